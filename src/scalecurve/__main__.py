@@ -1,0 +1,6 @@
+"""`python -m scalecurve`."""
+
+from scalecurve.cli.main import main
+
+if __name__ == "__main__":
+    main()

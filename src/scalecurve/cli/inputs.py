@@ -1,0 +1,62 @@
+"""How every command takes a study: a study file, a plain CSV, or `-` for standard input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from scalecurve.errors import InputError
+from scalecurve.units import parse_workers
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Parsed(click.ParamType):
+    """A click type from one of the parsers in `units`, with its message."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except InputError as problem:
+            self.fail(str(problem), param, ctx)
+
+
+WORKERS = Parsed("workers", parse_workers)
+
+_STUDY_OPTIONS = (
+    click.argument("study", metavar="STUDY"),
+    click.option("--regime", help="strong (total work fixed) or weak (work per worker fixed); never guessed."),
+    click.option(
+        "--quantity", help="seconds, throughput or throughput_per_worker, where a table's header does not say."
+    ),
+    click.option("--k-column", help="The column of worker counts, where several could be."),
+    click.option("--value-column", help="The column of times or rates, where several could be."),
+    click.option("--k-unit", help="What a worker is: gpus, nodes, ranks, threads ..."),
+    click.option("--baseline-k", type=int, help="K0, the baseline (default: the smallest K)."),
+    click.option("--node-size", type=int, help="Workers per node, so that the node boundary can be marked."),
+)
+_LOAD_NAMES = ("regime", "quantity", "k_column", "value_column", "k_unit", "baseline_k", "node_size")
+
+
+def study_options(function: Function) -> Function:
+    """Add STUDY and the options that say how to read it; the command receives a loaded `study`."""
+
+    @wraps(function)
+    def wrapped(*, study: str, **given: Any) -> Any:
+        from scalecurve.api import load
+
+        how = {name: given.pop(name) for name in _LOAD_NAMES}
+        return function(study=load(study, **how), **given)
+
+    for option in reversed(_STUDY_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]

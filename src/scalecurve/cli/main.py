@@ -1,0 +1,101 @@
+"""The `scalecurve` program: find the command, run it, turn every error into one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from scalecurve.cli.registry import COMMANDS, GROUPS, module_of
+from scalecurve.errors import ScalecurveError
+
+INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module only when that command runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"scalecurve.cli.{module_of(cmd_name)}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            raise click.UsageError(problem.message + _did_you_mean(args[0]), ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in GROUPS:
+            rows = [(name, entry.summary) for name, entry in COMMANDS.items() if entry.group == group]
+            if rows:
+                with formatter.section(group.capitalize()):
+                    formatter.write_dl(rows)
+
+
+def _did_you_mean(word: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, COMMANDS, n=2)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
+    "Exit codes: 0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted.",
+)
+@click.version_option(package_name="scalecurve", prog_name="scalecurve")
+def app() -> None:
+    """How far does adding machines get you, why does it stop, and what does it cost?"""
+
+
+def main() -> NoReturn:
+    """Entry point: never a traceback."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; messages go to standard error."""
+    try:
+        code = app.main(arguments, prog_name="scalecurve", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except ScalecurveError as problem:
+        return _complain(str(problem), problem.exit_code)
+    except click.ClickException as problem:
+        return _complain(problem.format_message(), 2, problem)
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: point stdout elsewhere so that the flush at exit cannot fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except Exception as problem:
+        return _complain_of_ourselves(problem)
+
+
+def _complain(message: str, code: int, problem: click.ClickException | None = None) -> int:
+    context = problem.ctx if isinstance(problem, click.UsageError) else None
+    hint = f"\nTry '{context.command_path} --help'." if context else ""
+    print(f"scalecurve: {message}{hint}", file=sys.stderr)
+    return code
+
+
+def _complain_of_ourselves(problem: Exception) -> int:
+    if os.environ.get("SCALECURVE_DEBUG"):
+        raise problem
+    text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
+    return _complain(f"{text}\nSCALECURVE_DEBUG=1 shows where; please report it.", INTERNAL_ERROR)

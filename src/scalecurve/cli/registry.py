@@ -1,0 +1,26 @@
+"""Every command with its group and one line of help, so that `--help` loads none of them.
+
+To add one: a file `cli/<name>.py` that defines `command`, and a line here.  A test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    group: str
+    summary: str
+
+
+GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
+
+COMMANDS: dict[str, Entry] = {
+    "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+}
+
+
+def module_of(name: str) -> str:
+    """`import` is a keyword, so its module is `import_`."""
+    return "import_" if name == "import" else name.replace("-", "_")

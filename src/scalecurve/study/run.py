@@ -1,0 +1,67 @@
+"""One launch of the job at one worker count, with what was seen while it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scalecurve.study.terms import RunStatus
+
+SCALING = "scaling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankRecord:
+    """What one worker of a run reported: its own seconds, its steps, and where its time went."""
+
+    rank: int
+    seconds: float | None = None
+    host: str | None = None
+    steps: tuple[float, ...] = ()
+    warmup_steps: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+    work: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where the workers of a run sat; None where it was not observed."""
+
+    ranks: int | None = None
+    threads_per_rank: int | None = None
+    nodes: int | None = None
+    hosts: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
+    pinning: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One fresh launch.
+
+    `value` is in the study's quantity and None unless the run succeeded.  `role` is "scaling" for a point of the
+    curve, or the name of a baseline candidate.  `observed` holds per-run facts (load, peak memory, page faults).
+    """
+
+    k: int
+    value: float | None = None
+    status: RunStatus = RunStatus.OK
+    role: str = SCALING
+    repeat: int | None = None
+    order: int | None = None
+    started: str | None = None
+    wall_seconds: float | None = None
+    setup_seconds: float | None = None
+    work: float | None = None
+    digest: str | float | None = None
+    oversubscribed: bool = False
+    ranks: tuple[RankRecord, ...] = ()
+    placement: Placement | None = None
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether this run is an observation of T(K)."""
+        return self.status is RunStatus.OK and self.value is not None and self.role == SCALING
