@@ -38,7 +38,7 @@ def first_k_below(serial: float, efficiency: float) -> int | None:
 
 
 def serial_for(efficiency: float, k: float) -> float | None:
-    """The largest serial share that keeps E(K) at or above `efficiency`: (1/E - 1)/(K - 1); None at K = 1 (any does)."""
+    """The largest serial share with E(K) at or above `efficiency`: (1/E - 1)/(K - 1); None at K = 1 (any does)."""
     if k == 1:
         return None
     return min(1.0, (1.0 / check_efficiency(efficiency) - 1.0) / (k - 1.0))

@@ -7,7 +7,7 @@ A barrier waits for the maximum of K draws.  For any distribution
 by quadrature: sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
 
 Source: order statistics, H. A. David and H. N. Nagaraja, Order Statistics, Wiley 2003, section 3.1.
-Worked number: a normal with 10 % spread: E[max of 64] = 1.237 means.
+Worked number: a normal with 10 % spread: E[max of 64] = 1.234 means.
 Limits: draws must be independent; a *persistently* slow worker follows 1 - (1-p)^K instead.
 """
 

@@ -15,11 +15,11 @@ from scalecurve.laws.law import Law, Parameter, serial_parameter
 
 
 def time_ratio(k: float, serial: float, growth: float) -> float:
-    return serial + (1.0 - serial) * k**growth / k
+    return float(serial + (1.0 - serial) * k**growth / k)
 
 
 def work_ratio(k: float, serial: float, growth: float) -> float:
-    return serial + (1.0 - serial) * k**growth
+    return float(serial + (1.0 - serial) * k**growth)
 
 
 SUN_NI = Law(
