@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.analysis.row import TableRow
 from scalecurve.analysis.summary import Summary
@@ -13,6 +14,7 @@ from scalecurve.study import Study
 from scalecurve.study.samples import FloatArray, Samples
 
 OUTLIER_SCORE = 3.5
+STEADY_MAD = 10
 OUTLIERS_CHECKED = 100_000
 FEW_REPEATS = 3
 
@@ -84,28 +86,33 @@ def _baseline(study: Study) -> Iterable[Finding]:
 
 
 def _outliers(samples: Samples) -> Iterable[Finding]:
-    """Modified z-score above 3.5 (Iglewicz and Hoaglin 1993): pointed out, never removed."""
+    """Samples far from the rest of their K: pointed out, never removed."""
     if len(samples) > OUTLIERS_CHECKED:
         return
     for k, values in samples.by_k().items():
-        scores = _modified_z(values)
-        if np.any(scores > OUTLIER_SCORE):
-            worst = float(values[int(np.argmax(scores))])
-            count = int(np.sum(scores > OUTLIER_SCORE))
+        far = _far_out(values)
+        if np.any(far):
+            middle = float(np.median(values))
+            worst = float(max(values[far], key=lambda value: abs(value - middle)))
             yield warning(
                 "outliers",
-                f"{count} of {len(values)} samples at K = {k} lie far from the others (worst {worst:.6g}); they are kept",
+                f"{int(far.sum())} of {len(values)} samples at K = {k} lie far from the others; they are kept",
                 remedy="look for a noisy neighbour, a cold start or a straggler in that run",
                 k=k,
-                count=count,
+                count=int(far.sum()),
                 worst=worst,
+                median=middle,
             )
 
 
-def _modified_z(values: FloatArray) -> FloatArray:
+def _far_out(values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Modified z-score above 3.5 (Iglewicz and Hoaglin 1993) from ten samples on; below, the median absolute
+    deviation is too unsteady (at n = 5 it would cry on most clean data), so half the median away counts."""
     deviation: FloatArray = np.abs(values - np.median(values))
+    if len(values) < STEADY_MAD:
+        return deviation > 0.5 * float(np.median(values))
     scale = 1.4826 * float(np.median(deviation))
-    return deviation / scale if scale > 0 else np.zeros_like(deviation)
+    return deviation > OUTLIER_SCORE * scale if scale > 0 else np.zeros(len(values), dtype=bool)
 
 
 def _oversubscribed(study: Study) -> Iterable[Finding]:

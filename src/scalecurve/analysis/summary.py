@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.estimate import Estimate
-from scalecurve.study.samples import FloatArray, IntArray, Samples
+from scalecurve.study.samples import COUNTABLE_K, FloatArray, IntArray, Samples
 
 STUDENT = "Student's t on the mean"
 
@@ -37,14 +38,27 @@ class Summary:
 
 def summarise(samples: Samples) -> Summary:
     """Counts, means and standard deviations (n - 1) of each K, in two passes so that small spreads survive."""
-    distinct, place = np.unique(samples.k, return_inverse=True)
+    distinct = samples.distinct_k
+    place = _place_of(samples.k, distinct)
     n = np.bincount(place)
+    # A mean pulled out by the grand mean keeps equal values equal: a sum of n floats divided by n need not be one.
     mean = np.bincount(place, weights=samples.values) / n
     deviation = samples.values - mean[place]
-    squares = np.bincount(place, weights=deviation * deviation)
+    mean = mean + np.bincount(place, weights=deviation) / n
+    np.multiply(deviation, deviation, out=deviation)
+    squares = np.bincount(place, weights=deviation)
     with np.errstate(divide="ignore", invalid="ignore"):
         std = np.sqrt(np.where(n > 1, squares / (n - 1), np.nan))
     return Summary(distinct, n.astype(np.int64), mean, std)
+
+
+def _place_of(k: IntArray, distinct: IntArray) -> npt.NDArray[np.intp]:
+    """The index of each sample's K among the distinct ones, by a table where K is small enough."""
+    if int(distinct[-1]) > COUNTABLE_K:
+        return np.searchsorted(distinct, k)
+    table = np.zeros(int(distinct[-1]) + 1, dtype=np.intp)
+    table[distinct] = np.arange(len(distinct))
+    return table[k]
 
 
 def mean_estimates(summary: Summary, level: float) -> list[Estimate]:

@@ -48,6 +48,7 @@ class SpeedupTable(Shown):
     bend: Bend | None
     rows: tuple[TableRow, ...]
     findings: tuple[Finding, ...]
+    karp_flatt: bool = False
 
     def row(self, k: int) -> TableRow:
         for row in self.rows:
@@ -85,9 +86,13 @@ def tabulate(
     threshold: float = 0.7,
     level: float = 0.95,
     bend: str = "efficiency",
+    karp_flatt: bool = False,
     rng: np.random.Generator | None = None,
 ) -> SpeedupTable:
-    """T, S and E of a study with intervals at `level`, and its bend by the named rule."""
+    """T, S and E of a study with intervals at `level`, and its bend by the named rule.
+
+    `karp_flatt` shows the experimentally determined serial fraction of each row beside it.
+    """
     _check_settings(study, threshold, level)
     summary = summarise(study.samples)
     efficiency = efficiencies(study, summary)
@@ -106,6 +111,7 @@ def tabulate(
         method=WELCH_LOG,
         bend=find_bend(_curve(study, summary, efficiency), bend, threshold, generator),
         rows=rows,
+        karp_flatt=karp_flatt,
         findings=(*study.findings, *check_table(study, summary, rows)),
     )
 

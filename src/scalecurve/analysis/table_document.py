@@ -34,7 +34,7 @@ def _quantity_words(result: SpeedupTable) -> str:
 def _rows_table(result: SpeedupTable) -> Table:
     scaled = "scaled S" if result.regime is Regime.WEAK else "S"
     relative = result.baseline_k != 1
-    serial = any(row.karp_flatt is not None for row in result.rows)
+    serial = result.karp_flatt
     columns = [f"K ({result.k_unit})", "n", "mean", "interval", "std", scaled, "interval"]
     columns += [f"T({result.baseline_k})/T(K)"] if relative else []
     columns += ["E", "interval"] + (["Karp-Flatt"] if serial else [])
