@@ -26,7 +26,7 @@ BLUE, ORANGE, GREEN, PURPLE, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":")
 FORMATS = ("svg", "png", "pdf")
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "axes.spines.top": False,
@@ -149,16 +149,16 @@ def mark_bend(axes: Axes, result: SpeedupTable, heights: Sequence[float]) -> Non
 
 def log_axis(axes: Axes, workers: Sequence[int], *, both: bool = False) -> None:
     """Powers of two along K, with ticks where something was measured."""
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+    from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullFormatter, NullLocator
 
     axes.set_xscale("log", base=2)
     ticks = list(workers)[:: max(1, len(workers) // 12)]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     if both:
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
