@@ -7,8 +7,8 @@ source).  The rules, in order; each dropped row or field is printed with the rul
                bid (BY_BID), and any median below 2 % of the accelerator's median over providers
   placeholder  a maximum that is quoted identically for three or more slice sizes of one TPU is no price: the field
                goes (the row's median and minimum stay)
-  slice        TPU rows are priced per slice; they become one row per chip and generation.  The number in the name counts
-               cores, two to a chip, up to v5p and chips for v5litepod and v6e
+  slice        TPU rows are priced per slice; they become one row per chip and generation.  The number in the name
+               counts cores, two to a chip, up to v5p, and chips for v5litepod and v6e
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def main(folder: Path) -> None:
     with (folder / "gpu_prices_skypilot.csv").open(encoding="utf-8", newline="") as file:
         rows = [_parsed(row) for row in csv.DictReader(file)]
     kept = _without_placeholders(_without_bid_floors(rows))
-    kept = sorted([*(row for row in kept if not _slice(row)), *_per_chip([row for row in kept if _slice(row)])], key=_key)
+    kept = sorted(
+        [*(row for row in kept if not _slice(row)), *_per_chip([row for row in kept if _slice(row)])], key=_key
+    )
     with TARGET.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()

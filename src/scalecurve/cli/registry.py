@@ -17,6 +17,7 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
 

@@ -120,7 +120,9 @@ def _spot_faults(spot: Spot | None) -> Iterable[Fault]:
     yield from _negative("interruptions", spot.interruptions_per_hour, "lost units per unit and hour")
     if spot.interruptions_per_hour > MOST_INTERRUPTIONS:
         hint = "the rate is per unit and hour, such as 0.05"
-        yield Fault("more than one loss a minute", where="interruptions", seen=f"{spot.interruptions_per_hour:g}", remedy=hint)
+        yield Fault(
+            "more than one loss a minute", where="interruptions", seen=f"{spot.interruptions_per_hour:g}", remedy=hint
+        )
     yield from _negative("checkpoint time", spot.checkpoint_seconds, "a duration")
     yield from _negative("restart", spot.restart_seconds, "a duration")
     if spot.checkpoint_every is not None and not spot.checkpoint_every > 0:
@@ -134,7 +136,9 @@ def _energy_faults(energy: Energy | None) -> Iterable[Fault]:
     yield from _negative("price per kWh", energy.per_kwh, "a price from 0 up")
     yield from _negative("gCO2 per kWh", energy.grams_co2_per_kwh, "grams from 0 up")
     if not energy.pue >= 1:
-        yield Fault("a PUE is at least 1", where="pue", seen=f"{energy.pue:g}", remedy="total power over IT power, 1.1 is good")
+        yield Fault(
+            "a PUE is at least 1", where="pue", seen=f"{energy.pue:g}", remedy="total power over IT power, 1.1 is good"
+        )
 
 
 def _negative(where: str, value: float | None, remedy: str) -> Iterable[Fault]:

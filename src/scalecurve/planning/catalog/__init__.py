@@ -77,20 +77,28 @@ def find_offer(name: str) -> Offer:
             return offer
     listed = ", ".join(f"{offer.provider} {offer.median:g}" for offer in sorted(same, key=lambda offer: offer.median))
     what = "no price of this provider" if at else "name a provider: prices differ too much to choose one silently"
-    raise InputError(Fault(what, where="price of", seen=name, remedy=f"{HOW}; known: {listed} {same[0].currency} an hour"))
+    raise InputError(
+        Fault(what, where="price of", seen=name, remedy=f"{HOW}; known: {listed} {same[0].currency} an hour")
+    )
 
 
 def _unknown_accelerator(name: str, accelerator: str) -> Fault:
     known = sorted({offer.accelerator.lower() for offer in offers()})
-    near = get_close_matches(accelerator, known, n=4, cutoff=0.5) or [word for word in known if accelerator[:1] == word[:1]]
-    return Fault("not in the price catalog", where="price of", seen=name, remedy=f"{HOW}; near: {', '.join(near or known)}")
+    near = get_close_matches(accelerator, known, n=4, cutoff=0.5) or [
+        word for word in known if accelerator[:1] == word[:1]
+    ]
+    return Fault(
+        "not in the price catalog", where="price of", seen=name, remedy=f"{HOW}; near: {', '.join(near or known)}"
+    )
 
 
 def offer_findings(offer: Offer) -> tuple[Finding, ...]:
     """That the price is of a day, and whether it is far below what others ask."""
     high = f" to {offer.high:g}" if offer.high is not None else ""
     words = f"the price is {offer.origin}; its offers range from {offer.low:g}{high} {offer.currency} an hour"
-    dated = info("price-of-a-day", words, remedy="ask for a quote before you sign", date=offer.date, source=offer.source)
+    dated = info(
+        "price-of-a-day", words, remedy="ask for a quote before you sign", date=offer.date, source=offer.source
+    )
     usual = median(other.median for other in offers() if other.accelerator == offer.accelerator)
     if offer.median >= FAR_BELOW * usual:
         return (dated,)
