@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.findings import Finding
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.planning.cost import CostTable
@@ -115,11 +116,12 @@ def cost(
     budget: float | None = None,
     value_per_hour: float | None = None,
     chance: float | None = None,
+    notes: Sequence[Finding] = (),
     **curve: Any,
 ) -> CostTable:
     """What a result costs at every K, and which K to choose: `cost(study, 2.50, jobs=1000, deadline=5 * 3600)`.
 
-    `price` is dollars per worker-hour or a Tariff; `curve` as in `price_curve`.
+    `price` is dollars per worker-hour or a Tariff, and `notes` what is to be known of it; `curve` as in `price_curve`.
     """
     from scalecurve.planning.campaign import Campaign
     from scalecurve.planning.cost import Goal
@@ -130,7 +132,8 @@ def cost(
     tariff = price if isinstance(price, PriceList) else PriceList(per_hour=price)
     times = source if isinstance(source, Curve) else price_curve(source, **curve)
     goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
-    return verb(times, tariff, campaign=Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental), goal=goal)
+    campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
+    return verb(times, tariff, campaign=campaign, goal=goal, notes=notes)
 
 
 def plot(result: Any, path: str | Path) -> None:

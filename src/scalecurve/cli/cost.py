@@ -26,6 +26,7 @@ def _law_options(function: Function) -> Function:
     names = [f"--{name.replace('_', '-')}" for name in LAW_PARAMETERS]
     options = [click.option(name, type=SHARE, help="Parameter of the law.") for name in names]
     options += [
+        click.option("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
         click.option("--law", "law", help="Price a law instead of a study: amdahl, usl, logcomm ..."),
         click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
         click.option("--time-at-one", type=DURATION, default="1h", show_default=True, help="T(1) of the law."),
@@ -60,7 +61,7 @@ def command(*, given_price: Any, output: Any, plot: Path | None, **given: Any) -
     source, node_size = _curve(given)
     priced: Priced = given_price(node_size=node_size, others=amounts)
     goal = {"budget": amounts["budget"], "value_per_hour": amounts["value of time"]}
-    money = {name: None if amount is None else amount.amount for name, amount in goal.items()}
+    money: dict[str, Any] = {name: None if amount is None else amount.amount for name, amount in goal.items()}
     asked = {name: given[name] for name in ("jobs", "fleet", "one_rental", "deadline", "chance")}
     result = api.cost(source, priced.tariff, notes=priced.findings, **money, **asked)
     emit(result, output)
@@ -70,15 +71,33 @@ def command(*, given_price: Any, output: Any, plot: Path | None, **given: Any) -
 
 
 def _curve(given: dict[str, Any]) -> tuple[TimeCurve, int | None]:
-    """From the study or the law of the command line."""
-    study, law = given["study"], given["law"]
-    if (study is None) == (law is None):
-        hint = "scalecurve cost study.json ... or scalecurve cost --law amdahl --serial 0.05 ..."
-        raise InputError(Fault("give a study or a law, and not both", remedy=hint))
+    """From the study, the law or the plan of the command line."""
+    study, law, plan = given["study"], given["law"], given["plan"]
+    if sum(source is not None for source in (study, law, plan)) != 1:
+        hint = "scalecurve cost study.json ..., scalecurve cost --law amdahl --serial 0.05 ... or --plan plan.json"
+        raise InputError(Fault("give one of a study, a law and a plan", remedy=hint))
     if law is not None:
-        unit = given["k_unit"] or "workers"
-        chosen = {name: given[name] for name in LAW_PARAMETERS if given[name] is not None}
-        seconds = given["time_at_one"]
-        return api.price_law(law, given["workers"], seconds_at_one=seconds, k_unit=unit, **chosen), given["node_size"]
-    curve = api.price_curve(study, at=given["at"], work_per_job=given["work_per_job"], level=given["level"])
-    return curve, curve.node_size
+        return _law_curve(given), given["node_size"]
+    source = study if study is not None else _read_plan(plan)
+    curve = api.price_curve(source, at=given["at"], work_per_job=given["work_per_job"], level=given["level"])
+    return curve, curve.node_size or given["node_size"]
+
+
+def _law_curve(given: dict[str, Any]) -> TimeCurve:
+    chosen = {name: given[name] for name in LAW_PARAMETERS if given[name] is not None}
+    unit = given["k_unit"] or "workers"
+    return api.price_law(given["law"], given["workers"], seconds_at_one=given["time_at_one"], k_unit=unit, **chosen)
+
+
+def _read_plan(source: str) -> Any:
+    """The JSON of a plan from a file or from standard input."""
+    import sys
+
+    from scalecurve.study.file import parse_json, read_json
+
+    data = parse_json(sys.stdin.buffer.read(), subject="standard input") if source == "-" else read_json(Path(source))
+    if not isinstance(data, dict):
+        raise InputError(
+            Fault("not a training plan", remedy="give the output of scalecurve plan --json"), subject=source
+        )
+    return data

@@ -50,12 +50,13 @@ _OPTIONS = (
     click.option("--watts", type=NUMBER, help="Power of one worker at the plug."),
     click.option("--kwh-price", type=MONEY, help="Price of a kWh, added to the cost."),
     click.option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
-    click.option("--pue", type=NUMBER, default="1", show_default=True, help="Power of the building over that of the workers."),
+    click.option("--pue", type=NUMBER, default="1", show_default=True, help="Building's power over the workers'."),
 )  # fmt: skip
-_NAMES = (
-    "price price_of per_node currency minimum_billing billing_step setup spot_price interruptions checkpoint_every "
-    "checkpoint_time restart reserved reserved_price watts kwh_price co2 pue"
-).split()  # noqa: SIM905  # as many words as options
+PRICE_NAMES = (
+    *("price", "price_of", "per_node", "currency", "minimum_billing", "billing_step", "setup"),
+    *("spot_price", "interruptions", "checkpoint_every", "checkpoint_time", "restart"),
+    *("reserved", "reserved_price", "watts", "kwh_price", "co2", "pue"),
+)
 
 
 def price_options(function: Function) -> Function:
@@ -66,7 +67,7 @@ def price_options(function: Function) -> Function:
 
     @wraps(function)
     def wrapped(**given: Any) -> Any:
-        chosen = {name: given.pop(name) for name in _NAMES}
+        chosen = {name: given.pop(name) for name in PRICE_NAMES}
         return function(given_price=lambda **more: make_price(**chosen, **more), **given)
 
     for option in reversed(_OPTIONS):

@@ -125,8 +125,15 @@ def _k(row: CostRow | None) -> int | None:
     return None if row is None else row.k
 
 
-def cost(curve: TimeCurve, tariff: Tariff, *, campaign: Campaign | None = None, goal: Goal | None = None) -> CostTable:
-    """Price every K of a curve and choose among them."""
+def cost(
+    curve: TimeCurve,
+    tariff: Tariff,
+    *,
+    campaign: Campaign | None = None,
+    goal: Goal | None = None,
+    notes: Sequence[Finding] = (),
+) -> CostTable:
+    """Price every K of a curve and choose among them; `notes` are findings about the price itself."""
     plan, aim = campaign or Campaign(), goal or Goal()
     check_campaign(plan)
     reached = curve if plan.fleet is None else curve.limited(plan.fleet)
@@ -146,7 +153,7 @@ def cost(curve: TimeCurve, tariff: Tariff, *, campaign: Campaign | None = None, 
         cheapest_in_time=cheapest_in_time(rows, aim.chance) if aim.deadline is not None else None,
         fastest_in_budget=fastest_in_budget(rows) if aim.budget is not None else None,
         best_for_value=best_for_value(rows, aim.value_per_hour) if aim.value_per_hour is not None else None,
-        findings=(*curve.findings, *cost_findings(reached, tariff, plan, aim.budget, rows)),
+        findings=(*notes, *curve.findings, *cost_findings(reached, tariff, plan, aim.budget, rows)),
     )
 
 

@@ -79,8 +79,9 @@ def _choice(result: CostTable, row: CostRow) -> str:
 
 def _rows(result: CostTable) -> Table:
     currency = result.tariff.currency
-    columns = [f"K ({result.k_unit})", "time/job", "interval", f"{currency}/job", "interval", "cost/cost(K0)"]
-    columns += [f"jobs/{currency}"]
+    ranges = has_intervals(result)
+    columns = [f"K ({result.k_unit})", *_with_range("time/job", ranges), *_with_range(f"{currency}/job", ranges)]
+    columns += ["cost/cost(K0)", f"jobs/{currency}"]
     many = result.campaign.jobs > 1 or result.campaign.fleet is not None
     columns += ["side by side"] if result.campaign.fleet is not None else []
     columns += ["all: time", f"all: {currency}"] if many else []
@@ -92,9 +93,20 @@ def _rows(result: CostTable) -> Table:
     return table(heads, [_cells(result, row, many=many) for row in result.rows])
 
 
+def has_intervals(result: CostTable) -> bool:
+    return any(row.seconds.has_interval for row in result.rows)
+
+
+def _with_range(name: str, ranges: bool) -> list[str]:
+    return [name, "interval"] if ranges else [name]
+
+
 def _cells(result: CostTable, row: CostRow, *, many: bool) -> list[Cell | str | None]:
-    cells: list[Cell | str | None] = [str(row.k), format_seconds(row.seconds.value), _times(row.seconds)]
-    cells += [format_amount(row.job_cost.value), _amounts(row.job_cost), f"{row.relative_cost:.3f}"]
+    ranges = has_intervals(result)
+    cells: list[Cell | str | None] = [str(row.k), format_seconds(row.seconds.value)]
+    cells += [_times(row.seconds)] if ranges else []
+    cells += [format_amount(row.job_cost.value)] + ([_amounts(row.job_cost)] if ranges else [])
+    cells += [f"{row.relative_cost:.3f}"]
     cells += [None if row.results_per_money is None else f"{row.results_per_money:.4g}"]
     cells += [str(row.lanes)] if result.campaign.fleet is not None else []
     cells += [format_seconds(row.elapsed.value), format_amount(row.cost.value)] if many else []
