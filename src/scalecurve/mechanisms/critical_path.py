@@ -78,7 +78,8 @@ class _Sweep:
         """Each task once, without sorting: the last place written wins."""
         places = np.arange(len(tasks), dtype=np.int32)
         self.place[tasks] = places
-        return tasks[self.place[tasks] == places]
+        once: npt.NDArray[Any] = tasks[self.place[tasks] == places]
+        return once
 
     def path(self) -> CriticalPath:
         ends = self.start + self.graph.work
@@ -156,7 +157,8 @@ def _trace(before: npt.NDArray[Any], last: int, number: npt.NDArray[np.int64]) -
     begins = np.flatnonzero(breaks)
     run_of = np.cumsum(breaks) - 1
     pieces = _walk_runs(begins, previous[begins], run_of, int(number[last]))
-    return by_number[_spans(*pieces)]
+    chain: npt.NDArray[np.int64] = by_number[_spans(*pieces)]
+    return chain
 
 
 def _walk_runs(
@@ -172,11 +174,11 @@ def _walk_runs(
     return columns[:, 0], columns[:, 1]
 
 
-def _spans(firsts: npt.NDArray[np.int64], lasts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _spans(firsts: npt.NDArray[np.int64], lasts: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """All whole numbers of the given spans, one span after another."""
     counts = lasts - firsts + 1
     ends = np.cumsum(counts)
-    spans: npt.NDArray[np.int64] = np.repeat(firsts - ends + counts, counts) + np.arange(ends[-1])
+    spans: npt.NDArray[Any] = np.repeat(firsts - ends + counts, counts) + np.arange(ends[-1])
     return spans
 
 
@@ -185,8 +187,9 @@ def _cyclic(graph: TaskGraph, label: npt.NDArray[Any]) -> InputError:
     shown = names if len(names) <= MAX_SHOWN else [*names[: MAX_SHOWN - 1], "...", names[-1]]
     hint = "a task cannot wait for itself; remove one of these edges"
     seen = " -> ".join(shown)
-    return InputError(Fault(f"the graph has a cycle of {len(names) - 1} tasks", seen=seen, remedy=hint),
-    subject="graph")
+    return InputError(
+        Fault(f"the graph has a cycle of {len(names) - 1} tasks", seen=seen, remedy=hint), subject="graph"
+    )
 
 
 def _find_cycle(graph: TaskGraph, label: npt.NDArray[Any]) -> list[int]:
