@@ -21,6 +21,7 @@ _HOME = {
     "Study": "scalecurve.study",
     "Tariff": "scalecurve.planning.tariff",
     "Undecided": "scalecurve.errors",
+    "assess": "scalecurve.api",
     "cost": "scalecurve.api",
     "law": "scalecurve.api",
     "load": "scalecurve.api",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scalecurve.errors import InputError
+
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.findings import Finding
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from scalecurve.planning.cost import CostTable
     from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.proposal import Proposal
     from scalecurve.study import Study
 
 
@@ -134,6 +138,27 @@ def cost(
     goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
     campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
     return verb(times, tariff, campaign=campaign, goal=goal, notes=notes)
+
+
+def assess(proposal: str | Path | Proposal) -> Assessment:
+    """Will this cluster size help?  A proposal file or a Proposal, judged by the checklist."""
+    from scalecurve.proposals import assess as verb
+    from scalecurve.proposals.file import read_proposal
+    from scalecurve.proposals.proposal import Proposal as ProposalNoun
+    from scalecurve.proposals.study_evidence import evidence_of_study
+
+    if isinstance(proposal, ProposalNoun):
+        return verb(proposal)
+    read = read_proposal(Path(proposal), read_study=load_for_proposal, evidence_of=evidence_of_study)
+    return verb(read)
+
+
+def load_for_proposal(path: Path, regime: str) -> Study:
+    """A study a proposal names: a study file says its own regime, a plain table takes the section's."""
+    try:
+        return load(path)
+    except InputError:
+        return load(path, regime=regime)
 
 
 def plot(result: Any, path: str | Path) -> None:

@@ -18,6 +18,7 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
+    "assess": Entry("money", "a proposal: will this cluster size help?"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
 

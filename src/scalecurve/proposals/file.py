@@ -1,0 +1,355 @@
+"""A proposal file: TOML, every fault reported at once, paths relative to the file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.planning.catalog import find_offer, offer_findings
+from scalecurve.planning.currency import Money as Amount
+from scalecurve.planning.currency import parse_money, same_currency
+from scalecurve.planning.tariff import Tariff
+from scalecurve.proposals.known import Evidence, Known
+from scalecurve.proposals.proposal import (
+    Batch,
+    BigMachine,
+    Claim,
+    Exchange,
+    Growth,
+    Kernel,
+    Money,
+    Proposal,
+    Ranged,
+)
+from scalecurve.study import Regime, Study
+from scalecurve.study.file import faults_of
+from scalecurve.units import parse_bandwidth, parse_bytes, parse_count, parse_seconds
+
+MAX_BYTES = 1_000_000
+StudyReader = Callable[[Path, str], Study]
+EvidenceMaker = Callable[[Study], Evidence]
+
+
+def _parsed(parse: Callable[[str], Any]) -> BeforeValidator:
+    """Accept `350MB` as well as a number; a parser's complaint becomes a fault of the field."""
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse(value)
+        except InputError as problem:
+            raise ValueError(str(problem)) from None
+
+    return BeforeValidator(convert)
+
+
+Positive = Annotated[FiniteFloat, Field(gt=0)]
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
+Seconds = Annotated[Positive, _parsed(parse_seconds)]
+Bytes = Annotated[Positive, _parsed(parse_bytes)]
+Bandwidth = Annotated[Positive, _parsed(parse_bandwidth)]
+Count = Annotated[Positive, _parsed(parse_count)]
+Workers = Annotated[int, Field(ge=1, le=10**9)]
+Price = Annotated[str | FiniteFloat, Field()]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    source: str = "stated"
+
+
+class _Ranged(_Part):
+    share: Share
+    low: Share | None = None
+    high: Share | None = None
+
+
+class _Point(BaseModel):
+    """Exactly one of the five says what is known; low and high may stand beside efficiency."""
+
+    model_config = ConfigDict(extra="forbid")
+    k: Workers
+    efficiency: Efficiency | None = None
+    speedup: Positive | None = None
+    relative_speedup: Positive | None = None
+    at_least: Efficiency | None = None
+    below: Efficiency | None = None
+    low: Efficiency | None = None
+    high: Efficiency | None = None
+
+
+class _Curve(_Part):
+    study: str | None = None
+    baseline: Workers = 1
+    points: list[_Point] = []
+
+
+class _Claim(_Part):
+    workers: Workers
+    speedup: Positive | None = None
+    efficiency: Efficiency | None = None
+
+
+class _Kernel(_Part):
+    flop_per_byte: Positive
+    peak_flops: Count
+    bandwidth: Bandwidth
+
+
+class _Collective(_Part):
+    operation: str = "allreduce"
+    bytes: Bytes
+    latency: Seconds
+    bandwidth: Bandwidth
+    step_time: Seconds
+    algorithm: str | None = None
+    hidden: Share = 0.0
+
+
+class _Stragglers(_Part):
+    spread: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
+    low: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
+    high: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
+    slow_chance: Share | None = None
+
+
+class _Price(_Part):
+    per_worker_hour: Price | None = None
+    of: str | None = None
+    currency: str | None = None
+    jobs: Annotated[int, Field(ge=1)] = 1
+    deadline: Seconds | None = None
+    budget: Price | None = None
+    setup: Seconds | None = None
+    minimum: Seconds | None = None
+
+
+class _ScaleUp(_Part):
+    times_faster: Positive
+    per_hour: Price | None = None
+
+
+class _Batch(_Part):
+    size: Annotated[int, Field(ge=1)]
+    critical: Count | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    title: str
+    workers: Workers
+    workers_today: Workers | None = None
+    k_unit: str = "workers"
+    regime: Literal["strong", "weak", "mixed", "unknown"]
+    floor: Annotated[FiniteFloat, Field(gt=0, le=1)] = 0.7
+    bend_below: Annotated[FiniteFloat, Field(gt=0, le=1)] | None = None
+    least_gain: Share = 0.02
+    buys_faster_network: bool = False
+    time_at_baseline: Seconds | None = None
+    claim: _Claim | None = None
+    serial: _Ranged | None = None
+    strong: _Curve | None = None
+    weak: _Curve | None = None
+    batch: _Batch | None = None
+    kernel: _Kernel | None = None
+    collective: _Collective | None = None
+    stragglers: _Stragglers | None = None
+    price: _Price | None = None
+    scale_up: _ScaleUp | None = None
+
+
+def read_proposal(path: Path, *, read_study: StudyReader, evidence_of: EvidenceMaker) -> Proposal:
+    """The proposal in a file; a study it names is read by `read_study(path, regime)` from beside the file."""
+    data = _toml(path)
+    try:
+        parsed = _File.model_validate(data)
+    except ValidationError as problem:
+        raise FormatError(faults_of(problem), subject=str(path)) from None
+    faults = [*_pair_faults(parsed), *_order_faults(parsed)]
+    if faults:
+        raise FormatError(faults, subject=str(path))
+    try:
+        return _build(parsed, path.parent, read_study, evidence_of)
+    except InputError as problem:
+        raise FormatError(problem.faults, subject=str(path)) from None
+
+
+def _toml(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise FormatError(
+                Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=str(path)
+            )
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        hint = "scalecurve assess --init writes one to fill in"
+        raise FormatError(Fault(f"cannot be read: {problem.strerror}", remedy=hint), subject=str(path)) from None
+    except UnicodeDecodeError:
+        raise FormatError("not text in UTF-8", subject=str(path)) from None
+    except tomllib.TOMLDecodeError as problem:
+        raise FormatError(f"not TOML: {problem}", subject=str(path)) from None
+
+
+def _pair_faults(parsed: _File) -> list[Fault]:
+    """What pydantic cannot say about one field alone."""
+    faults = []
+    if parsed.claim is not None and (parsed.claim.speedup is None) == (parsed.claim.efficiency is None):
+        faults.append(Fault("give one of speedup and efficiency", where="claim"))
+    if parsed.price is not None and (parsed.price.per_worker_hour is None) == (parsed.price.of is None):
+        faults.append(Fault("give one of per_worker_hour and of", where="price", remedy='of = "h100@lambda"'))
+    for name, curve in (("strong", parsed.strong), ("weak", parsed.weak)):
+        if curve is None:
+            continue
+        if (curve.study is None) == (not curve.points):
+            faults.append(Fault("give one of study and points", where=name))
+        faults += [
+            fault for i, point in enumerate(curve.points) if (fault := _point_fault(f"{name}.points.{i}", point))
+        ]
+    return faults
+
+
+def _point_fault(where: str, point: _Point) -> Fault | None:
+    stated = (point.efficiency, point.speedup, point.relative_speedup, point.at_least, point.below)
+    if sum(value is not None for value in stated) == 1:
+        return None
+    return Fault(
+        "state exactly one of efficiency, speedup, relative_speedup, at_least, below",
+        where=where,
+        seen=f"K = {point.k}",
+    )
+
+
+def _order_faults(parsed: _File) -> list[Fault]:
+    faults = []
+    for where, part, value in (
+        ("serial", parsed.serial, parsed.serial.share if parsed.serial else None),
+        ("stragglers", parsed.stragglers, parsed.stragglers.spread if parsed.stragglers else None),
+    ):
+        if part is None or value is None or (part.low is None and part.high is None):
+            continue
+        if part.low is None or part.high is None or not part.low <= value <= part.high:
+            faults.append(
+                Fault(
+                    "a range is low <= value <= high, both given", where=where, seen=f"{part.low}, {value}, {part.high}"
+                )
+            )
+    return faults
+
+
+def _build(parsed: _File, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker) -> Proposal:
+    stragglers = parsed.stragglers
+    return Proposal(
+        title=parsed.title,
+        workers=parsed.workers,
+        workers_today=parsed.workers_today,
+        k_unit=parsed.k_unit,
+        growth=Growth(parsed.regime),
+        floor=parsed.floor,
+        bend_below=parsed.bend_below if parsed.bend_below is not None else parsed.floor,
+        least_gain=parsed.least_gain,
+        buys_network=parsed.buys_faster_network,
+        seconds_at_baseline=parsed.time_at_baseline,
+        serial=None if parsed.serial is None else _ranged(parsed.serial, parsed.serial.share),
+        strong=_evidence(parsed.strong, Regime.STRONG, folder, read_study, evidence_of),
+        weak=_evidence(parsed.weak, Regime.WEAK, folder, read_study, evidence_of),
+        claim=_claim(parsed.claim),
+        batch=None if parsed.batch is None else Batch(size=parsed.batch.size, critical=parsed.batch.critical),
+        kernel=None if parsed.kernel is None else Kernel(**parsed.kernel.model_dump()),
+        exchange=_exchange(parsed.collective),
+        spread=None if stragglers is None or stragglers.spread is None else _ranged(stragglers, stragglers.spread),
+        slow_chance=_slow(stragglers),
+        money=_money(parsed.price, parsed.scale_up),
+        big_machine=_big(parsed.scale_up),
+    )
+
+
+def _ranged(part: _Ranged | _Stragglers, value: float) -> Ranged:
+    return Ranged(value=value, low=part.low, high=part.high, source=part.source)
+
+
+def _slow(part: _Stragglers | None) -> Ranged | None:
+    return None if part is None or part.slow_chance is None else Ranged(value=part.slow_chance, source=part.source)
+
+
+def _evidence(
+    curve: _Curve | None, regime: Regime, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker
+) -> Evidence | None:
+    if curve is None:
+        return None
+    if curve.study is not None:
+        study = read_study(folder / curve.study, str(regime))
+        if study.regime is not regime:
+            raise InputError(Fault("the study is of the other regime", where=str(regime), seen=str(study.regime)))
+        return evidence_of(study)
+    points = [_known(point, curve.baseline) for point in curve.points]
+    if curve.baseline not in [point.k for point in points]:
+        points.append(Known(k=curve.baseline, value=1.0, kind="by definition"))
+    return Evidence(regime=regime, baseline_k=curve.baseline, points=tuple(points), source=curve.source)
+
+
+def _known(point: _Point, baseline: int) -> Known:
+    if point.at_least is not None:
+        return Known(k=point.k, low=point.at_least)
+    if point.below is not None:
+        return Known(k=point.k, high=point.below)
+    if point.efficiency is not None:
+        return Known(k=point.k, value=point.efficiency, low=point.low, high=point.high)
+    speedup = point.speedup if point.speedup is not None else (point.relative_speedup or 0.0) * baseline
+    return Known(k=point.k, value=speedup / point.k)
+
+
+def _claim(claim: _Claim | None) -> Claim | None:
+    if claim is None:
+        return None
+    efficiency = claim.efficiency if claim.efficiency is not None else (claim.speedup or 0.0) / claim.workers
+    return Claim(workers=claim.workers, efficiency=efficiency, speedup=efficiency * claim.workers, source=claim.source)
+
+
+def _exchange(part: _Collective | None) -> Exchange | None:
+    if part is None:
+        return None
+    given = part.model_dump()
+    return Exchange(step_seconds=given.pop("step_time"), **given)
+
+
+def _amount(value: str | float | None) -> Amount | None:
+    if value is None:
+        return None
+    return parse_money(value) if isinstance(value, str) else Amount(value)
+
+
+def _money(price: _Price | None, up: _ScaleUp | None) -> Money | None:
+    if price is None:
+        return None
+    offer = None if price.of is None else find_offer(price.of)
+    hourly = Amount(offer.median, offer.currency) if offer is not None else _amount(price.per_worker_hour)
+    budget, bigger = _amount(price.budget), _amount(up.per_hour if up is not None else None)
+    amounts = (("price.per_worker_hour", hourly), ("price.budget", budget), ("scale_up.per_hour", bigger))
+    tariff = Tariff(
+        per_hour=0.0 if hourly is None else hourly.amount,
+        currency=same_currency(*amounts, currency=price.currency),
+        setup_seconds=price.setup,
+        minimum_seconds=price.minimum,
+        source=price.source if offer is None else offer.origin,
+    )
+    return Money(
+        tariff=tariff,
+        jobs=price.jobs,
+        deadline=price.deadline,
+        budget=None if budget is None else budget.amount,
+        findings=() if offer is None else offer_findings(offer),
+    )
+
+
+def _big(up: _ScaleUp | None) -> BigMachine | None:
+    if up is None:
+        return None
+    price = _amount(up.per_hour)
+    return BigMachine(times_faster=up.times_faster, per_hour=None if price is None else price.amount, source=up.source)
