@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -21,8 +20,9 @@ ALLOWED_VARIABLES = (
     "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
     "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING", "NCCL_ALGO",
     "NCCL_PROTO", "NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
-    "TORCH_DISTRIBUTED_DEBUG", "PYTHONDEVMODE", "PYTHONOPTIMIZE", "MALLOC_ARENA_MAX", "KMP_AFFINITY", "GOMP_CPU_AFFINITY",
-    "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_CPUS_PER_TASK", "MPICH_ASYNC_PROGRESS", "UCX_TLS",
+    "TORCH_DISTRIBUTED_DEBUG", "PYTHONDEVMODE", "PYTHONOPTIMIZE", "MALLOC_ARENA_MAX", "KMP_AFFINITY",
+    "GOMP_CPU_AFFINITY", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_CPUS_PER_TASK",
+    "MPICH_ASYNC_PROGRESS", "UCX_TLS",
 )  # fmt: skip
 _PACKAGES = ("numpy", "scipy", "mpi4py", "mpich", "openmpi", "torch", "ray", "dask", "distributed", "scalecurve")
 _DEBUG_PATH = re.compile(r"(^|/)(target/debug|cmake-build-debug|Debug)/")
@@ -132,8 +132,3 @@ def _load(machine: Machine) -> float | None:
 def _line(machine: Machine, path: str) -> str | None:
     text = machine.read(path)
     return text.strip() or None if text else None
-
-
-def interpreter() -> str:
-    """The Python that runs us, for launchers that start Python drivers."""
-    return sys.executable

@@ -173,9 +173,7 @@ def caught_number(pattern: str, output: str, what: str) -> float:
 
 def caught_text(pattern: str, output: str, what: str) -> str:
     """The first group of the last match: programs print progress first and the result last."""
-    last = None
-    for last in re.finditer(pattern, output):
-        pass
-    if last is None:
+    found = list(re.finditer(pattern, output))
+    if not found:
         raise Unreadable(f"the {what} pattern {pattern!r} matches nothing in the output, which ends {output[-200:]!r}")
-    return str(last[1])
+    return str(found[-1][1])

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from scalecurve.errors import RunError
@@ -40,9 +40,7 @@ class LocalRunner:
     def __init__(self) -> None:
         self._watchdog: subprocess.Popen[bytes] | None = None
 
-    def run_together(
-        self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
-    ) -> Outcome:
+    def run_together(self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None) -> Outcome:
         """Start all, wait for the last; one that fails or a timeout ends the rest, with everything they started."""
         launched = time.time()
         with self._watched(token):

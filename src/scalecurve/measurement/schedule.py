@@ -45,7 +45,7 @@ def warmups(settings: Settings) -> list[Planned]:
 
 
 def block(points: Sequence[Point], repeat: int, seed: int) -> list[Planned]:
-    """Every point once, in an order that depends on the seed and the block only (so that a resumed study has it too)."""
+    """Every point once, in an order made of the seed and the block alone, so that a resumed study keeps it."""
     shuffled = sorted(points)
     random.Random(f"{seed}:{repeat}").shuffle(shuffled)  # noqa: S311 - an order, not a secret
     return [Planned(point, repeat) for point in shuffled]

@@ -268,3 +268,21 @@ def read_settings(path: Path) -> dict[str, Any]:
             raw[name] = os.path.join(path.parent, raw[name])
     raw.setdefault("folder", str(path.parent))
     return raw
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables joined key by key; what is given later wins, None means not given."""
+    result = dict(base)
+    for name, value in over.items():
+        if isinstance(value, Mapping) and isinstance(result.get(name), Mapping):
+            result[name] = merged(result[name], value)
+        elif value is not None:
+            result[name] = value
+    return result
+
+
+def template() -> str:
+    """A commented study file with every option."""
+    from importlib.resources import files
+
+    return (files("scalecurve.measurement") / "template.toml").read_text(encoding="utf-8")

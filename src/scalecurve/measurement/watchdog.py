@@ -19,11 +19,8 @@ GRACE_SECONDS = 2.0
 def marked(token: str) -> list[int]:
     """Processes whose environment carries the token: also those that left the session or were adopted by init."""
     wanted = MARK + token.encode()
-    found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
-        if name.isdigit() and int(name) != os.getpid() and _carries(name, wanted):
-            found.append(int(name))
-    return found
+    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []
+    return [int(name) for name in names if name.isdigit() and int(name) != os.getpid() and _carries(name, wanted)]
 
 
 def _carries(pid: str, wanted: bytes) -> bool:

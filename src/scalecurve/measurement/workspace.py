@@ -81,13 +81,13 @@ class Workspace:
         finally:
             os.close(handle)
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self, *, mend: bool = True) -> list[dict[str, Any]]:
         """What the journal holds; the tool may have died while writing the last line, which is then cut off."""
         if not self.exists():
             return []
         raw = self.journal.read_bytes()
         whole = raw[: raw.rfind(b"\n") + 1]
-        if len(whole) < len(raw):
+        if mend and len(whole) < len(raw):
             os.truncate(self.journal, len(whole))
         return [json.loads(line) for line in whole.splitlines()]
 
