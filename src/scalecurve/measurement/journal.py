@@ -130,10 +130,16 @@ def _continued(space: Workspace, settings: Settings) -> Journal:
             Fault("not a journal of this version", remedy="--force starts anew"), subject=str(space.journal)
         )
     _refuse_other_job(header["job"], settings, str(space.output))
-    journal = Journal(space, header)
-    _replay(journal, lines[1:])
+    journal = journal_on_disk(space)
     for _, token in journal.begun.values():
         watchdog.end_marked(token, grace=0.5)  # what a killed tool may have left running
+    return journal
+
+
+def journal_on_disk(space: Workspace) -> Journal:
+    lines = space.lines()
+    journal = Journal(space, lines[0]["header"])
+    _replay(journal, lines[1:])
     return journal
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 
 from scalecurve.findings import Finding, error
 from scalecurve.measurement.baseline import choose_baseline
@@ -44,13 +45,22 @@ def _cut_short(interrupted: bool) -> list[Finding]:
 
 def _workload(settings: Settings) -> Workload:
     return Workload(
-        name=settings.name or settings.command[0],
+        name=settings.name or _name_of(settings.command),
         command=settings.command,
         description=settings.description,
         total=settings.total,
         per_worker=settings.per_worker,
         work_unit=settings.work_unit,
     )
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """The program rather than its interpreter: `python -m heat` is heat."""
+    words = [Path(word).name for word in command]
+    if words[0].startswith("python") and len(words) > 1:
+        rest = [word for word in words[1:] if not word.startswith("-")]
+        return rest[0] if rest else words[0]
+    return words[0]
 
 
 def _warmup(settings: Settings) -> Treatment:

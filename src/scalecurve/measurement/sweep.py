@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
-from scalecurve.measurement.journal import Journal, open_journal
+from scalecurve.measurement.journal import Journal, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.ports import Job, Launcher, World
 from scalecurve.measurement.reading import read_run
@@ -167,7 +167,8 @@ def measure(
         try:
             sweep.go()
         except KeyboardInterrupt:
-            write_study(build_study(settings, journal, world, interrupted=True), output)
+            # The interrupt may have come between the line on the disk and our note of it: the disk is right.
+            write_study(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
             raise
         study = build_study(settings, journal, world)
         write_study(study, output)
