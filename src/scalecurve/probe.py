@@ -250,7 +250,7 @@ class _Recorder:
         if os.getpid() != self.pid or not (self.loops or self.regions):
             return  # a forked copy that measured nothing, or a program that never began
         rank, size = self.identity or _find_identity()
-        name = f"rank-{rank if rank is not None else 'x'}-{socket.gethostname()}-{self.pid}.jsonl"
+        name = f"rank-{rank if rank is not None else 'x'}-{_host()}-{self.pid}.jsonl"
         text = "\n".join(json.dumps(line) for line in (self._first_line(rank, size), self._last_line())) + "\n"
         try:
             _replace_file(os.path.join(self.folder, name), text)
@@ -266,7 +266,7 @@ class _Recorder:
             "begin": self._unix(begin),
             "begin_ns": begin,
         }
-        line |= {"host": socket.gethostname(), "boot": _boot_id(), "pid": self.pid, "threads": _thread_counts()}
+        line |= {"host": _host(), "boot": _boot_id(), "pid": self.pid, "threads": _thread_counts()}
         return line | {"cores": _cores(), "debug": _debug_signs()}
 
     def _last_line(self) -> dict[str, Any]:
@@ -353,6 +353,11 @@ def _cores() -> list[int]:
 def _debug_signs() -> list[str]:
     signs = ["python -X dev"] if sys.flags.dev_mode else []
     return signs + (["debug build of Python"] if hasattr(sys, "gettotalrefcount") else [])
+
+
+def _host() -> str:
+    """The node as the scheduler names it, else the host's own name."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def _boot_id() -> str | None:

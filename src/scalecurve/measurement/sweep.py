@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,8 @@ def measure(
         journal = open_journal(space, settings, world, resume=resume, force=force)
         sweep = _Sweep(settings, world, launcher, space, journal, listener)
         try:
-            sweep.go()
+            with _given_back(launcher, space, world):
+                sweep.go()
         except KeyboardInterrupt:
             # The interrupt may have come between the line on the disk and our note of it: the disk is right.
             write_study(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
@@ -176,6 +178,17 @@ def measure(
         if not settings.keep_files and _is_complete(settings, journal):
             space.remove()
     return study
+
+
+@contextmanager
+def _given_back(launcher: Launcher, space: Workspace, world: World) -> Iterator[None]:
+    """A launcher that holds something between launches (an allocation) gives it back, however the sweep ends."""
+    try:
+        yield
+    finally:
+        finish = getattr(launcher, "finish", None)
+        if finish is not None:
+            finish(space.folder / "runs", world)
 
 
 def _is_complete(settings: Settings, journal: Journal) -> bool:
