@@ -22,6 +22,8 @@ _HOME = {
     "Undecided": "scalecurve.errors",
     "law": "scalecurve.api",
     "load": "scalecurve.api",
+    "look_ahead": "scalecurve.api",
+    "measure": "scalecurve.api",
     "plot": "scalecurve.api",
     "save": "scalecurve.api",
     "tabulate": "scalecurve.api",
