@@ -35,10 +35,10 @@ def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, laws: boo
     families = np.clip(families, curves.last - 60.0, curves.last + 60.0)
     rough = roughness(curves)
     middle = np.median(families, axis=0)
-    settled = curves.last + (middle - curves.last) / (1.0 + (rough / NOISE_SCALE) ** 2)[:, None]
-    spread, trust, noise = families.std(axis=0), np.zeros(len(curves)), np.hypot(rough, repeat_error(curves))
+    spread, noise = families.std(axis=0), np.hypot(rough, repeat_error(curves))
     if not laws:
-        return Verdict(settled, families, spread, noise, trust)
+        return Verdict(middle, families, spread, noise, np.zeros(len(curves)))
+    settled = curves.last + (middle - curves.last) / (1.0 + (rough / NOISE_SCALE) ** 2)[:, None]
     law = lawful(curves, at)
     share = law.trust[:, None]
     return Verdict(
