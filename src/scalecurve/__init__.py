@@ -20,10 +20,12 @@ _HOME = {
     "ScalecurveError": "scalecurve.errors",
     "Study": "scalecurve.study",
     "Undecided": "scalecurve.errors",
+    "forecast": "scalecurve.api",
     "law": "scalecurve.api",
     "load": "scalecurve.api",
     "plot": "scalecurve.api",
     "save": "scalecurve.api",
+    "stand": "scalecurve.api",
     "tabulate": "scalecurve.api",
     "tabulate_law": "scalecurve.api",
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.forecasting.forecast import Forecast
+    from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.study import Study
@@ -69,6 +71,26 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
         raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(TABULATE)}"))
     table: LawTable = TABULATE[name](workers, **given)
     return table
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast as verb
+
+    return verb(study, at, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
 
 
 def plot(result: Any, path: str | Path) -> None:

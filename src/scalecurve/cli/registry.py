@@ -17,6 +17,7 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
 

@@ -34,11 +34,17 @@ class Path(StrEnum):
 
 @dataclass(frozen=True)
 class View:
-    """One study seen as a curve; `points` holds the median of the repeats at each K."""
+    """One study seen as a curve.
+
+    `points` holds the median of the repeats at each K; `fitted` are those that are extrapolated: all of them, or only
+    those at and beyond a node where enough were measured there.  `node_size` is the count of workers of one node.
+    """
 
     study: Study
     path: Path
     points: Curve
+    fitted: Curve
+    node_size: int | None = None
 
     @property
     def name(self) -> str:
@@ -64,10 +70,6 @@ class View:
         own = 1.0 if self.study.regime is Regime.STRONG else 0.0
         return float(self.points.log_performance[place] - own * np.log(self.points.k[place]))
 
-    @property
-    def lower_value_is_better(self) -> bool:
-        return self.study.quantity is Quantity.SECONDS
-
 
 _CONVERSION: dict[tuple[Quantity, Regime], tuple[float, float]] = {
     (Quantity.SECONDS, Regime.STRONG): (-1.0, 0.0),
@@ -79,14 +81,27 @@ _CONVERSION: dict[tuple[Quantity, Regime], tuple[float, float]] = {
 }
 
 
-def view(study: Study, kind: str | None = None) -> View:
+def view(study: Study, kind: str | None = None, node_size: int | None = None) -> View:
     """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel that is chosen from the data."""
-    samples = study.samples
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
-        raise InputError(Fault("a forecast needs at least two worker counts", seen=str(study.all_k), remedy=remedy))
-    points = centres(samples, *_CONVERSION[study.quantity, study.regime])
-    return View(study, _as_path(kind) if kind else choose_path(study, points), points)
+        seen = ", ".join(f"K = {k}" for k in study.all_k) or "none"
+        raise InputError(
+            Fault("a forecast needs at least two worker counts", seen=seen, remedy=remedy), subject=study.name
+        )
+    points = centres(study.samples, *_CONVERSION[study.quantity, study.regime])
+    path = _as_path(kind) if kind else choose_path(study, points)
+    node = node_size or study.node_size
+    return View(study, path, points, beyond_node(points, node), node)
+
+
+def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
+    """The points at and beyond one full node, if there are enough: scaling inside a node says little of the network."""
+    if node_size is None or np.sum(points.k >= node_size) < enough:
+        return points
+    start = int(np.searchsorted(points.k, node_size))
+    error = None if points.error is None else points.error[start:]
+    return Curve(points.k[start:], points.log_performance[start:], error)
 
 
 def _as_path(kind: str) -> Path:
