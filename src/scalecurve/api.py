@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.study import Study
 
@@ -73,6 +75,13 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
     return table
 
 
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
 @overload
 def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
 @overload
@@ -84,6 +93,14 @@ def forecast(
     from scalecurve.forecasting.forecast import forecast as verb
 
     return verb(study, at, **settings)
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
 
 
 def stand(study: Study, domain: str | None = None) -> Standing | None:

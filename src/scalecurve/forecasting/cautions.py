@@ -62,7 +62,9 @@ def _shape_findings(view: View) -> Iterator[Finding]:
         k = int(view.fitted.k[best])
         yield warning("past-the-peak", f"performance is highest at K = {k}; more workers already make it worse", k=k)
     if view.path is Path.COLLECTIVE:
-        yield info("rising-time", "the time rises with K from the start: forecast as the cost of a collective operation")
+        yield info(
+            "rising-time", "the time rises with K from the start: forecast as the cost of a collective operation"
+        )
     if len(view.fitted.k) < len(view.points.k):
         message = f"only K from one full node ({view.node_size} workers) on are extrapolated"
         yield info("inside-node-left-out", message, node_size=view.node_size)

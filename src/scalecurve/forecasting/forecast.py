@@ -148,7 +148,9 @@ def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibr
 
 def _forecast_all(views: Sequence[View], settings: Settings) -> list[Forecast]:
     asked = [_asked(own, settings) for own in views]
-    beyond = [np.array([_effective(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)]
+    beyond = [
+        np.array([_effective(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)
+    ]
     made = predict([own.fitted for own in views], [own.path for own in views], beyond, settings.calibration)
     return [_forecast(*each, settings) for each in zip(views, asked, made, strict=True)]
 
@@ -169,7 +171,8 @@ def _forecast(own: View, asked: tuple[int, ...], made: Prediction, settings: Set
     ahead = iter(zip(made.ahead.tolist(), (quantile * made.scale).tolist(), strict=True))
     noise = made.noise if len(made.ahead) else 0.0
     rows = tuple(
-        _row(own, k, *(next(ahead) if k > own.largest_k else _between(own, k, noise, quantile)), settings) for k in asked
+        _row(own, k, *(next(ahead) if k > own.largest_k else _between(own, k, noise, quantile)), settings)
+        for k in asked
     )
     found = (*own.study.findings, *study_findings(own, noise), *(f for row in rows for f in row.findings))
     return Forecast(

@@ -70,7 +70,14 @@ def _standing(standing: Standing) -> Iterator[Block]:
     kind = "all domains" if standing.domain == "all" else standing.domain
     yield Heading(f"Where this study stands ({kind}, {standing.regime} scaling)")
     rows = [
-        [f"{row.multiple}x", f"{row.k:g}", f"{row.efficiency:.0%}", f"{row.percentile:.0f}", f"{row.median:.0%}", str(row.curves)]
+        [
+            f"{row.multiple}x",
+            f"{row.k:g}",
+            f"{row.efficiency:.0%}",
+            f"{row.percentile:.0f}",
+            f"{row.median:.0%}",
+            str(row.curves),
+        ]
         for row in standing.rows
     ]
     yield table(["of base", "K", "E", "percentile", "published median", "curves"], rows)
