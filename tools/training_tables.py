@@ -231,18 +231,16 @@ def bridge(folder: Path) -> list[Row]:
 def _unshifted(entry: dict[str, str]) -> dict[str, str]:
     if not entry["model"].startswith("System: "):
         return entry
-    names = ["system", "gpus", "gbs", "mbs", "seq", "fsdp", "tp", "pp", "cp", "vp", "ep", "ga"]
-    values = [entry[name] for name in
-              ("system", "gpus", "precision", "gbs", "mbs", "seq", "fsdp", "tp", "pp", "cp", "vp", "ep")]  # fmt: skip
-    moved = dict(zip(names, values, strict=True))
-    return entry | moved | {
-        "model": entry["system"], "system": entry["model"].removeprefix("System: "), "precision": "FP8",
-        "tokens_per_s_per_gpu": entry["model_tflops_per_gpu"],
+    names = ["gbs", "mbs", "seq", "fsdp", "tp", "pp", "cp", "vp", "ep"]
+    values = [entry[name] for name in ("precision", "gbs", "mbs", "seq", "fsdp", "tp", "pp", "cp", "vp")]
+    system = entry["model"].removeprefix("System: ")
+    return entry | dict(zip(names, values, strict=True)) | {
+        "model": entry["system"], "system": system, "precision": "FP8",
     }  # fmt: skip
 
 
 def _bridge_row(entry: dict[str, str]) -> Row | None:
-    name = BRIDGE_MODELS.get(entry["model"])
+    name = BRIDGE_MODELS.get(entry["model"].removesuffix(" (tokendrop)"))
     if name is None or not entry["gpus"].isdigit():
         return None
     gpus, sizes = int(entry["gpus"]), {}
@@ -259,7 +257,8 @@ def _bridge_row(entry: dict[str, str]) -> Row | None:
         label=f"{entry['model']} {entry['system']} {entry['precision']} {entry['release']}",
         cluster=presets.cluster(entry["system"]), stack=presets.stack("megatron-core"), layout=layout,
         seconds=batch * seq / (rate * gpus), precision="bf16" if entry["precision"] == "BF16" else "fp8",
-        group=f"{entry['model']} {entry['system']} {layout}",
+        group=f"{entry['model']} {entry['system']}",
+        excluded="token-drop recipe" if "tokendrop" in entry["model"] else None,
     )  # fmt: skip
 
 
@@ -281,7 +280,7 @@ def simumax(folder: Path) -> list[Row]:
         model = presets.model(base).with_sizes(layers=int(found["l"]), seq=seq, **changes)
         degrees = {axis: int(found.get(axis, 1)) for axis in ("tp", "cp", "pp", "dp", "ep")}
         layout = Layout(**degrees, accumulation=int(found["mbc"]), zero=1, sequence_parallel=degrees["tp"] > 1,
-                        data_overlap=False)  # fmt: skip
+                        data_overlap=False, tensor_overlap=0.0)  # fmt: skip
         rows.append(
             Row(
                 table="simumax-moe" if model.is_moe else "simumax-dense", label=case, model=model, seq=seq,

@@ -20,7 +20,8 @@ def ring_rate(machine: Machine, inner: Array, outer: Array) -> Array:
     port and leaves by another, so it uses half of what its ports could carry both ways.
     """
     partial = (inner > 1) & (inner < machine.node)
-    crossing = machine.outer_rate * np.where(partial, inner / 2.0, inner)
+    ports = 1.0 if machine.single_port else np.where(partial, inner / 2.0, inner)
+    crossing = machine.outer_rate * ports
     return np.where(outer > 1, np.minimum(crossing, machine.inner_rate), machine.inner_rate)
 
 

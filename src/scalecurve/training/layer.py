@@ -73,7 +73,7 @@ def dense_ffn(machine: Machine, shape: Shape, grid: Grid, width: Array) -> Pass:
     inward = Pass(*kernels.linear_seconds(machine, tokens, shape.gates * width / grid.tp, shape.hidden))
     outward = Pass(*kernels.linear_seconds(machine, tokens, shape.hidden, width / grid.tp))
     gate = kernels.traffic_seconds(machine, machine.gate_traffic * shape.gates * tokens * width / grid.tp)
-    return inward + outward + Pass(gate, 1.5 * gate)
+    return inward + outward + Pass(gate, 2.0 * gate)
 
 
 def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
@@ -89,7 +89,7 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
         machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
     )
     gate = kernels.traffic_seconds(machine, moved)
-    return inward + outward + Pass(gate, 1.5 * gate)
+    return inward + outward + Pass(gate, 2.0 * gate)
 
 
 def elementwise(machine: Machine, shape: Shape, grid: Grid) -> Pass:
@@ -100,7 +100,7 @@ def elementwise(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     forward = kernels.traffic_seconds(
         machine, tokens * (machine.norm_traffic * shape.hidden / split + 2.0 * ACTIVATION_BYTES * heads)
     )
-    return Pass(forward, 1.5 * forward)
+    return Pass(forward, 2.0 * forward)
 
 
 def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
@@ -128,11 +128,17 @@ def context_traffic(machine: Machine, shape: Shape, grid: Grid, core: Pass) -> P
 
 
 def expert_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
-    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each."""
+    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes only once
+    to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
     tokens = grid.micro * shape.seq / grid.cp / grid.tp
-    size = ACTIVATION_BYTES * tokens * shape.top_k * shape.hidden
-    once = exchange_seconds(machine, size * machine.imbalance, grid.ep_inner, grid.ep / grid.ep_inner)
-    return Pass(2.0 * once, 2.0 * once)
+    nodes = grid.ep / grid.ep_inner
+    copies = nodes * (1.0 - (1.0 - 1.0 / nodes) ** shape.top_k) / nodes
+    inside = ACTIVATION_BYTES * tokens * shape.top_k * shape.hidden * machine.imbalance
+    across = ACTIVATION_BYTES * tokens * nodes * copies * shape.hidden * machine.imbalance
+    size = np.where(nodes > 1, np.minimum(across, inside), inside)
+    once = exchange_seconds(machine, size, grid.ep_inner, nodes)
+    exposed = 2.0 * once * (1.0 - machine.expert_overlap)
+    return Pass(exposed, exposed)
 
 
 @dataclass(frozen=True)
@@ -147,15 +153,16 @@ class LayerTime:
 
 
 def layer_time(machine: Machine, shape: Shape, grid: Grid) -> LayerTime:
-    """The mean layer: dense and MoE layers weighted by their number."""
+    """The layer of the slowest stage: dense and MoE layers weighted by how many of each it has."""
     core = attention_core(machine, shape, grid)
     products = attention_products(machine, shape, grid)
-    body = products + core + elementwise(machine, shape, grid) + _ffn(machine, shape, grid)
-    compute = Pass(_with_host(machine, body.forward, 1.0), _with_host(machine, body.backward, 2.0))
+    body = products + core + elementwise(machine, shape, grid)
+    compute = _compute(machine, shape, grid, body)
     tensor = tensor_traffic(machine, shape, grid)
     full = grid.recompute == Recompute.FULL
-    selective = (grid.recompute == Recompute.SELECTIVE) & (not machine.fused_attention)
-    again = np.where(full, compute.forward, np.where(selective, core.forward, 0.0))
+    selective = grid.recompute == Recompute.SELECTIVE
+    some = machine.selective_again * compute.forward if machine.fused_attention else core.forward
+    again = np.where(full, compute.forward, np.where(selective, some, 0.0))
     context = context_traffic(machine, shape, grid, core)
     expert = _expert_share(machine, shape, grid)
     return LayerTime(
@@ -167,29 +174,37 @@ def layer_time(machine: Machine, shape: Shape, grid: Grid) -> LayerTime:
     )
 
 
-def _ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
-    dense = dense_ffn(machine, shape, grid, shape.ffn)
+def _compute(machine: Machine, shape: Shape, grid: Grid, body: Pass) -> Pass:
+    dense = _with_host(body + dense_ffn(machine, shape, grid, shape.ffn), machine.launch)
     if not shape.has_experts:
         return dense
-    share = shape.moe_layers / shape.layers
-    routed = routed_ffn(machine, shape, grid)
-    shared = dense_ffn(machine, shape, grid, np.maximum(shape.shared_ffn, 1.0)) * np.where(
-        shape.shared_ffn > 0, 1.0, 0.0
-    )
-    return dense * (1.0 - share) + (routed + shared) * share
+    share = slowest_moe_share(shape, grid)
+    shared = dense_ffn(machine, shape, grid, np.maximum(shape.shared_ffn, 1.0)) * np.sign(shape.shared_ffn)
+    moe = _with_host(body + routed_ffn(machine, shape, grid) + shared, machine.expert_launch)
+    return dense * (1.0 - share) + moe * share
+
+
+def slowest_moe_share(shape: Shape, grid: Grid) -> Array:
+    """Dense layers come first, so the last stage has the most MoE layers."""
+    return np.minimum(shape.moe_layers / np.ceil(shape.layers / grid.pp), 1.0)
 
 
 def _expert_share(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     if not shape.has_experts:
         nothing = np.zeros(())
         return Pass(nothing, nothing)
-    return expert_traffic(machine, shape, grid) * (shape.moe_layers / shape.layers)
+    return expert_traffic(machine, shape, grid) * slowest_moe_share(shape, grid)
 
 
 def _with_recompute(traffic: Pass, full: Array) -> Array:
     return traffic.forward + traffic.backward + np.where(full, traffic.forward, 0.0)
 
 
-def _with_host(machine: Machine, seconds: Array, launch: float) -> Array:
-    """A layer is not faster than the host can launch it: a fourth-power mean, close to the larger of the two."""
-    return np.sqrt(np.sqrt(seconds**4 + (launch * machine.launch) ** 4))
+def _with_host(seconds: Pass, launch: float) -> Pass:
+    """A layer is not faster than the host can launch it (backward twice as many kernels): a fourth-power mean, close to
+    the larger of the two."""
+    return Pass(_power_mean(seconds.forward, launch), _power_mean(seconds.backward, 2.0 * launch))
+
+
+def _power_mean(first: Array, second: float) -> Array:
+    return np.sqrt(np.sqrt(first**4 + second**4))

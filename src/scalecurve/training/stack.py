@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-CONSTANTS = ("matmul", "ramp", "tail", "memory", "inner", "outer", "attention", "contention", "imbalance", "launch")
+CONSTANTS = ("matmul", "ramp", "tail", "memory", "inner", "outer", "attention", "contention", "imbalance", "launch",
+             "expert_launch", "low_precision")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +15,8 @@ class Constants:
 
     `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth; `ramp`: depth
     lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid; `imbalance`: busiest
-    expert group over the mean; `launch`: host seconds per layer and forward pass.
+    expert group over the mean; `launch` and `expert_launch`: host seconds per dense and MoE layer
+    and forward pass; `low_precision`: what of `matmul` is left at fp8.
     """
 
     matmul: float
@@ -27,6 +29,8 @@ class Constants:
     contention: float
     imbalance: float
     launch: float
+    expert_launch: float
+    low_precision: float
 
     def with_values(self, **values: float) -> Constants:
         return replace(self, **values)
@@ -49,9 +53,13 @@ class Stack:
     launch: float
     zero: int
     tensor_overlap: float = 0.0
+    expert_overlap: float = 0.0
     pipeline_overlap: float = 0.0
     scatter_gather: bool = False
     dropout: bool = False
+    single_port: bool = False
+    selective_again: float = 0.0
+    selective_kept: float = 1.0
     aliases: tuple[str, ...] = ()
     constants: tuple[str, ...] = field(default=())
     source: str = "given"
