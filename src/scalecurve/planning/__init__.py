@@ -1,1 +1,1 @@
-"""Money and machines: what a result costs, which K to choose, and what to do next."""
+"""Cost, deadlines and budgets, and which runs to make next."""

@@ -150,3 +150,14 @@ def test_a_study_file_keeps_its_own_word(tmp_path: Path) -> None:
     assert load_study(path, baseline_k=4).baseline_k == 4
     with pytest.raises(InputError, match="another regime"):
         load_study(path, regime="weak")
+
+
+def test_a_decimal_comma_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="decimals with a point"):
+        load_study(_write(tmp_path, "K,seconds\n1,1,5\n2,0,8\n"), regime="strong")
+
+
+@pytest.mark.parametrize("value", ["1e300", "1e-300", "5e-324"])
+def test_values_no_timer_gives_are_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(FormatError, match="line 3"):
+        load_study(_write(tmp_path, f"K,seconds\n1,1\n2,{value}\n"), regime="strong")
