@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.tariff import Tariff
     from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
     from scalecurve.proposals.proposal import Proposal
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
@@ -94,10 +95,11 @@ def price_curve(
 ) -> TimeCurve:
     """The time of one result over K, from a study (with forecasts where they can be defended) or a plan's JSON."""
     from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.planning.forecasts import forecast_rows
     from scalecurve.study import Study as StudyNoun
 
     if isinstance(source, StudyNoun):
-        return curve_of_study(source, at=at, work_per_job=work_per_job, level=level)
+        return curve_of_study(source, at=at, work_per_job=work_per_job, level=level, forecaster=forecast_rows)
     return curve_of_plan(source, tokens_per_job=work_per_job)
 
 
@@ -151,12 +153,17 @@ def assess(proposal: str | Path | Proposal) -> Assessment:
     from scalecurve.proposals import assess as verb
     from scalecurve.proposals.file import read_proposal
     from scalecurve.proposals.proposal import Proposal as ProposalNoun
-    from scalecurve.proposals.study_evidence import evidence_of_study
 
     if isinstance(proposal, ProposalNoun):
         return verb(proposal)
-    read = read_proposal(Path(proposal), read_study=load_for_proposal, evidence_of=evidence_of_study)
-    return verb(read)
+    return verb(read_proposal(Path(proposal), read_study=load_for_proposal, evidence_of=_with_forecasts))
+
+
+def _with_forecasts(study: Study) -> Evidence:
+    from scalecurve.planning.forecasts import forecast_rows
+    from scalecurve.proposals.study_evidence import evidence_of_study
+
+    return evidence_of_study(study, forecaster=forecast_rows)
 
 
 def load_for_proposal(path: Path, regime: str) -> Study:
@@ -165,6 +172,8 @@ def load_for_proposal(path: Path, regime: str) -> Study:
         return load(path)
     except InputError:
         return load(path, regime=regime)
+
+
 def fit(study: Study, **settings: Any) -> Fits:
     """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
     from scalecurve.fitting.fit import fit as verb

@@ -34,7 +34,7 @@ class Predicted(Protocol):
     def refused(self) -> bool: ...
 
 
-Forecaster = Callable[[Study, Sequence[int], float], Sequence[Predicted]]
+Forecaster = Callable[[Study, Sequence[int], float], tuple[float, Sequence[Predicted]]]
 
 
 def curve_of_study(
@@ -153,8 +153,8 @@ def _ahead(
     if forecaster is None:
         listed = ", ".join(map(str, workers))
         raise InputError(Fault("outside the measured range", where="K", seen=listed, remedy="measure these K"))
-    rows = forecaster(study, workers, level)
-    points = [_predicted(row, level, per_result) for row in rows if not row.refused and row.value is not None]
+    used, rows = forecaster(study, workers, level)
+    points = [_predicted(row, used, per_result) for row in rows if not row.refused and row.value is not None]
     refused = [row.k for row in rows if row.refused or row.value is None]
     return points, _refusal(refused, insisted=insisted) if refused else []
 

@@ -85,9 +85,7 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     rows = routed / local
     inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local))
     outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local))
-    moved = routed * (
-        machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
-    )
+    moved = routed * (machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden)
     gate = kernels.traffic_seconds(machine, moved)
     return inward + outward + Pass(gate, 2.0 * gate)
 

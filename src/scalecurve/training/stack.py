@@ -5,8 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-CONSTANTS = ("matmul", "ramp", "tail", "memory", "inner", "outer", "attention", "contention", "imbalance", "launch",
-             "expert_launch", "low_precision")
+CONSTANTS = (
+    "matmul",
+    "ramp",
+    "tail",
+    "memory",
+    "inner",
+    "outer",
+    "attention",
+    "contention",
+    "imbalance",
+    "launch",
+    "expert_launch",
+    "low_precision",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
