@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scalecurve.forecasting.calibration import shipped
-from scalecurve.forecasting.forecast import forecast_all
+from scalecurve.forecasting.forecast import forecast
 from scalecurve.forecasting.row import ForecastRow
 from scalecurve.study import Study
 
@@ -15,4 +15,4 @@ def forecast_rows(study: Study, workers: Sequence[int], level: float) -> tuple[f
     calibration = shipped()
     highest = min(width.highest_level for width in calibration.widths.values())
     used = min(level, highest)
-    return used, forecast_all([study], workers, level=used, calibration=calibration)[0].rows
+    return used, forecast(study, workers, level=used, calibration=calibration).rows
