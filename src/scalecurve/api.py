@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
+    from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.sweep import Listener
     from scalecurve.planning.cost import CostTable
     from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.tariff import Tariff
     from scalecurve.proposals.assessment import Assessment
     from scalecurve.proposals.known import Evidence
     from scalecurve.proposals.proposal import Proposal
-    from scalecurve.measurement.outlook import Outlook
-    from scalecurve.measurement.sweep import Listener
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
 
 
