@@ -8,7 +8,9 @@ from typing import Any
 
 from scalecurve.document import Document, Shown
 from scalecurve.findings import Finding, info, warning
-from scalecurve.planning.cost import CostTable, Goal
+from scalecurve.planning.cost import CostTable
+from scalecurve.planning.cost_row import CostRow
+from scalecurve.planning.currency import format_money
 from scalecurve.proposals.decision import decide
 from scalecurve.proposals.money import money_question, price_proposal
 from scalecurve.proposals.proposal import Growth, Proposal
@@ -23,6 +25,7 @@ from scalecurve.proposals.questions import (
 )
 from scalecurve.proposals.sensitivity import Sensitivity, most_sensitive
 from scalecurve.proposals.verdict import Judgement, Verdict, judge, overall, regimes_of
+from scalecurve.units import format_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,10 @@ class Assessment(Shown):
     sensitive_to: tuple[Sensitivity, ...]
     cost: CostTable | None
     findings: tuple[Finding, ...]
+
+    @property
+    def meets_deadline(self) -> bool:
+        return bool(within_deadline(self.proposal, self.cost))
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -83,7 +90,9 @@ def assess(proposal: Proposal) -> Assessment:
         verdict=verdict,
         decision=decide(proposal, verdict, judgements),
         bend=_bend(proposal, first),
-        recommended={str(one.regime): recommended_k(proposal, one, priced) for one in judgements},
+        recommended={
+            str(one.regime): recommended_k(proposal, one, price_proposal(proposal, one)) for one in judgements
+        },
         sensitive_to=most_sensitive(proposal),
         cost=priced,
         findings=(*proposal.findings, *_findings(proposal, judgements, priced)),
@@ -111,29 +120,49 @@ def _bend(proposal: Proposal, judgement: Judgement) -> dict[str, Any] | None:
 
 
 def recommended_k(proposal: Proposal, judgement: Judgement, priced: CostTable | None) -> int | None:
-    """The cheapest K that meets the deadline where there is one, else the largest that reaches the floor."""
-    if proposal.money is not None and proposal.money.deadline is not None and priced is not None:
-        goal = Goal(deadline=proposal.money.deadline)
-        if min(row.elapsed.value for row in priced.rows) <= proposal.money.deadline:
-            return _cheapest(priced, goal)
+    """The cheapest K that meets the deadline where one does, else the largest that reaches the floor."""
+    in_time = within_deadline(proposal, priced)
+    if in_time:
+        return min(in_time, key=lambda row: (row.cost.value, row.k)).k
     if judgement.evidence is None:
         return None
     best = judgement.evidence.largest_reaching(proposal.floor, most=proposal.workers)
     return None if best is None else best.k
 
 
-def _cheapest(priced: CostTable, goal: Goal) -> int | None:
-    deadline = goal.deadline or 0.0
-    fitting = [row for row in priced.rows if row.elapsed.value <= deadline]
-    return min(fitting, key=lambda row: (row.cost.value, row.k)).k if fitting else None
+def within_deadline(proposal: Proposal, priced: CostTable | None) -> list[CostRow]:
+    """The priced K that meet the deadline; none where there is no deadline or no price."""
+    if priced is None or proposal.money is None or proposal.money.deadline is None:
+        return []
+    deadline = proposal.money.deadline
+    return [row for row in priced.rows if row.elapsed.value <= deadline]
 
 
 def _findings(proposal: Proposal, judgements: Sequence[Judgement], priced: CostTable | None) -> list[Finding]:
     found = [*(proposal.money.findings if proposal.money is not None else ())]
     for judgement in judgements:
         found += _prediction_findings(proposal, judgement)
+    found += _goal_findings(proposal, priced)
     if proposal.growth is Growth.UNKNOWN:
         found.append(warning("regime-unknown", "whether the problem grows with the cluster is not stated"))
+    return found
+
+
+def _goal_findings(proposal: Proposal, priced: CostTable | None) -> list[Finding]:
+    """Whether the proposed K itself keeps the deadline and the budget."""
+    money = proposal.money
+    if money is None or priced is None:
+        return []
+    row, found = priced.row(proposal.workers), []
+    if money.deadline is not None and row.elapsed.value > money.deadline:
+        late = format_seconds(row.elapsed.value)
+        words = f"K = {row.k} takes {late}, beyond the deadline of {format_seconds(money.deadline)}"
+        found.append(warning("deadline-missed", words, k=row.k, seconds=row.elapsed.value))
+    if money.budget is not None and row.cost.value > money.budget:
+        currency = priced.tariff.currency
+        asked = format_money(row.cost.value, currency)
+        words = f"K = {row.k} costs {asked}, beyond the budget of {format_money(money.budget, currency)}"
+        found.append(warning("budget-exceeded", words, k=row.k, cost=row.cost.value))
     return found
 
 

@@ -124,6 +124,14 @@ def _number(estimate: Estimate | None, digits: int) -> str | None:
     return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
 
 
+def _reason(result: Assessment) -> str:
+    """By which rule a K is recommended."""
+    money = result.proposal.money
+    if money is not None and money.deadline is not None and result.meets_deadline:
+        return f"the cheapest known K within {format_seconds(money.deadline)}"
+    return f"the largest known K with E >= {result.proposal.floor:g}"
+
+
 def _closing(result: Assessment) -> list[str]:
     lines = []
     if result.bend is None:
@@ -134,6 +142,6 @@ def _closing(result: Assessment) -> list[str]:
         rule = f"the first known K with E < {bend['threshold']:g} ({bend['regime']})"
         lines.append(f"Bend: K = {bend['k']}, {rule}{after}.")
     for regime, k in result.recommended.items():
-        words = "none can be named" if k is None else f"K = {k}"
+        words = "none can be named" if k is None else f"K = {k}, {_reason(result)}"
         lines.append(f"Recommended, {regime} scaling: {words}.")
     return lines

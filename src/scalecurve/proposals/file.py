@@ -14,7 +14,7 @@ from scalecurve.planning.catalog import find_offer, offer_findings
 from scalecurve.planning.currency import Money as Amount
 from scalecurve.planning.currency import parse_money, same_currency
 from scalecurve.planning.tariff import Tariff
-from scalecurve.proposals.known import Evidence, Known
+from scalecurve.proposals.known import Evidence, Known, Ranged
 from scalecurve.proposals.proposal import (
     Batch,
     BigMachine,
@@ -24,7 +24,6 @@ from scalecurve.proposals.proposal import (
     Kernel,
     Money,
     Proposal,
-    Ranged,
 )
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import faults_of

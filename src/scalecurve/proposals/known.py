@@ -14,6 +14,16 @@ from scalecurve.study import Regime
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ranged:
+    """A number somebody stated or measured, its range where it has one, and who says so."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    source: str = "stated"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Known:
     """Efficiency at K relative to K0; `value` None where only `low` or `high` was stated."""
 
@@ -68,6 +78,7 @@ class Evidence:
     """Efficiency over K in one regime, from one source.
 
     `beyond` answers for K that are not among the points (an interpolation, a forecast, a model), or returns None.
+    `serial` is the serial share fitted to the same data, where there is one.
     """
 
     regime: Regime
@@ -75,6 +86,7 @@ class Evidence:
     points: tuple[Known, ...]
     source: str
     beyond: Callable[[int], Known | None] | None = None
+    serial: Ranged | None = None
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:

@@ -10,12 +10,13 @@ efficiency is then an upper bound.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, as_operation, best, cost
 from scalecurve.laws.stragglers import lognormal_maximum
-from scalecurve.proposals.known import Evidence, Known
-from scalecurve.proposals.proposal import Exchange, Proposal, Ranged
+from scalecurve.proposals.known import Evidence, Known, Ranged
+from scalecurve.proposals.proposal import Exchange, Proposal
 from scalecurve.study import Regime
 from scalecurve.units import parse_workers
 
@@ -33,10 +34,16 @@ def exchange_seconds(exchange: Exchange, k: int) -> tuple[str, float]:
 
 def time_ratio(k: int, regime: Regime, *, serial: float, exchange: Exchange | None, spread: float | None) -> float:
     """T(K)/T(1) by the formula above."""
-    slowest = 1.0 if spread is None or k == 1 else lognormal_maximum(k, spread)
+    slowest = 1.0 if spread is None or k == 1 else _slowest(k, spread)
     parallel = (1.0 - serial) * slowest / (k if regime is Regime.STRONG else 1)
     exposed = 0.0 if exchange is None or k == 1 else exchange_seconds(exchange, k)[1] / exchange.step_seconds
     return serial + parallel + exposed
+
+
+@lru_cache(maxsize=4096)
+def _slowest(k: int, spread: float) -> float:
+    """Trying out other inputs asks for the same maximum again and again."""
+    return lognormal_maximum(k, spread)
 
 
 def model_evidence(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Evidence | None:

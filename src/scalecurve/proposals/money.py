@@ -7,7 +7,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.planning.campaign import Campaign
 from scalecurve.planning.choices import share_text
 from scalecurve.planning.cost import CostTable, cost
-from scalecurve.planning.currency import format_money
+from scalecurve.planning.currency import format_amount, format_money
 from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
 from scalecurve.proposals.known import Evidence, Known
 from scalecurve.proposals.proposal import Proposal
@@ -92,7 +92,7 @@ def _against_today(table: CostTable, today: int) -> str:
 def _amount(amount: Estimate, currency: str) -> str:
     if amount.low is None or amount.high is None:
         return format_money(amount.value, currency)
-    return f"{format_money(amount.value, currency)} ({amount.low:.4g} to {amount.high:.4g})"
+    return f"{format_money(amount.value, currency)} ({format_amount(amount.low)} to {format_amount(amount.high)})"
 
 
 def _change(dearer: float) -> str:

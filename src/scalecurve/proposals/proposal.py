@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from scalecurve.findings import Finding
 from scalecurve.planning.tariff import Tariff
-from scalecurve.proposals.known import Evidence
+from scalecurve.proposals.known import Evidence, Ranged
 
 
 class Growth(StrEnum):
@@ -17,16 +17,6 @@ class Growth(StrEnum):
     WEAK = "weak"
     MIXED = "mixed"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranged:
-    """A number somebody stated or measured, its range where it has one, and who says so."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    source: str = "stated"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,8 +53,8 @@ def serial_question(proposal: Proposal) -> Answer:
     question = "What is the serial fraction?"
     needed = serial_for(proposal.floor, proposal.workers)
     limit = "" if needed is None else f"; E({proposal.workers}) >= {proposal.floor:g} needs at most {needed:.2g}"
-    if proposal.serial is not None:
-        share = proposal.serial
+    share = proposal.serial or (None if proposal.strong is None else proposal.strong.serial)
+    if share is not None:
         top = ceiling(share.value)
         words = f"{share.value:.4g}{_range(share.low, share.high)}{limit}"
         words += "" if top is None else f"; the speedup never exceeds {top:.4g}"

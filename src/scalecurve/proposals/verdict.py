@@ -127,7 +127,7 @@ def _decided(proposal: Proposal, known: Judgement) -> Judgement:
 
     floor, proposed = proposal.floor, known.proposed
     if proposed is None:
-        measure = to_measure(known.evidence, proposal.workers)
+        measure = further_k(known.evidence, proposal.workers)
         return replace(
             known, why=f"nothing is known of E({proposal.workers}) under {known.regime} scaling", measure=measure
         )
@@ -139,7 +139,7 @@ def _decided(proposal: Proposal, known: Judgement) -> Judgement:
         return replace(known, verdict=Verdict.NO_HELP, why=words)
     if proposed.unsure(floor) or proposed.reaches(floor) is None:
         words = f"{shown} does not decide whether E reaches {floor:g}"
-        return replace(known, why=words, measure=(proposal.workers,))
+        return replace(known, why=words, measure=closer_k(proposed, proposal.workers, known.today_k))
     if proposed.reaches(floor):
         return replace(known, verdict=Verdict.HELPS, why=f"{shown} reaches the floor of {floor:g}")
     return replace(known, verdict=Verdict.WASTEFUL, why=f"{shown} is below the floor of {floor:g}")
@@ -155,7 +155,15 @@ def efficiency_text(known: Known) -> str:
     return f"{name} = {known.value:.2f}" if known.value >= 0.1 else f"{name} = {known.value:.3f}"
 
 
-def to_measure(evidence: Evidence | None, workers: int) -> tuple[int, ...]:
+def closer_k(proposed: Known, workers: int, today: int) -> tuple[int, ...]:
+    """A measured K needs more repeats; otherwise the doublings up to today's K, or to where a forecast reaches K."""
+    if proposed.kind == "measured" or workers <= today:
+        return (workers,)
+    last = max(today, -(-workers // FURTHEST))
+    return tuple(sorted({max(1, last // 4), max(1, last // 2), last}))
+
+
+def further_k(evidence: Evidence | None, workers: int) -> tuple[int, ...]:
     """The K whose measurement would bring the proposed K within reach of a forecast."""
     if evidence is None or not evidence.points:
         return tuple(k for k in FIRST_STUDY if k < workers) or (1, workers)
