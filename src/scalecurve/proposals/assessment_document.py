@@ -18,7 +18,7 @@ _TONES: dict[Verdict, Tone] = {
     Verdict.HELPS: "good",
     Verdict.WASTEFUL: "warn",
     Verdict.NO_HELP: "bad",
-    Verdict.CANNOT_TELL: "muted",
+    Verdict.CANNOT_TELL: "warn",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from scalecurve.laws.amdahl import ceiling, serial_for
 from scalecurve.laws.karp_flatt import serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
+from scalecurve.planning.choices import share_text
 from scalecurve.proposals.known import Evidence, Known
 from scalecurve.proposals.model import exchange_seconds
 from scalecurve.proposals.proposal import Growth, Proposal
@@ -112,7 +113,7 @@ def kernel_question(proposal: Proposal) -> Answer:
     bound = "compute" if kernel.flop_per_byte >= ridge else "memory"
     text = (
         f"{bound} bound: {kernel.flop_per_byte:.4g} FLOP per byte against a ridge of {ridge:.4g}, so at most "
-        f"{attainable / kernel.peak_flops:.0%} of the peak"
+        f"{share_text(attainable / kernel.peak_flops)} of the peak"
     )
     text += "; workers that share one memory add nothing" if bound == "memory" else ""
     numbers = {"bound": bound, "ridge": ridge, "attainable_flops": attainable}
@@ -127,10 +128,9 @@ def exchange_question(proposal: Proposal) -> Answer:
     algorithm, seconds = exchange_seconds(exchange, proposal.workers)
     grows = proposal.growth is Growth.WEAK
     work = exchange.step_seconds / (1 if grows else proposal.workers)
-    text = (
-        f"{format_seconds(seconds)} per step at K = {proposal.workers} ({algorithm} {exchange.operation} of "
-        f"{format_bytes(exchange.bytes)}, {exchange.hidden:.0%} hidden) beside {format_seconds(work)} of work a worker"
-    )
+    what = f"{algorithm} {exchange.operation} of {format_bytes(exchange.bytes)}, {share_text(exchange.hidden)} hidden"
+    beside = f"beside {format_seconds(work)} of work a worker"
+    text = f"{format_seconds(seconds)} per step at K = {proposal.workers} ({what}) {beside}"
     text += "; communication exceeds the work" if seconds > work else ""
     numbers = {"seconds": seconds, "algorithm": algorithm, "work_seconds": work, "share": seconds / (seconds + work)}
     return Answer(number=4, question=question, text=text, source=exchange.source, numbers=numbers)
