@@ -19,10 +19,10 @@ from scalecurve.proposals.questions import (
     exchange_question,
     growth_question,
     kernel_question,
-    scale_up_question,
     serial_question,
     straggler_question,
 )
+from scalecurve.proposals.scale_up import scale_up_question
 from scalecurve.proposals.sensitivity import Sensitivity, most_sensitive
 from scalecurve.proposals.verdict import Judgement, Verdict, judge, overall, regimes_of
 from scalecurve.units import format_seconds

@@ -160,42 +160,5 @@ def straggler_question(proposal: Proposal) -> Answer:
     )
 
 
-def scale_up_question(proposal: Proposal, judgements: Sequence[Judgement]) -> Answer:
-    """Out wins on time where S(K) > r, on cost where K p T(K) < p_up T(1)/r, that is p/E < p_up/r."""
-    question = "Would one bigger machine do?"
-    machine = proposal.big_machine
-    if machine is None:
-        return open_question(7, question, "state [scale_up] times_faster and per_hour")
-    known = next((one for one in judgements if one.speedup is not None), None)
-    if known is None or known.speedup is None or known.efficiency is None:
-        text = f"it is {machine.times_faster:g}x one worker; what {proposal.workers} workers reach is not known"
-        return Answer(number=7, question=question, text=text, source=machine.source)
-    out, up = known.speedup.value, machine.times_faster
-    text = f"{proposal.workers} workers are {out:.4g}x one worker and it is {up:g}x, so "
-    text += "many are faster" if out > up else "one big machine is as fast or faster"
-    numbers = {"scale_out_speedup": out, "scale_up_speedup": up}
-    cost_text, cost_numbers = _scale_up_cost(proposal, known.efficiency.value)
-    return Answer(
-        number=7,
-        question=question,
-        text=f"{text}; {cost_text}",
-        source=machine.source,
-        numbers=numbers | cost_numbers,
-    )
-
-
-def _scale_up_cost(proposal: Proposal, efficiency: float) -> tuple[str, dict[str, float]]:
-    machine, money = proposal.big_machine, proposal.money
-    if machine is None or money is None or machine.per_hour is None:
-        return "their cost is missing: both prices are needed", {}
-    out = money.tariff.per_hour / money.tariff.workers_per_unit / efficiency
-    up = machine.per_hour / machine.times_faster
-    words = f"{out:.4g} against {up:.4g} {money.tariff.currency} per hour of one worker's work"
-    return f"per result {'many are' if out < up else 'the big one is'} cheaper ({words})", {
-        "out_cost": out,
-        "up_cost": up,
-    }
-
-
 def _range(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f" ({low:.4g} to {high:.4g})"
