@@ -49,14 +49,10 @@ def curve_of_study(
     per_result = _seconds_per_result(study, work_per_job)
     table = tabulate(study, level=level)
     measured = [_measured(row, per_result) for row in table.rows]
-    wanted = list(at) if at is not None else [*study.all_k, *_gaps(study.all_k)]
-    inside = [_known_or_between(measured, k) for k in wanted if measured[0].k <= k <= measured[-1].k]
-    outside = [k for k in wanted if not measured[0].k <= k <= measured[-1].k]
-    if at is None and forecaster is not None:
-        outside = [measured[-1].k * 2, measured[-1].k * DEFENSIBLE]
+    inside, outside = _wanted(study, at, forecasts=forecaster is not None)
     ahead, findings = _ahead(study, outside, level, per_result, forecaster, insisted=at is not None)
-    baseline = [point for point in measured if point.k == study.baseline_k]
-    points = {point.k: point for point in [*baseline, *inside, *ahead]}
+    chosen = [study.baseline_k, *inside]
+    points = {k: _known_or_between(measured, k) for k in chosen} | {point.k: point for point in ahead}
     return TimeCurve(
         name=study.name,
         points=tuple(points.values()),
@@ -66,6 +62,15 @@ def curve_of_study(
         node_size=study.node_size,
         findings=(*table.findings, *_weak_finding(study), *findings),
     )
+
+
+def _wanted(study: Study, at: Sequence[int] | None, *, forecasts: bool) -> tuple[list[int], list[int]]:
+    """The K within and beyond the measured range: those asked for, or all that can be defended."""
+    smallest, largest = study.all_k[0], study.all_k[-1]
+    if at is None:
+        return [*study.all_k, *_gaps(study.all_k)], [largest * 2, largest * DEFENSIBLE] if forecasts else []
+    inside = [k for k in at if smallest <= k <= largest]
+    return inside, [k for k in at if not smallest <= k <= largest]
 
 
 PerResult = Callable[[int, float], float]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.planning.catalog import find_offer, offer_findings
@@ -25,150 +25,30 @@ from scalecurve.proposals.proposal import (
     Money,
     Proposal,
 )
+from scalecurve.proposals.schema import (
+    ClaimPart,
+    CollectivePart,
+    CurvePart,
+    PointPart,
+    PricePart,
+    ProposalFile,
+    RangedPart,
+    ScaleUpPart,
+    StragglersPart,
+)
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import faults_of
-from scalecurve.units import parse_bandwidth, parse_bytes, parse_count, parse_seconds
 
 MAX_BYTES = 1_000_000
 StudyReader = Callable[[Path, str], Study]
 EvidenceMaker = Callable[[Study], Evidence]
 
 
-def _parsed(parse: Callable[[str], Any]) -> BeforeValidator:
-    """Accept `350MB` as well as a number; a parser's complaint becomes a fault of the field."""
-
-    def convert(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return parse(value)
-        except InputError as problem:
-            raise ValueError(str(problem)) from None
-
-    return BeforeValidator(convert)
-
-
-Positive = Annotated[FiniteFloat, Field(gt=0)]
-Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
-Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
-Seconds = Annotated[Positive, _parsed(parse_seconds)]
-Bytes = Annotated[Positive, _parsed(parse_bytes)]
-Bandwidth = Annotated[Positive, _parsed(parse_bandwidth)]
-Count = Annotated[Positive, _parsed(parse_count)]
-Workers = Annotated[int, Field(ge=1, le=10**9)]
-Price = Annotated[str | FiniteFloat, Field()]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    source: str = "stated"
-
-
-class _Ranged(_Part):
-    share: Share
-    low: Share | None = None
-    high: Share | None = None
-
-
-class _Point(BaseModel):
-    """Exactly one of the five says what is known; low and high may stand beside efficiency."""
-
-    model_config = ConfigDict(extra="forbid")
-    k: Workers
-    efficiency: Efficiency | None = None
-    speedup: Positive | None = None
-    relative_speedup: Positive | None = None
-    at_least: Efficiency | None = None
-    below: Efficiency | None = None
-    low: Efficiency | None = None
-    high: Efficiency | None = None
-
-
-class _Curve(_Part):
-    study: str | None = None
-    baseline: Workers = 1
-    points: list[_Point] = []
-
-
-class _Claim(_Part):
-    workers: Workers
-    speedup: Positive | None = None
-    efficiency: Efficiency | None = None
-
-
-class _Kernel(_Part):
-    flop_per_byte: Positive
-    peak_flops: Count
-    bandwidth: Bandwidth
-
-
-class _Collective(_Part):
-    operation: str = "allreduce"
-    bytes: Bytes
-    latency: Seconds
-    bandwidth: Bandwidth
-    step_time: Seconds
-    algorithm: str | None = None
-    hidden: Share = 0.0
-
-
-class _Stragglers(_Part):
-    spread: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
-    low: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
-    high: Annotated[FiniteFloat, Field(ge=0, le=5)] | None = None
-    slow_chance: Share | None = None
-
-
-class _Price(_Part):
-    per_worker_hour: Price | None = None
-    of: str | None = None
-    currency: str | None = None
-    jobs: Annotated[int, Field(ge=1)] = 1
-    deadline: Seconds | None = None
-    budget: Price | None = None
-    setup: Seconds | None = None
-    minimum: Seconds | None = None
-
-
-class _ScaleUp(_Part):
-    times_faster: Positive
-    per_hour: Price | None = None
-
-
-class _Batch(_Part):
-    size: Annotated[int, Field(ge=1)]
-    critical: Count | None = None
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    title: str
-    workers: Workers
-    workers_today: Workers | None = None
-    k_unit: str = "workers"
-    regime: Literal["strong", "weak", "mixed", "unknown"]
-    floor: Annotated[FiniteFloat, Field(gt=0, le=1)] = 0.7
-    bend_below: Annotated[FiniteFloat, Field(gt=0, le=1)] | None = None
-    least_gain: Share = 0.02
-    buys_faster_network: bool = False
-    time_at_baseline: Seconds | None = None
-    claim: _Claim | None = None
-    serial: _Ranged | None = None
-    strong: _Curve | None = None
-    weak: _Curve | None = None
-    batch: _Batch | None = None
-    kernel: _Kernel | None = None
-    collective: _Collective | None = None
-    stragglers: _Stragglers | None = None
-    price: _Price | None = None
-    scale_up: _ScaleUp | None = None
-
-
 def read_proposal(path: Path, *, read_study: StudyReader, evidence_of: EvidenceMaker) -> Proposal:
     """The proposal in a file; a study it names is read by `read_study(path, regime)` from beside the file."""
     data = _toml(path)
     try:
-        parsed = _File.model_validate(data)
+        parsed = ProposalFile.model_validate(data)
     except ValidationError as problem:
         raise FormatError(faults_of(problem), subject=str(path)) from None
     faults = [*_pair_faults(parsed), *_order_faults(parsed)]
@@ -196,7 +76,7 @@ def _toml(path: Path) -> Any:
         raise FormatError(f"not TOML: {problem}", subject=str(path)) from None
 
 
-def _pair_faults(parsed: _File) -> list[Fault]:
+def _pair_faults(parsed: ProposalFile) -> list[Fault]:
     """What pydantic cannot say about one field alone."""
     faults = []
     if parsed.claim is not None and (parsed.claim.speedup is None) == (parsed.claim.efficiency is None):
@@ -214,7 +94,7 @@ def _pair_faults(parsed: _File) -> list[Fault]:
     return faults
 
 
-def _point_fault(where: str, point: _Point) -> Fault | None:
+def _point_fault(where: str, point: PointPart) -> Fault | None:
     stated = (point.efficiency, point.speedup, point.relative_speedup, point.at_least, point.below)
     if sum(value is not None for value in stated) == 1:
         return None
@@ -225,7 +105,7 @@ def _point_fault(where: str, point: _Point) -> Fault | None:
     )
 
 
-def _order_faults(parsed: _File) -> list[Fault]:
+def _order_faults(parsed: ProposalFile) -> list[Fault]:
     faults = []
     for where, part, value in (
         ("serial", parsed.serial, parsed.serial.share if parsed.serial else None),
@@ -242,7 +122,7 @@ def _order_faults(parsed: _File) -> list[Fault]:
     return faults
 
 
-def _build(parsed: _File, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker) -> Proposal:
+def _build(parsed: ProposalFile, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker) -> Proposal:
     stragglers = parsed.stragglers
     return Proposal(
         title=parsed.title,
@@ -269,16 +149,16 @@ def _build(parsed: _File, folder: Path, read_study: StudyReader, evidence_of: Ev
     )
 
 
-def _ranged(part: _Ranged | _Stragglers, value: float) -> Ranged:
+def _ranged(part: RangedPart | StragglersPart, value: float) -> Ranged:
     return Ranged(value=value, low=part.low, high=part.high, source=part.source)
 
 
-def _slow(part: _Stragglers | None) -> Ranged | None:
+def _slow(part: StragglersPart | None) -> Ranged | None:
     return None if part is None or part.slow_chance is None else Ranged(value=part.slow_chance, source=part.source)
 
 
 def _evidence(
-    curve: _Curve | None, regime: Regime, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker
+    curve: CurvePart | None, regime: Regime, folder: Path, read_study: StudyReader, evidence_of: EvidenceMaker
 ) -> Evidence | None:
     if curve is None:
         return None
@@ -293,7 +173,7 @@ def _evidence(
     return Evidence(regime=regime, baseline_k=curve.baseline, points=tuple(points), source=curve.source)
 
 
-def _known(point: _Point, baseline: int) -> Known:
+def _known(point: PointPart, baseline: int) -> Known:
     if point.at_least is not None:
         return Known(k=point.k, low=point.at_least)
     if point.below is not None:
@@ -304,14 +184,14 @@ def _known(point: _Point, baseline: int) -> Known:
     return Known(k=point.k, value=speedup / point.k)
 
 
-def _claim(claim: _Claim | None) -> Claim | None:
+def _claim(claim: ClaimPart | None) -> Claim | None:
     if claim is None:
         return None
     efficiency = claim.efficiency if claim.efficiency is not None else (claim.speedup or 0.0) / claim.workers
     return Claim(workers=claim.workers, efficiency=efficiency, speedup=efficiency * claim.workers, source=claim.source)
 
 
-def _exchange(part: _Collective | None) -> Exchange | None:
+def _exchange(part: CollectivePart | None) -> Exchange | None:
     if part is None:
         return None
     given = part.model_dump()
@@ -324,7 +204,7 @@ def _amount(value: str | float | None) -> Amount | None:
     return parse_money(value) if isinstance(value, str) else Amount(value)
 
 
-def _money(price: _Price | None, up: _ScaleUp | None) -> Money | None:
+def _money(price: PricePart | None, up: ScaleUpPart | None) -> Money | None:
     if price is None:
         return None
     offer = None if price.of is None else find_offer(price.of)
@@ -347,7 +227,7 @@ def _money(price: _Price | None, up: _ScaleUp | None) -> Money | None:
     )
 
 
-def _big(up: _ScaleUp | None) -> BigMachine | None:
+def _big(up: ScaleUpPart | None) -> BigMachine | None:
     if up is None:
         return None
     price = _amount(up.per_hour)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scalecurve.errors import InputError
 from scalecurve.estimate import Estimate
 from scalecurve.planning.campaign import Campaign
@@ -52,34 +54,34 @@ def _point(known: Known, base: float, baseline_k: int) -> CurvePoint:
 
 def money_question(proposal: Proposal, judgement: Judgement, table: CostTable | None) -> Answer:
     """Cost per result at the proposed K against today's and against the best K."""
-    if judgement.dearer is None or judgement.gain is None:
+    gain, dearer = judgement.gain, judgement.dearer
+    if dearer is None or gain is None:
         return open_question(
             6, QUESTION, f"the efficiency at K = {proposal.workers} or {judgement.today_k} is not known"
         )
-    change = _change(judgement.dearer)
-    text = f"per result {change} than at K = {judgement.today_k} for {_faster(judgement.gain)}, at a linear price"
-    numbers: dict[str, float | int | str | None] = {"dearer": judgement.dearer, "gain": judgement.gain}
-    source = "efficiencies above; 1/E at a linear price"
-    if proposal.money is None:
-        return Answer(
-            number=6, question=QUESTION, text=f"{text}; the price itself is missing", source=source, numbers=numbers
-        )
-    if table is None:
-        text += "; the amount is missing: state time_at_baseline"
-        return Answer(number=6, question=QUESTION, text=text, source=proposal.money.tariff.source, numbers=numbers)
-    row, best, currency = table.row(proposal.workers), table.cheapest, table.tariff.currency
-    numbers |= {
-        "job_cost": row.job_cost.value,
-        "best_k": best.k,
-        "best_job_cost": best.job_cost.value,
-        "currency": currency,
-    }
-    text += f"; {_amount(row.job_cost, currency)} a result"
-    text += (
-        _against_today(table, judgement.today_k)
-        + f", {format_money(best.job_cost.value, currency)} at the cheapest K = {best.k}"
+    text = f"per result {_change(dearer)} than at K = {judgement.today_k} for {_faster(gain)}, at a linear price"
+    source = "1/E at a linear price" if proposal.money is None else proposal.money.tariff.source
+    amount, numbers = _amounts(proposal, judgement, table)
+    return Answer(
+        number=6,
+        question=QUESTION,
+        text=f"{text}; {amount}",
+        source=source,
+        numbers={"dearer": dearer, "gain": gain, **numbers},
     )
-    return Answer(number=6, question=QUESTION, text=text, source=proposal.money.tariff.source, numbers=numbers)
+
+
+def _amounts(proposal: Proposal, judgement: Judgement, table: CostTable | None) -> tuple[str, dict[str, Any]]:
+    """The money itself, or which input is missing for it."""
+    if proposal.money is None:
+        return "the price itself is missing", {}
+    if table is None:
+        return "the amount is missing: state time_at_baseline", {}
+    row, best, currency = table.row(proposal.workers), table.cheapest, table.tariff.currency
+    today = _against_today(table, judgement.today_k)
+    cheapest = f"{format_money(best.job_cost.value, currency)} at the cheapest K = {best.k}"
+    numbers = {"job_cost": row.job_cost.value, "best_k": best.k, "best_job_cost": best.job_cost.value}
+    return f"{_amount(row.job_cost, currency)} a result{today}, {cheapest}", numbers | {"currency": currency}
 
 
 def _against_today(table: CostTable, today: int) -> str:

@@ -239,3 +239,21 @@ def test_spot_is_pointed_out() -> None:
     codes = [finding.code for finding in sc.cost(amdahl(1, 2, hours=1), spot).findings]
 
     assert {"spot-expected", "spot-without-checkpoints"} <= set(codes)
+
+
+def test_one_price_for_study_law_and_plan() -> None:
+    """The same times from three sources cost the same, under a tariff with every condition."""
+    workers, law = (1, 2, 4, 8), sc.law("amdahl")
+    tariff = Tariff(per_hour=20, workers_per_unit=4, minimum_seconds=600, step_seconds=60, setup_seconds=120)
+    times = {k: law.time(k, at_one=HOUR, serial=0.05) for k in workers}
+    rows = [{"gpus": k, "tokens_per_second": 1e6 / seconds} for k, seconds in times.items()]
+
+    of_law = sc.cost(sc.price_law("amdahl", workers, serial=0.05, seconds_at_one=HOUR), tariff, jobs=7)
+    of_study = sc.cost(
+        sc.Study.from_samples({k: [t] for k, t in times.items()}, regime="strong"), tariff, jobs=7, at=workers
+    )
+    of_plan = sc.cost({"rows": rows}, tariff, jobs=7, work_per_job=1e6)
+
+    for one, two, three in zip(of_law.rows, of_study.rows, of_plan.rows, strict=True):
+        assert one.cost.value == pytest.approx(two.cost.value, rel=1e-12)
+        assert one.cost.value == pytest.approx(three.cost.value, rel=1e-12)
