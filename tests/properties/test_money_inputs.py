@@ -43,11 +43,8 @@ def test_mutated_proposals(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "proposal.toml"
     path.write_text("\n".join([*lines[:place], f"{name}= {value}", *lines[place + 1 :]]))
 
-    try:
+    with contextlib.suppress(ScalecurveError):
         result = sc.assess(path)
-    except ScalecurveError as problem:
-        assert str(problem)
-    else:
         assert str(result)
         assert result.to_dict()
 
@@ -59,9 +56,9 @@ def test_hostile_names_are_inert(tmp_path: Path, name: str) -> None:
     from scalecurve.render.html_page import to_page
 
     path = tmp_path / "proposal.toml"
-    path.write_text(
-        f'title = {json.dumps(name)}\nworkers = 4\nregime = "strong"\n[serial]\nshare = 0.1\nsource = {json.dumps(name)}\n'
-    )
+    quoted = json.dumps(name)
+    path.write_text(f'title = {quoted}\nworkers = 4\nregime = "strong"\n[serial]\nshare = 0.1\nsource = {quoted}\n')
+    assert "\x1b" not in str(sc.assess(path))
     page = to_page(sc.assess(path).document())
 
     assert "<b>" not in page.replace("<b>info</b>", "").replace("<b>warning</b>", "")
