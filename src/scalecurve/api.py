@@ -87,20 +87,26 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
 
 
 def price_curve(
-    source: Study | Mapping[str, Any],
+    source: Study | Forecast | Mapping[str, Any] | Any,
     *,
     at: Sequence[int] | None = None,
     work_per_job: float | None = None,
     level: float = 0.95,
 ) -> TimeCurve:
-    """The time of one result over K, from a study (with forecasts where they can be defended) or a plan's JSON."""
+    """The time of one result over K, from a study, a forecast, or a training plan (as noun or as its JSON)."""
+    from scalecurve.forecasting.forecast import Forecast as ForecastNoun
     from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
-    from scalecurve.planning.forecasts import forecast_rows
+    from scalecurve.planning.forecasts import curve_of_forecast, forecast_rows
     from scalecurve.study import Study as StudyNoun
 
-    if isinstance(source, StudyNoun):
-        return curve_of_study(source, at=at, work_per_job=work_per_job, level=level, forecaster=forecast_rows)
-    return curve_of_plan(source, tokens_per_job=work_per_job)
+    match source:
+        case StudyNoun():
+            return curve_of_study(source, at=at, work_per_job=work_per_job, level=level, forecaster=forecast_rows)
+        case ForecastNoun():
+            return curve_of_forecast(source, work_per_job=work_per_job)
+        case Mapping():
+            return curve_of_plan(source, tokens_per_job=work_per_job)
+    return curve_of_plan(source.to_dict(), tokens_per_job=work_per_job)
 
 
 def price_law(
@@ -118,7 +124,7 @@ def price_law(
 
 
 def cost(
-    source: Study | TimeCurve | Mapping[str, Any],
+    source: Study | Forecast | TimeCurve | Mapping[str, Any] | Any,
     price: float | Tariff,
     *,
     jobs: int = 1,

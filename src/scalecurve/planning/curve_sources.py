@@ -46,7 +46,7 @@ def curve_of_study(
     forecaster: Forecaster | None = None,
 ) -> TimeCurve:
     """Measured K, and between and beyond them what can be defended; `at` names the K instead."""
-    per_result = _seconds_per_result(study, work_per_job)
+    per_result = seconds_per_result(study, work_per_job)
     table = tabulate(study, level=level)
     measured = [_measured(row, per_result) for row in table.rows]
     inside, outside = _wanted(study, at, forecasts=forecaster is not None)
@@ -76,7 +76,7 @@ def _wanted(study: Study, at: Sequence[int] | None, *, forecasts: bool) -> tuple
 PerResult = Callable[[int, float], float]
 
 
-def _seconds_per_result(study: Study, work_per_job: float | None) -> PerResult:
+def seconds_per_result(study: Study, work_per_job: float | None) -> PerResult:
     """From (K, value in the study's quantity) to the seconds of one result."""
     if study.quantity is Quantity.SECONDS:
         if study.regime is Regime.WEAK:
@@ -159,12 +159,12 @@ def _ahead(
         listed = ", ".join(map(str, workers))
         raise InputError(Fault("outside the measured range", where="K", seen=listed, remedy="measure these K"))
     used, rows = forecaster(study, workers, level)
-    points = [_predicted(row, used, per_result) for row in rows if not row.refused and row.value is not None]
+    points = [predicted_point(row, used, per_result) for row in rows if not row.refused and row.value is not None]
     refused = [row.k for row in rows if row.refused or row.value is None]
     return points, _refusal(refused, insisted=insisted) if refused else []
 
 
-def _predicted(row: Predicted, level: float, per_result: PerResult) -> CurvePoint:
+def predicted_point(row: Predicted, level: float, per_result: PerResult) -> CurvePoint:
     value = Estimate(row.value or 0.0, row.low, row.high, level, "forecast")
     return CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=Kind.FORECAST)
 

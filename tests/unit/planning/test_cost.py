@@ -257,3 +257,22 @@ def test_one_price_for_study_law_and_plan() -> None:
     for one, two, three in zip(of_law.rows, of_study.rows, of_plan.rows, strict=True):
         assert one.cost.value == pytest.approx(two.cost.value, rel=1e-12)
         assert one.cost.value == pytest.approx(three.cost.value, rel=1e-12)
+
+
+def test_a_forecast_is_priced_as_it_was_made() -> None:
+    study = strong_study()
+    made = sc.forecast(study, at=[32, 128, 5000], level=0.8, extrapolate=True)
+    table = sc.cost(made, 2.5)
+
+    assert [row.k for row in table.rows] == [*study.all_k, 128, 5000]
+    assert table.row(128).seconds.value == pytest.approx(made[1].seconds)
+    assert table.row(128).seconds.level == 0.8
+    assert table.row(32).kind is Kind.MEASURED
+
+
+def test_a_noun_with_the_rows_of_a_plan() -> None:
+    class Plan:
+        def to_dict(self) -> dict[str, object]:
+            return {"rows": [{"gpus": 8, "tokens_per_second": 1e5}]}
+
+    assert sc.cost(Plan(), 2.0, work_per_job=3.6e8).rows[0].job_cost.value == pytest.approx(16)
