@@ -18,6 +18,7 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
 }
 
 
