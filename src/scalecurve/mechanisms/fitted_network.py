@@ -136,7 +136,7 @@ class HeldOutNetworks(Shown):
             "last slope",
         ]
         head = Paragraph(
-            "fitted on the smaller half of the rank counts, tested on the larger half, beside carrying on the last slope"
+            "fitted on the smaller half of the rank counts, tested on the larger half, beside the last slope carried on"
         )
         return Document("Held-out ranks", (head, table(columns, rows)))
 
