@@ -18,6 +18,9 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
+    "straggler": Entry("mechanisms", "what the slowest of K costs"),
+    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
     "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
 }
 

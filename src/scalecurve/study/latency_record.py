@@ -125,7 +125,8 @@ class LatencyRecord:
     """One load test, or one part of it.
 
     `histogram` where latencies are known; otherwise `stated`, the percentiles the tool printed (share -> seconds).
-    `seconds` is how long the test ran; `intended_rate` requests per second it meant to send, None for a closed loop.
+    `seconds` is how long the test ran; `intended_rate` requests per second it meant to send, None for a closed loop;
+    `open_loop` says that latencies count from intended starts, so that none is omitted.
     """
 
     name: str
@@ -135,6 +136,7 @@ class LatencyRecord:
     seconds: float | None = None
     errors: int | None = None
     intended_rate: float | None = None
+    open_loop: bool = False
     connections: int | None = None
     provenance: Provenance = field(default_factory=Provenance)
     findings: tuple[Finding, ...] = ()
