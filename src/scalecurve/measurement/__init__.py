@@ -1,1 +1,1 @@
-"""Real jobs at K workers, and calibration of the machine they run on."""
+"""Running a scaling study of a real job: settings, order, launchers, evidence, and what may be believed of it."""
