@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
+    from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.sweep import Listener
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.measurement.outlook import Outlook
-    from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
