@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.laws.collectives import Link, Network
+from scalecurve.mechanisms.network_presets import network
 from scalecurve.planning.catalog import find_offer, offer_findings
 from scalecurve.planning.currency import Money as Amount
 from scalecurve.planning.currency import parse_money, same_currency
@@ -83,6 +85,7 @@ def _pair_faults(parsed: ProposalFile) -> list[Fault]:
         faults.append(Fault("give one of speedup and efficiency", where="claim"))
     if parsed.price is not None and (parsed.price.per_worker_hour is None) == (parsed.price.of is None):
         faults.append(Fault("give one of per_worker_hour and of", where="price", remedy='of = "h100@lambda"'))
+    faults += _network_faults(parsed.collective)
     for name, curve in (("strong", parsed.strong), ("weak", parsed.weak)):
         if curve is None:
             continue
@@ -92,6 +95,16 @@ def _pair_faults(parsed: ProposalFile) -> list[Fault]:
             fault for i, point in enumerate(curve.points) if (fault := _point_fault(f"{name}.points.{i}", point))
         ]
     return faults
+
+
+def _network_faults(part: CollectivePart | None) -> list[Fault]:
+    if part is None:
+        return []
+    typed = (part.latency is not None, part.bandwidth is not None)
+    if (part.network is None and all(typed)) or (part.network is not None and not any(typed)):
+        return []
+    hint = 'network = "nvlink+ib400", or latency = "2us" and bandwidth = "400Gb/s"'
+    return [Fault("give a network by name, or its latency and bandwidth", where="collective", remedy=hint)]
 
 
 def _point_fault(where: str, point: PointPart) -> Fault | None:
@@ -194,8 +207,22 @@ def _claim(claim: ClaimPart | None) -> Claim | None:
 def _exchange(part: CollectivePart | None) -> Exchange | None:
     if part is None:
         return None
-    given = part.model_dump()
-    return Exchange(step_seconds=given.pop("step_time"), **given)
+    return Exchange(
+        operation=part.operation,
+        bytes=part.bytes,
+        network=_network(part),
+        step_seconds=part.step_time,
+        algorithm=part.algorithm,
+        hidden=part.hidden,
+        source=part.source,
+    )
+
+
+def _network(part: CollectivePart) -> Network:
+    """A network by name, `nvlink+ib400` or `2us/400Gb/s`, or from its latency and bandwidth."""
+    if part.network is not None:
+        return network(part.network, per_node=part.workers_per_node)
+    return Network(inter=Link.of(part.latency or 0.0, part.bandwidth or 1.0))
 
 
 def _amount(value: str | float | None) -> Amount | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from scalecurve.estimate import Estimate
-from scalecurve.laws.collectives import Link, Network, as_operation, best, cost
+from scalecurve.laws.collectives import Link, Network, Protocol, as_operation, best, cost
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.proposals.known import Evidence, Known, Ranged
 from scalecurve.proposals.proposal import Exchange, Proposal
@@ -23,13 +23,24 @@ from scalecurve.units import parse_workers
 
 def exchange_seconds(exchange: Exchange, k: int) -> tuple[str, float]:
     """The algorithm and the seconds of one collective among K workers, the hidden share left out."""
-    network = Network(inter=Link.of(exchange.latency, exchange.bandwidth))
     operation = as_operation(exchange.operation)
     if exchange.algorithm is None:
-        choice = best(operation, k, exchange.bytes, network)
+        choice = best(operation, k, exchange.bytes, exchange.network)
     else:
-        choice = cost(operation, exchange.algorithm, k, exchange.bytes, network)
+        choice = cost(operation, exchange.algorithm, k, exchange.bytes, exchange.network)
     return choice.algorithm, choice.seconds * (1.0 - exchange.hidden)
+
+
+def faster_network(network: Network, factor: float) -> Network:
+    """The same network with every bandwidth times a factor."""
+    intra = None if network.intra is None else _faster_link(network.intra, factor)
+    return replace(network, inter=_faster_link(network.inter, factor), intra=intra)
+
+
+def _faster_link(link: Link, factor: float) -> Link:
+    return Link(
+        protocols=tuple(Protocol(alpha=way.alpha, beta=way.beta / factor) for way in link.protocols), name=link.name
+    )
 
 
 def time_ratio(k: int, regime: Regime, *, serial: float, exchange: Exchange | None, spread: float | None) -> float:

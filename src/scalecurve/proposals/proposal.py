@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from scalecurve.findings import Finding
+from scalecurve.laws.collectives import Network
 from scalecurve.planning.tariff import Tariff
 from scalecurve.proposals.known import Evidence, Ranged
 
@@ -48,8 +49,7 @@ class Exchange:
 
     operation: str
     bytes: float
-    latency: float
-    bandwidth: float
+    network: Network
     step_seconds: float
     algorithm: str | None = None
     hidden: float = 0.0

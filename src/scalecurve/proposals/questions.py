@@ -124,16 +124,18 @@ def exchange_question(proposal: Proposal) -> Answer:
     question = "What will the collectives cost?"
     exchange = proposal.exchange
     if exchange is None:
-        return open_question(4, question, "state [collective] bytes, latency, bandwidth and step_time")
+        return open_question(4, question, "state [collective] bytes, network and step_time")
     algorithm, seconds = exchange_seconds(exchange, proposal.workers)
     grows = proposal.growth is Growth.WEAK
     work = exchange.step_seconds / (1 if grows else proposal.workers)
-    what = f"{algorithm} {exchange.operation} of {format_bytes(exchange.bytes)}, {share_text(exchange.hidden)} hidden"
+    sent = f"{algorithm} {exchange.operation} of {format_bytes(exchange.bytes)} over {exchange.network.name}"
+    what = f"{sent}, {share_text(exchange.hidden)} hidden"
     beside = f"beside {format_seconds(work)} of work a worker"
     text = f"{format_seconds(seconds)} per step at K = {proposal.workers} ({what}) {beside}"
     text += "; communication exceeds the work" if seconds > work else ""
     numbers = {"seconds": seconds, "algorithm": algorithm, "work_seconds": work, "share": seconds / (seconds + work)}
-    return Answer(number=4, question=question, text=text, source=exchange.source, numbers=numbers)
+    source = "; ".join([exchange.source, *exchange.network.sources])
+    return Answer(number=4, question=question, text=text, source=source, numbers=numbers)
 
 
 def straggler_question(proposal: Proposal) -> Answer:

@@ -96,8 +96,10 @@ class CollectivePart(Part):
 
     operation: str = "allreduce"
     bytes: Bytes
-    latency: Seconds
-    bandwidth: Bandwidth
+    network: str | None = None
+    workers_per_node: Workers | None = None
+    latency: Seconds | None = None
+    bandwidth: Bandwidth | None = None
     step_time: Seconds
     algorithm: str | None = None
     hidden: Share = 0.0

@@ -9,6 +9,7 @@ from typing import Any
 
 from scalecurve.errors import ScalecurveError
 from scalecurve.proposals.known import Evidence
+from scalecurve.proposals.model import faster_network
 from scalecurve.proposals.proposal import Exchange, Proposal
 from scalecurve.proposals.verdict import Verdict, regimes_of, verdict_of
 from scalecurve.study import Regime
@@ -84,9 +85,18 @@ def _ranged(proposal: Proposal, name: str) -> Change:
 
 
 def _exchange_inputs(proposal: Proposal, exchange: Exchange) -> Iterator[tuple[str, float, Change]]:
-    names = {"bytes": "bytes per step", "bandwidth": "network bandwidth", "step_seconds": "work per step"}
+    names = {"bytes": "bytes per step", "step_seconds": "seconds of work per step"}
     for field, name in names.items():
         yield name, getattr(exchange, field), _exchanged(proposal, exchange, field)
+    if exchange.network.inter.peak is not None:
+        yield "network bytes per second", exchange.network.inter.peak, _networked(proposal, exchange)
+
+
+def _networked(proposal: Proposal, exchange: Exchange) -> Change:
+    def change(factor: float) -> Proposal:
+        return replace(proposal, exchange=replace(exchange, network=faster_network(exchange.network, factor)))
+
+    return change
 
 
 def _exchanged(proposal: Proposal, exchange: Exchange, field: str) -> Change:

@@ -50,8 +50,8 @@ floor = 0.7                     # the efficiency below which money is wasted
 # [collective]                  # question 4: per step
 # operation = "allreduce"
 # bytes = "350MB"
-# latency = "10us"
-# bandwidth = "400Gb/s"
+# network = "nvlink+ib400"       # a named network, or latency = "10us" and bandwidth = "400Gb/s"
+# workers_per_node = 8
 # step_time = "8s"              # the step's work on one worker
 # hidden = 0.5                  # share of the exchange that runs behind the work
 # algorithm = "ring"            # default: the fastest

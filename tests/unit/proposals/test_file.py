@@ -74,6 +74,8 @@ def test_a_regime_is_never_guessed(tmp_path: Path) -> None:
         ('[price]\nper_worker_hour = "2.50 USD"\nbudget = "600 EUR"\n', "different currencies"),
         ('[price]\nof = "h100"\n', "name a provider"),
         ('[strong]\nstudy = "nowhere.json"\n', "cannot be read"),
+        ("[collective]\nbytes = 5\nstep_time = 1\n", "a network by name, or its latency and bandwidth"),
+        ('[collective]\nbytes = 5\nstep_time = 1\nnetwork = "pigeon"\n', "unknown network"),
         ("workers = = 3", "not TOML"),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.errors import InputError
+from scalecurve.laws.collectives import Link, Network
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.planning.tariff import Tariff
 from scalecurve.proposals.known import Evidence, Known, Ranged
@@ -107,7 +108,11 @@ def test_a_range_becomes_an_interval() -> None:
 def test_the_parts_of_the_model_add_up() -> None:
     """Ring all-reduce of 1 GB over 50 GB/s among 8: 2 x 7/8 x 20 ms = 35 ms beside 1 s of work on one worker."""
     exchange = Exchange(
-        operation="allreduce", bytes=1e9, latency=0.0, bandwidth=50e9, step_seconds=1.0, algorithm="ring"
+        operation="allreduce",
+        bytes=1e9,
+        network=Network(inter=Link.of(0.0, 50e9)),
+        step_seconds=1.0,
+        algorithm="ring",
     )
     ratio = time_ratio(8, Regime.STRONG, serial=0.1, exchange=exchange, spread=None)
 
