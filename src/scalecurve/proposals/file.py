@@ -31,6 +31,7 @@ from scalecurve.proposals.schema import (
     ClaimPart,
     CollectivePart,
     CurvePart,
+    KernelPart,
     PointPart,
     PricePart,
     ProposalFile,
@@ -40,6 +41,7 @@ from scalecurve.proposals.schema import (
 )
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import faults_of
+from scalecurve.training.presets import accelerator
 
 MAX_BYTES = 1_000_000
 StudyReader = Callable[[Path, str], Study]
@@ -85,7 +87,7 @@ def _pair_faults(parsed: ProposalFile) -> list[Fault]:
         faults.append(Fault("give one of speedup and efficiency", where="claim"))
     if parsed.price is not None and (parsed.price.per_worker_hour is None) == (parsed.price.of is None):
         faults.append(Fault("give one of per_worker_hour and of", where="price", remedy='of = "h100@lambda"'))
-    faults += _network_faults(parsed.collective)
+    faults += [*_kernel_faults(parsed.kernel), *_network_faults(parsed.collective)]
     for name, curve in (("strong", parsed.strong), ("weak", parsed.weak)):
         if curve is None:
             continue
@@ -97,11 +99,21 @@ def _pair_faults(parsed: ProposalFile) -> list[Fault]:
     return faults
 
 
-def _network_faults(part: CollectivePart | None) -> list[Fault]:
-    if part is None:
+def _kernel_faults(part: KernelPart | None) -> list[Fault]:
+    if part is None or _one_way(part.accelerator, part.peak_flops, part.bandwidth):
         return []
-    typed = (part.latency is not None, part.bandwidth is not None)
-    if (part.network is None and all(typed)) or (part.network is not None and not any(typed)):
+    hint = 'accelerator = "h100", or peak_flops = "989T" and bandwidth = "3.35TB/s"'
+    return [Fault("give an accelerator by name, or its peak_flops and bandwidth", where="kernel", remedy=hint)]
+
+
+def _one_way(name: str | None, first: float | None, second: float | None) -> bool:
+    """Either by name or by both numbers."""
+    typed = (first is not None, second is not None)
+    return all(typed) if name is None else not any(typed)
+
+
+def _network_faults(part: CollectivePart | None) -> list[Fault]:
+    if part is None or _one_way(part.network, part.latency, part.bandwidth):
         return []
     hint = 'network = "nvlink+ib400", or latency = "2us" and bandwidth = "400Gb/s"'
     return [Fault("give a network by name, or its latency and bandwidth", where="collective", remedy=hint)]
@@ -153,7 +165,7 @@ def _build(parsed: ProposalFile, folder: Path, read_study: StudyReader, evidence
         weak=_evidence(parsed.weak, Regime.WEAK, folder, read_study, evidence_of),
         claim=_claim(parsed.claim),
         batch=None if parsed.batch is None else Batch(size=parsed.batch.size, critical=parsed.batch.critical),
-        kernel=None if parsed.kernel is None else Kernel(**parsed.kernel.model_dump()),
+        kernel=_kernel(parsed.kernel),
         exchange=_exchange(parsed.collective),
         spread=None if stragglers is None or stragglers.spread is None else _ranged(stragglers, stragglers.spread),
         slow_chance=_slow(stragglers),
@@ -216,6 +228,17 @@ def _exchange(part: CollectivePart | None) -> Exchange | None:
         hidden=part.hidden,
         source=part.source,
     )
+
+
+def _kernel(part: KernelPart | None) -> Kernel | None:
+    """The two ceilings as stated, or those of a named accelerator."""
+    if part is None:
+        return None
+    peak, bandwidth, source = part.peak_flops, part.bandwidth, part.source
+    if part.accelerator is not None:
+        chip = accelerator(part.accelerator)
+        peak, bandwidth, source = chip.peak, chip.memory_rate, f"{part.source}; {chip.name}: {chip.source}"
+    return Kernel(flop_per_byte=part.flop_per_byte, peak_flops=peak or 0.0, bandwidth=bandwidth or 1.0, source=source)
 
 
 def _network(part: CollectivePart) -> Network:

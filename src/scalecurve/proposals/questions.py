@@ -107,7 +107,7 @@ def kernel_question(proposal: Proposal) -> Answer:
     question = "Is the kernel compute or memory bound?"
     kernel = proposal.kernel
     if kernel is None:
-        return open_question(3, question, "state [kernel] flop_per_byte, peak_flops and bandwidth")
+        return open_question(3, question, "state [kernel] flop_per_byte and accelerator")
     ridge = kernel.peak_flops / kernel.bandwidth
     attainable = min(kernel.peak_flops, kernel.flop_per_byte * kernel.bandwidth)
     bound = "compute" if kernel.flop_per_byte >= ridge else "memory"

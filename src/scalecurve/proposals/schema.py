@@ -87,8 +87,9 @@ class KernelPart(Part):
     """The main kernel and the two ceilings of a worker."""
 
     flop_per_byte: Positive
-    peak_flops: Count
-    bandwidth: Bandwidth
+    accelerator: str | None = None
+    peak_flops: Count | None = None
+    bandwidth: Bandwidth | None = None
 
 
 class CollectivePart(Part):

@@ -44,8 +44,7 @@ floor = 0.7                     # the efficiency below which money is wasted
 
 # [kernel]                      # question 3
 # flop_per_byte = 60
-# peak_flops = "989T"
-# bandwidth = "3.35TB/s"
+# accelerator = "h100"           # a named one, or peak_flops = "989T" and bandwidth = "3.35TB/s"
 
 # [collective]                  # question 4: per step
 # operation = "allreduce"

@@ -76,6 +76,8 @@ def test_a_regime_is_never_guessed(tmp_path: Path) -> None:
         ('[strong]\nstudy = "nowhere.json"\n', "cannot be read"),
         ("[collective]\nbytes = 5\nstep_time = 1\n", "a network by name, or its latency and bandwidth"),
         ('[collective]\nbytes = 5\nstep_time = 1\nnetwork = "pigeon"\n', "unknown network"),
+        ("[kernel]\nflop_per_byte = 5\n", "an accelerator by name"),
+        ('[kernel]\nflop_per_byte = 5\naccelerator = "abacus"\n', "unknown accelerator"),
         ("workers = = 3", "not TOML"),
     ],
 )
