@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.proposals.assessment import Assessment
-    from scalecurve.proposals.known import Evidence
-    from scalecurve.proposals.proposal import Proposal
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
@@ -32,7 +25,13 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
+    from scalecurve.proposals.proposal import Proposal
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
