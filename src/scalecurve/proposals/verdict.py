@@ -174,7 +174,8 @@ def further_k(evidence: Evidence | None, workers: int) -> tuple[int, ...]:
     """The next K towards the proposed one, until a forecast reaches it; without evidence, a first study."""
     if evidence is None or not evidence.points:
         return tuple(k for k in FIRST_STUDY if k < workers) or (1, workers)
-    wanted, k = [], max(point.k for point in evidence.points)
+    wanted: list[int] = []
+    k = max(point.k for point in evidence.points)
     while k * FURTHEST < workers and len(wanted) < MOST_NAMED:
         k *= 2
         wanted.append(k)
