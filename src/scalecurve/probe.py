@@ -75,6 +75,11 @@ def region(*, work: float | None = None) -> AbstractContextManager[None]:
     return _NOTHING if _recorder is None else _recorder.region(work)
 
 
+def whole() -> AbstractContextManager[None]:
+    """The block counts as measured unless steps or regions inside it say better; for launchers that call functions."""
+    return _NOTHING if _recorder is None else _recorder.whole()
+
+
 def add_work(amount: float) -> None:
     """Work done (items, cells, tokens) by this worker; equal totals show that the job stayed the same."""
     if _recorder is not None:
@@ -163,6 +168,7 @@ class _Recorder:
         self.digest: str | float | None = None
         self.identity: tuple[int | None, int | None] | None = None
         self.ready = False
+        self.met = False
 
     def steps(self, iterable: Iterable[Item], work: Work) -> Iterator[Item]:
         self._prepare()
@@ -174,6 +180,7 @@ class _Recorder:
             yield from self._loop(islice(iterator, self.warmup_steps), ticks, work)
             self._forget_warmup()
             ticks.pop()  # the first measured step begins anew, just below
+        self._meet()
         yield from self._loop(iterator, ticks, work)
 
     def _loop(self, iterator: Iterator[Item], ticks: list[int], work: Work) -> Iterator[Item]:
@@ -216,14 +223,23 @@ class _Recorder:
     @contextmanager
     def region(self, work: float | None) -> Iterator[None]:
         self._prepare()
+        self._meet()
         opened = self.now()
         yield
         self.regions.append([opened, self.now()])
         if work is not None:
             self.work = (self.work or 0.0) + work
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        opened = self.now()
+        yield
+        if not (self.loops or self.regions):
+            self._prepare()
+            self.regions.append([opened, self.now()])
+
     def _prepare(self) -> None:
-        """Once, when set-up is over: who are we, is there a GPU, are the others here."""
+        """Once, when set-up is over: who are we, is there a GPU."""
         if self.ready:
             return
         self.ready = True
@@ -232,11 +248,13 @@ class _Recorder:
             each.now = self.now
         self.identity = self.identity or _find_identity()
         _write_when_ended(self)
-        if os.environ.get(MEET):
-            self._meet(int(os.environ[MEET]))
 
-    def _meet(self, size: int) -> None:
-        """Wait in the folder for the other workers, so that all start together."""
+    def _meet(self) -> None:
+        """Wait in the folder for the other workers, once, so that the measured part has a common start."""
+        size = int(os.environ.get(MEET) or 0)
+        if self.met or size < 2:
+            return
+        self.met = True
         rank = self.identity[0] if self.identity else None
         with open(os.path.join(self.folder, f"ready-{rank}-{self.pid}"), "w"):
             pass
