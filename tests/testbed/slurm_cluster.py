@@ -71,7 +71,7 @@ def _configure(folder: Path, storage: str) -> Path:
     control, *daemons = free_ports(1 + NODES)
     host = socket.gethostname().split(".")[0]
     for name in ("state", "log", "run", *(f"spool.n{i}" for i in range(1, NODES + 1))):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     nodes = [
         f"NodeName=n{i} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=1000 State=UNKNOWN"
         for i, port in enumerate(daemons, 1)
@@ -113,7 +113,8 @@ def _configure(folder: Path, storage: str) -> Path:
 @contextmanager
 def _daemon(argv: list[str], folder: Path, env: dict[str, str]) -> Iterator[None]:
     """A server in the foreground for the time of the block; ended by its own process number."""
-    with (folder / "log" / f"{argv[0]}.{argv[-1]}.out").open("wb") as log:
+    folder.joinpath("log").mkdir(exist_ok=True)
+    with (folder / "log" / f"{argv[0]}.{Path(argv[-1]).name}.out").open("wb") as log:
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         yield
@@ -138,10 +139,8 @@ def _munge(folder: Path) -> Iterator[None]:
     if not Path("/etc/munge/munge.key").exists():
         subprocess.run(["mungekey", "--create"], check=True, env={**os.environ, "PATH": _path()})
     become = ["setpriv", "--reuid", "munge", "--regid", "munge", "--clear-groups"]
-    (folder / "log").mkdir(exist_ok=True)
     with _daemon([*become, "munged", "--foreground"], folder, {**os.environ, "PATH": _path()}):
         _wait_until(lambda: subprocess.run(["munge", "-n"], capture_output=True).returncode == 0, "munge")
-        shutil.rmtree(folder / "log")
         yield
 
 
