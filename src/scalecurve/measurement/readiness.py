@@ -30,10 +30,7 @@ class Readiness(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "launchers": [
-                {"name": name, "usable": missing is None, "missing": missing}
-                for name, missing in self.launchers.items()
-            ],
+            "launchers": self.records(),
             "machine": dict(self.machine),
             "noise": asdict(self.noise),
             "findings": [finding.to_dict() for finding in self.findings],

@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from scalecurve.errors import RunError
@@ -29,6 +28,9 @@ _ASK_SIZE = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.Get_size())"
 class Mpi:
     name = "mpi"
 
+    def __init__(self) -> None:
+        self.paired = False
+
     def missing(self, world: World) -> str | None:
         if not any(shutil.which(program) for program in PROGRAMS):
             return "no mpirun or mpiexec on the path; pip install 'scalecurve[mpi]' brings MPICH"
@@ -39,7 +41,9 @@ class Mpi:
             return _baseline(job, settings, world)
         program = settings.launcher.program or next((p for p in PROGRAMS if shutil.which(p)), PROGRAMS[0])
         flavour = flavour_of(program, world)
-        check_pairing(program, flavour, job, settings, world)
+        if not self.paired:
+            check_pairing(program, flavour, job, settings, world)
+            self.paired = True
         env = worker_env(job, settings)
         argv = (program, *flags(flavour, job.k, settings, tuple(env)), *wrapped_job(job, settings))
         outcome = world.runner.run_together(
@@ -79,9 +83,10 @@ def flags(flavour: str, k: int, settings: Settings, variables: tuple[str, ...]) 
 
 
 def check_pairing(program: str, flavour: str, job: Job, settings: Settings, world: World) -> None:
-    """Ask two processes of the job's Python for the size of their job, once; without mpi4py there is no answer."""
+    """Ask two processes of the job's Python for the size of their job; without mpi4py there is no answer."""
     python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else sys.executable
-    code, text = _asked(program, flags(flavour, 2, settings, ()), python, world)
+    options = flags(flavour, 2, settings, ())
+    code, text = world.runner.capture([program, *options, python, "-c", _ASK_SIZE], timeout=60)
     if "No module named" in text:
         return
     words = [line.split() for line in text.splitlines()]
@@ -92,11 +97,6 @@ def check_pairing(program: str, flavour: str, job: Job, settings: Settings, worl
             f"{program} ({flavour}) does not belong to the MPI library of {python}: a test with 2 processes {what}; "
             "choose the right one with launcher.program"
         )
-
-
-@cache
-def _asked(program: str, options: tuple[str, ...], python: str, world: World) -> tuple[int, str]:
-    return world.runner.capture([program, *options, python, "-c", _ASK_SIZE], timeout=60)
 
 
 def _placement(job: Job, settings: Settings) -> Placement:
