@@ -83,8 +83,9 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = tokens * shape.top_k * np.where(grid.ep > 1, machine.imbalance, 1.0)
     rows = routed / local
-    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local))
-    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local))
+    slower = np.asarray(machine.matmul_rate / machine.grouped_rate)
+    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
+    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local)) * slower
     moved = routed * (
         machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
     )

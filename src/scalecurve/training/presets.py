@@ -64,6 +64,7 @@ def _accelerator(row: dict[str, str]) -> Accelerator:
         outer_rate=float(row["outer_gb_s"]) * 1e9,
         ceiling=_number(row["ceiling"], 1.0),
         watts=_number(row["watts"], 1.0),
+        host=float(row["host"]),
         source=row["source"],
     )
 
