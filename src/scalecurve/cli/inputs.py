@@ -14,7 +14,7 @@ from scalecurve.units import parse_workers
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Parsed(click.ParamType):
+class Parsed(click.ParamType[Any]):
     """A click type from one of the parsers in `units`, with its message."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:

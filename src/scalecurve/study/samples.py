@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 MAX_K = 10**9
+LARGEST_VALUE = 1e100  # beyond these no time or rate is meant, and squares and ratios would overflow
+SMALLEST_VALUE = 1e-100
+COUNTABLE_K = 10**6  # up to here a table indexed by K is cheaper than sorting the samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,7 @@ class Samples:
         faults = _faults_of(raw_k, raw_values)
         if faults:
             raise InputError(faults, subject="samples")
-        return cls(_frozen(raw_k.astype(np.int64)), _frozen(raw_values))
+        return cls(_frozen(raw_k.astype(np.int64)), _frozen(np.array(raw_values)))
 
     @classmethod
     def from_mapping(cls, samples: Mapping[int, Iterable[float]]) -> Samples:
@@ -48,8 +52,11 @@ class Samples:
 
     __hash__ = None  # type: ignore[assignment]  # arrays are compared, not hashed
 
-    @property
+    @cached_property
     def distinct_k(self) -> IntArray:
+        """Rising; by counting where that is cheaper than sorting."""
+        if len(self.k) and int(self.k.max()) <= COUNTABLE_K:
+            return np.flatnonzero(np.bincount(self.k)).astype(np.int64)
         return np.unique(self.k)
 
     def at(self, k: int) -> FloatArray:
@@ -81,10 +88,10 @@ def _faults_of(k: FloatArray, values: FloatArray) -> list[Fault]:
         return [Fault("there are no samples", remedy="give at least one time for each of two worker counts")]
     with np.errstate(invalid="ignore"):
         bad_k = ~((k >= 1) & (k <= MAX_K) & (k == np.floor(k)))
-        bad_value = ~((values > 0) & np.isfinite(values))
+        bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE))
     return [
         *_point_out(bad_k, k, "worker count is not a whole number from 1"),
-        *_point_out(bad_value, values, "value is not a positive finite number"),
+        *_point_out(bad_value, values, "value is not a positive finite number (1e-100 to 1e100)"),
     ]
 
 
@@ -97,6 +104,6 @@ def _point_out(bad: npt.NDArray[np.bool_], column: FloatArray, message: str, mos
 
 
 def _frozen(array: npt.NDArray[Any]) -> Any:
-    array = array.copy() if array.base is not None or array.flags.writeable else array
+    """An array of our own, made read-only."""
     array.setflags(write=False)
     return array
