@@ -56,6 +56,10 @@ def by_layout(row: Row) -> str:
     return f"{row.model.name} {row.cluster.name} {row.layout}"
 
 
+def by_row(row: Row) -> str:
+    return row.label
+
+
 CORE = ("bridge-dense", "bridge-moe", "simumax-dense", "simumax-moe")
 SCOPES = (
     Scope("megatron-lm", "a100-80gb", ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi"), by_table, weight=2.0),
@@ -63,9 +67,9 @@ SCOPES = (
     Scope("fsdp", "a100-80gb", ("mpt-a100_80gb",), by_group),
     Scope("fsdp", "a100-40gb", ("mpt-a100_40gb",), by_group),
     Scope("fsdp", "h100", ("mpt-h100_80gb",), by_group),
-    Scope("torchtitan", "h100-96gb", ("torchtitan",), by_layout),
-    Scope("torchtitan", "h200", ("torchtitan",), by_layout),
-    Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_layout),
+    Scope("torchtitan", "h100-96gb", ("torchtitan",), by_row),
+    Scope("torchtitan", "h200", ("torchtitan",), by_row),
+    Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
     Scope("megatron-core", "h100", CORE, by_layout, pool=CORE, borrow="fsdp"),
     Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),

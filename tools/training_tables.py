@@ -192,8 +192,7 @@ def torchtitan(folder: Path) -> list[Row]:
         full = entry["activation_ckpt"].startswith("full")
         layout = Layout(dp=degrees["fsdp"], tp=degrees.get("tp", 1), cp=degrees.get("cp", 1), zero=3,
                         micro=int(entry["local_batch"]), recompute="full" if full else "selective",
-                        sequence_parallel=degrees.get("tp", 1) > 1,
-                        tensor_overlap=0.6 if "async tp" in technique else None)  # fmt: skip
+                        sequence_parallel=degrees.get("tp", 1) > 1)  # fmt: skip
         model = presets.model("llama3-8b").with_sizes(seq=seq)
         fp8 = "float8" in technique or "fp8" in technique
         eager = "compile" not in technique and "tp" not in technique
