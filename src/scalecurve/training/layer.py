@@ -106,7 +106,8 @@ def elementwise(machine: Machine, shape: Shape, grid: Grid) -> Pass:
 
 def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     """Two all-reduces of b s h forward and two backward (Shoeybi et al. 2019); with sequence parallelism each is a
-    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept."""
+    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept.
+    Hiding it under the products needs the fast link, so nothing is hidden between nodes."""
     size = ACTIVATION_BYTES * grid.micro * shape.seq / grid.cp * shape.hidden
     outer = grid.tp / grid.tp_inner
     half = gather_seconds(machine, size, grid.tp_inner, outer)
@@ -114,7 +115,7 @@ def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
         grid.traffic == TensorTraffic.ALL_REDUCE, reduce_seconds(machine, size, grid.tp_inner, outer), 2.0 * half
     )
     again = np.where((grid.traffic == TensorTraffic.SEQUENCE) & (grid.regather > 0), 2.0 * half, 0.0)
-    exposed = 1.0 - grid.tensor_overlap
+    exposed = 1.0 - np.where(outer > 1, 0.0, grid.tensor_overlap)
     return Pass(2.0 * whole * exposed, (2.0 * whole + again) * exposed)
 
 
