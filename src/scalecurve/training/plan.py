@@ -17,6 +17,23 @@ from scalecurve.units import format_bytes, format_count, format_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
+class Optimal:
+    """The compute-optimal model for what P accelerators compute in `seconds`, by a named loss law."""
+
+    parameters: float
+    tokens: float
+    loss: float
+    seconds: float
+    law: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "parameters": self.parameters, "tokens": self.tokens, "loss": self.loss, "seconds": self.seconds,
+            "law": self.law,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanRow:
     """The best layout at P, and what the whole run takes with it.
 
@@ -30,7 +47,7 @@ class PlanRow:
     run_tokens: float | None
     speedup: float
     doubling: float | None  # speedup over half as many accelerators, per effective token
-    loss: float | None = None
+    optimal: Optimal | None = None
 
     @property
     def gpus(self) -> int:
@@ -76,7 +93,8 @@ class PlanRow:
             "run_seconds": self.run_seconds,
             "run_usd": self.run_usd,
             "run_joules": self.run_joules,
-            "loss": self.loss,
+            "compute_optimal": None if self.optimal is None else self.optimal.to_dict(),
+            "loss": None if self.optimal is None else self.optimal.loss,
             "alternatives": [other.to_dict() for other in self.alternatives],
         }
 
@@ -145,6 +163,8 @@ class Plan(Shown):
         blocks += [rows_table(self.rows, self.chosen_gpus)]
         if self.strong:
             blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
+        if any(row.optimal for row in self.rows):
+            blocks += [optimal_table(self.rows)]
         blocks += [Listing("\n".join(_mark_lines(self.marks)))] if self.marks else []
         blocks += [
             Paragraph(f"{self.configurations:,} configurations tried. Constants: {self.evidence} ({self.source})."),
@@ -152,6 +172,19 @@ class Plan(Shown):
             FindingList(self.findings),
         ]
         return Document(self.title, tuple(blocks))
+
+
+def optimal_table(rows: Sequence[PlanRow]) -> Block:
+    """Systems scaling and statistical scaling side by side."""
+    columns = ["GPUs", "E", "within", "parameters", "tokens", "loss"]
+    lines = [
+        (f"{row.gpus:,}", f"{row.outcome.efficiency:.2f}", format_seconds(best.seconds), format_count(best.parameters),
+         format_count(best.tokens), f"{best.loss:.3f}")
+        for row in rows
+        if (best := row.optimal)
+    ]  # fmt: skip
+    law = next(row.optimal.law for row in rows if row.optimal)
+    return table(columns, lines, caption=f"Compute-optimal by {law}: the loss reached within the time and budget")
 
 
 def _mark_lines(marks: Sequence[Mark]) -> list[str]:

@@ -19,7 +19,7 @@ from scalecurve.training.inputs import read_cluster, read_model, read_stack
 from scalecurve.training.loss import loss_law
 from scalecurve.training.marks import find_marks
 from scalecurve.training.outcome import Outcome, evaluate_job
-from scalecurve.training.plan import Plan, PlanRow
+from scalecurve.training.plan import Optimal, Plan, PlanRow
 from scalecurve.training.search import Found, Task, search
 from scalecurve.training.stack import Stack
 from scalecurve.training.tokens import Rounded, count, whole_sequences
@@ -30,6 +30,7 @@ from scalecurve.units import format_bytes, format_count
 OBJECTIVES = ("time", "cost", "energy")
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
+DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 IDEAL = Goodput(1.0, 1.0, 1.0, None)
 
 
@@ -214,11 +215,21 @@ def _row(
     tokens = EFFORT_TOKENS * task.model.active_parameters if weak else settings.tokens
     row = PlanRow(
         outcome=best, alternatives=others, goodput=good, tokens_factor=factor,
-        run_tokens=None if tokens is None else tokens * factor / (critical.tokens_factor(_smallest(before, best)) if critical else 1.0),
-        speedup=1.0, doubling=None, loss=_loss(task, settings, best),
+        run_tokens=_charged(tokens, best, before, critical),
+        speedup=1.0, doubling=None,
     )  # fmt: skip
     speedup = _speedup(row, before, task, weak)
-    return replace(row, speedup=speedup, doubling=_doubling(best.gpus, speedup, before))
+    doubling = _doubling(best.gpus, speedup, before)
+    return replace(row, speedup=speedup, doubling=doubling, optimal=_optimal(settings, row))
+
+
+def _charged(
+    tokens: float | None, best: Outcome, before: Sequence[PlanRow], critical: CriticalBatch | None
+) -> float | None:
+    """Tokens to process: the budget, times what this batch needs more than the smallest batch of the sweep."""
+    if tokens is None or critical is None:
+        return tokens
+    return tokens * critical.tokens_factor(best.tokens) / critical.tokens_factor(_smallest(before, best))
 
 
 def _smallest(before: Sequence[PlanRow], best: Outcome) -> float:
@@ -242,11 +253,21 @@ def _doubling(gpus: int, speedup: float, before: Sequence[PlanRow]) -> float | N
     return None if half is None else speedup / half.speedup
 
 
-def _loss(task: Task, settings: Settings, best: Outcome) -> float | None:
-    """With --compute-optimal: the loss of this model after the run's tokens."""
-    if settings.loss is None or settings.tokens is None:
+def _optimal(settings: Settings, row: PlanRow) -> Optimal | None:
+    """With --compute-optimal: the best model and tokens for what this P computes within the deadline and budget at the
+    MFU planned here, and the loss they reach."""
+    if settings.loss is None:
         return None
-    return loss_law(settings.loss).loss(task.model.parameters, settings.tokens)
+    hourly = row.outcome.job.cluster.usd_per_gpu_hour
+    seconds = settings.deadline or DEFAULT_DEADLINE
+    if settings.budget is not None and hourly:
+        seconds = min(seconds, settings.budget / (hourly * row.gpus) * 3600.0)
+    rate = row.outcome.mfu * row.outcome.peak * row.gpus * row.goodput.factor / row.tokens_factor
+    law = loss_law(settings.loss)
+    parameters, tokens = law.optimal(rate * seconds)
+    return Optimal(
+        parameters=parameters, tokens=tokens, loss=law.loss(parameters, tokens), seconds=seconds, law=law.name
+    )
 
 
 def _plan(
