@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation

@@ -16,7 +16,7 @@ class Money:
 
 
 def price_of(per_worker_hour: float, *, workers: float, seconds: float, currency: str = "USD") -> Money:
-    """amount = price per worker-hour * workers * seconds / 3600, in the price's own currency."""
+    """Amount = price per worker-hour * workers * seconds / 3600, in the price's own currency."""
     if per_worker_hour < 0 or workers < 0 or seconds < 0:
         seen = f"{per_worker_hour} per hour, {workers} workers, {seconds} s"
         raise InputError(Fault("price, workers and time cannot be negative", seen=seen))
