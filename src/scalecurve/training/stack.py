@@ -18,6 +18,7 @@ CONSTANTS = (
     "launch",
     "expert_launch",
     "low_precision",
+    "grouped",
 )
 
 
@@ -25,10 +26,10 @@ CONSTANTS = (
 class Constants:
     """Achieved shares of published figures.
 
-    `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth; `ramp`: depth
-    lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid; `imbalance`: busiest
-    expert group over the mean; `launch` and `expert_launch`: host seconds per dense and MoE layer
-    and forward pass; `low_precision`: what of `matmul` is left at fp8.
+    `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth;
+    `ramp`: depth lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid;
+    `imbalance`: busiest expert group over the mean; `launch`, `expert_launch`: host seconds per dense and MoE layer and
+    forward pass; `low_precision`, `grouped`: what of `matmul` is left at fp8 and in the experts' grouped products.
     """
 
     matmul: float
@@ -43,6 +44,7 @@ class Constants:
     launch: float
     expert_launch: float
     low_precision: float
+    grouped: float
 
     def with_values(self, **values: float) -> Constants:
         return replace(self, **values)
