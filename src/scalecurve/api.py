@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from scalecurve.errors import InputError
 from scalecurve.errors import Fault, InputError
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
     from scalecurve.study.task_graph import TaskGraph
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
@@ -112,8 +109,9 @@ def price_curve(
 ) -> TimeCurve:
     """The time of one result over K, from a study, a forecast, or a training plan (as noun or as its JSON)."""
     from scalecurve.forecasting.forecast import Forecast as ForecastNoun
-    from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.planning.curve_sources import curve_of_study
     from scalecurve.planning.forecasts import curve_of_forecast, forecast_rows
+    from scalecurve.planning.plan_curve import curve_of_plan
     from scalecurve.study import Study as StudyNoun
 
     match source:
@@ -399,6 +397,8 @@ def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]
     from scalecurve.study.task_graph import TaskGraph
 
     return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
+
+
 def measure(
     file: str | Path | None = None,
     *,
