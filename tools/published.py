@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from scalecurve.forecasting.curves import Array, Curve
-from scalecurve.forecasting.view import MEDIAN_PENALTY
+from scalecurve.forecasting.view import MEDIAN_PENALTY, believed
 from scalecurve.forecasting.view import Path as Panel
 
 FILE = "curves_open.csv"
-FIELDS = ("domain", "application", "regime", "system", "quantity", "k_unit", "source_repo")
+FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
 DOMAINS = ("database", "dl-training", "hpc", "storage", "threads")
 
 
@@ -44,12 +44,13 @@ class Published:
         log = -np.log(self.value) if self.is_time else np.log(self.value)
         if path is not Panel.STRONG and not self.is_time:
             log = log - np.log(self.k)
-        return Curve(self.k, log, self.error)
+        return Curve(self.k, log, self.error, believed(self.facts["unit"]))
 
     def split(self, path: Panel) -> tuple[Curve, Array, Array]:
         """The fitted part, the K to predict and the log performance measured there."""
         curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
-        return Curve(self.k[:n], curve.log_performance[:n], self.error[:n]), self.k[n:], curve.log_performance[n:]
+        fitted = Curve(self.k[:n], curve.log_performance[:n], self.error[:n], curve.believed)
+        return fitted, self.k[n:], curve.log_performance[n:]
 
 
 def folder(given: str | None = None) -> Path | None:

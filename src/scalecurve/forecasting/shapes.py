@@ -86,11 +86,7 @@ def predict(curves: Curves, at: Array, shapes: Shapes) -> Array:
     """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
     step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
     blocks = [slice(i, i + step) for i in range(0, len(curves), step)]
-    return np.concatenate([_predict_block(_part(curves, block), at[block], shapes) for block in blocks])
-
-
-def _part(curves: Curves, block: slice) -> Curves:
-    return Curves(curves.k[block], curves.y[block], curves.mask[block], curves.error[block])
+    return np.concatenate([_predict_block(curves.rows(block), at[block], shapes) for block in blocks])
 
 
 def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:

@@ -210,7 +210,7 @@ def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, 
 def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its error."""
     error = points.error if points.error is not None else np.full(len(points.k), np.nan)
-    grown = Curve(points.k, points.log_performance, error)
+    grown = replace(points, error=error)
     for one in sorted(plan, key=lambda own: own.k):
         if one.scale == 0:
             grown = replace(grown, error=np.where(grown.k == one.k, error / np.sqrt(2), error))
@@ -222,7 +222,7 @@ def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve
 
 def _with_point(points: Curve, k: float, log: float) -> Curve:
     error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
-    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error)
+    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:
