@@ -24,6 +24,8 @@ _HOME = {
     "forecast": "scalecurve.api",
     "law": "scalecurve.api",
     "load": "scalecurve.api",
+    "look_ahead": "scalecurve.api",
+    "measure": "scalecurve.api",
     "next_runs": "scalecurve.api",
     "plot": "scalecurve.api",
     "save": "scalecurve.api",

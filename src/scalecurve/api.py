@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.sweep import Listener
     from scalecurve.study import Study
 
 
@@ -117,3 +119,25 @@ def plot(result: Any, path: str | Path) -> None:
     from scalecurve.render.plots import draw
 
     draw(result, Path(path))
+
+
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
