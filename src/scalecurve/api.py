@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
 
 
