@@ -29,6 +29,7 @@ MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEVEL = 0.9
+INDISTINCT = 0.05  # standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +236,8 @@ def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], 
     solved = solve_laws(study, pair)
     solutions, draws = [solved.solutions[name] for name in pair], [solved.draws[name] for name in pair]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
+    if apart.max() < INDISTINCT:
+        raise Refused(f"{pair[0]} and {pair[1]} fit this study as the same curve: no affordable K parts them")
     costs = np.array([one.k * one.seconds for one in affordable])
     enough = apart >= min(PARTING, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])

@@ -11,9 +11,7 @@ K = 2 ** np.arange(7)
 
 def study(times: np.ndarray, noise: float = 0.01, repeats: int = 5, seed: int = 1, **more: object) -> sc.Study:
     rng = np.random.default_rng(seed)
-    samples = {
-        int(k): (t * (1 + noise * rng.standard_normal(repeats))).tolist() for k, t in zip(K, times, strict=True)
-    }
+    samples = {int(k): (t * (1 + noise * rng.standard_normal(repeats))).tolist() for k, t in zip(K, times, strict=True)}
     return sc.Study.from_samples(samples, regime=more.pop("regime", "strong"), **more)
 
 

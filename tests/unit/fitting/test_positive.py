@@ -40,7 +40,9 @@ def test_many_curves_at_once_are_each_as_alone() -> None:
     k = np.tile(K, (20, 1))
 
     together = fit_positive(("1/K", "1", "K^1/2"), k, log_time, weights).coefficients
-    alone = [fit_positive(("1/K", "1", "K^1/2"), k[:1], log_time[i : i + 1], weights[:1]).coefficients[0] for i in range(20)]
+    alone = [
+        fit_positive(("1/K", "1", "K^1/2"), k[:1], log_time[i : i + 1], weights[:1]).coefficients[0] for i in range(20)
+    ]
 
     assert together == pytest.approx(np.array(alone))
 
@@ -52,7 +54,10 @@ def test_a_point_without_weight_does_not_count() -> None:
     weights = np.ones((1, 6))
     weights[0, 0] = 0.0
 
-    fits = [fit_positive(("1/K", "1"), K[None], own[None], weights).log_time(np.array([[64.0]])) for own in (log_time, spoiled)]
+    fits = [
+        fit_positive(("1/K", "1"), K[None], own[None], weights).log_time(np.array([[64.0]]))
+        for own in (log_time, spoiled)
+    ]
 
     assert fits[0] == pytest.approx(fits[1])
 
