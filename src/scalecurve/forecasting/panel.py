@@ -12,7 +12,7 @@ from scalecurve.forecasting.experts import Family
 from scalecurve.forecasting.lawful import lawful, repeat_error
 from scalecurve.forecasting.slopes import roughness
 
-NOISE_SCALE = 0.4  # roughness at which half of the predicted change is believed
+NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def weighted_median(values: Array, weight: Array) -> Array:
     return np.take_along_axis(values, chosen, axis=-1)[..., 0]
 
 
-def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int = 2) -> Array:
+def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int) -> Array:
     """Prior weights by `steps` of expectation-maximisation over whole curves."""
     likelihood, _ = log_likelihood(curves, parameters, forgetting=1.0)
     evidence = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
