@@ -21,7 +21,7 @@ from scalecurve.forecasting.view import Path as Panel
 from tools.published import Published
 
 FOLDS = 10
-FEWEST = 20  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
+FEWEST = 15  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
 NO_SHAPES = Shapes(np.array([[1.0, 0.0, 0.0, 1.0]]), np.ones(1))
 
 
