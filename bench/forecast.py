@@ -18,7 +18,7 @@ from bench.nested import nested
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.view import Path as Panel
 from tools import crossvalidation as crossed
-from tools.published import DOMAINS, Published, folder, judged, read
+from tools.published import DOMAINS, Published, folder, judged, read, read_collectives
 from tools.scores import coverage, curve_errors, headline
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         print("the published curves are not here; give their folder", file=sys.stderr)
         return 2
     lines: list[str] = []
-    for line in report(read(data)):
+    for line in report(read(data), read_collectives(data)):
         print(line, flush=True)
         lines.append(line)
     if "--write" in arguments:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def report(curves: list[Published]) -> Iterator[str]:
+def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
     strong = judged(curves, Panel.STRONG)
     result = crossed.judge(strong, Panel.STRONG, crossed.folds(strong))
     errors = {name: curve_errors(result, ahead) for name, ahead in _baselines(result)}
@@ -50,7 +50,7 @@ def report(curves: list[Published]) -> Iterator[str]:
     yield from _by_domain(result, errors)
     yield from _nested(result)
     yield from _intervals(result)
-    yield from _other_panels(curves, crossed.width_of(result).coefficients)
+    yield from _other_panels(curves, sweeps, crossed.width_of(result).coefficients)
     yield from _synthetic()
 
 
@@ -114,17 +114,19 @@ def _intervals(result: crossed.Judged) -> Iterator[str]:
     yield from table_lines(rows, "{:.3f}")
 
 
-def _other_panels(curves: list[Published], borrowed: Array) -> Iterator[str]:
+def _other_panels(curves: list[Published], sweeps: list[Published], borrowed: Array) -> Iterator[str]:
     yield "### Weak scaling and collectives"
     yield ""
     table = {}
-    for path, by in ((Panel.WEAK, "source_repo"), (Panel.COLLECTIVE, "application")):
-        own = judged(curves, path)
+    for name, path, own, by in (
+        ("weak", Panel.WEAK, judged(curves, Panel.WEAK), "source_repo"),
+        ("collective", Panel.COLLECTIVE, judged(curves, Panel.COLLECTIVE), "application"),
+        ("collective, all message sizes", Panel.COLLECTIVE, sweeps, "system"),
+    ):
         result = crossed.judge(own, path, crossed.folds(own, by))
-        errors = curve_errors(result)
         inside = coverage(result, *crossed.crossed_intervals(result, 0.9, borrowed))
-        figures = headline(result, errors)
-        table[f"{path} ({len(own)} curves)"] = {name: figures[name] for name in ("median", "p90", "by study")} | {
+        figures = headline(result, curve_errors(result))
+        table[f"{name} ({len(own)} curves)"] = {key: figures[key] for key in ("median", "p90", "by study")} | {
             "90 % covers, in %": 100 * inside["overall"],
             "median high/low": inside["median high/low"],
         }
