@@ -159,10 +159,15 @@ def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibr
     faults += [
         Fault("not a worker count", where="at", seen=str(k), remedy=f"whole numbers, 1 to {MAX_K}")
         for k in (at if at is not None else ())
-        if k != int(k) or not 1 <= k <= MAX_K
+        if not _is_count(k)
     ]
     if faults:
         raise InputError(faults, subject="forecast")
+
+
+def _is_count(k: object) -> bool:
+    whole = isinstance(k, int | np.integer) or (isinstance(k, float) and k.is_integer())
+    return whole and not isinstance(k, bool) and 1 <= k <= MAX_K  # type: ignore[operator]
 
 
 def _forecast_all(views: Sequence[View], settings: Settings) -> list[Forecast]:

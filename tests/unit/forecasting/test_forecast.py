@@ -215,8 +215,8 @@ def test_the_bend_is_expected_where_doubling_stops_paying() -> None:
 
 def test_wrong_settings_are_all_named_at_once() -> None:
     with pytest.raises(sc.InputError) as caught:
-        forecast(strong_study(), at=[0, 2.5], level=7, node_size=0)
-    assert len(caught.value.faults) == 4
+        forecast(strong_study(), at=[0, 2.5, float("nan"), "many", True], level=7, node_size=0)
+    assert len(caught.value.faults) == 7
     with pytest.raises(sc.InputError, match="no worker counts"):
         forecast(strong_study(), at=[])
 
