@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
 
 
@@ -93,9 +93,11 @@ def forecast(
     study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
 ) -> Forecast | list[Forecast]:
     """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
-    from scalecurve.forecasting.forecast import forecast as verb
+    from scalecurve.forecasting.forecast import forecast_all
+    from scalecurve.study import Study
 
-    return verb(study, at, **settings)
+    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
+    return made[0] if isinstance(study, Study) else made
 
 
 def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
