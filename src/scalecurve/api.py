@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from scalecurve.errors import Fault, InputError
+
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.fitting.fits import Fits
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from scalecurve.measurement.sweep import Listener
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
+    from scalecurve.training.evaluate import Evaluation
+    from scalecurve.training.explain import Explanation
+    from scalecurve.training.plan import Plan
 
 
 def load(
@@ -150,3 +155,35 @@ def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     from scalecurve.measurement.entry import run_outlook
 
     return run_outlook(Path(file) if file else None, settings)
+
+
+def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
+    """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
+    from scalecurve.training.planner import plan_training as verb
+
+    return verb(model, cluster, gpus=gpus, **settings)
+
+
+def evaluate_training(**job: Any) -> Evaluation:
+    """One given layout; arguments as in `scalecurve.training.evaluate.evaluate_training`."""
+    from scalecurve.training.evaluate import evaluate_training as verb
+
+    return verb(**job)
+
+
+def plan(file: str | Path | None = None, **given: Any) -> Plan | Evaluation | Explanation:
+    """What a plan.toml and options ask for: a sweep, a given layout, or an explanation of one P."""
+    from scalecurve.training.request import answer, read_plan_file
+
+    named = {key: value for key, value in given.items() if value is not None and value is not False}
+    return answer((read_plan_file(Path(file)) if file else {}) | named)
+
+
+def plot_plan(plan: Any, path: str | Path) -> None:
+    """Draw a sweep."""
+    from scalecurve.render.plan_plot import draw_plan
+    from scalecurve.training.plan import Plan as Sweep
+
+    if not isinstance(plan, Sweep):
+        raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
+    draw_plan(plan, Path(path))

@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "next": Entry("money", "which K to measure next, and how often"),
+    "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }

@@ -1,0 +1,1 @@
+"""Dated price lists, each row with its source."""
