@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
+    from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
+    from scalecurve.measurement.calibration.roofline import MeasuredCeilings
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
     from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.scaleup import ScaleUp
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
@@ -287,6 +291,8 @@ def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]
     from scalecurve.study.task_graph import TaskGraph
 
     return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
+
+
 def measure(
     file: str | Path | None = None,
     *,
@@ -307,3 +313,78 @@ def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     from scalecurve.measurement.entry import run_outlook
 
     return run_outlook(Path(file) if file else None, settings)
+
+
+def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
+    """This machine's ceilings by number of threads."""
+    from scalecurve.measurement.calibration.roofline import measure_roofline as verb
+
+    return verb(threads, size=size)
+
+
+def place_kernels(
+    *,
+    machine: str,
+    kernels: Sequence[str | Kernel] = (),
+    files: Sequence[str | Path] = (),
+    precision: str = "fp64",
+    level: str = "memory",
+) -> Roofline:
+    """Kernels under a machine's roof: typed `name:flops:bytes[:seconds]`, or from ncu and likwid files."""
+    from scalecurve.formats.kernels import parse_kernel, read_kernels
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    listed = [parse_kernel(kernel) if isinstance(kernel, str) else kernel for kernel in kernels]
+    listed += [kernel for file in files for kernel in read_kernels(Path(file))]
+    ceilings, method = _ceilings(machine, precision)
+    return verb(listed, ceilings, machine=f"{machine} {precision}", level=level, method=method)
+
+
+def place_torch_model(
+    model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
+) -> Roofline:
+    """A torch model's operators under a machine's roof, counted in one forward pass."""
+    from scalecurve.measurement.calibration.torch_counts import count_model
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    ceilings, method = _ceilings(machine, precision)
+    return verb(
+        count_model(model, tuple(shape)), ceilings, machine=f"{machine} {precision}", level=level, method=method
+    )
+
+
+def _ceilings(name: str, precision: str) -> tuple[Ceilings, str | None]:
+    """A preset, or a file of `roofline measure`."""
+    from scalecurve.measurement.calibration.roofline import ceilings_from_dict
+    from scalecurve.mechanisms.machines import machine
+    from scalecurve.study.file import read_json
+
+    if not Path(name).is_file():
+        preset = machine(name)
+        return preset.ceilings(precision), preset.source
+    measured = ceilings_from_dict(read_json(Path(name)), subject=name)
+    return measured.ceilings(precision), measured.method
+
+
+def compare_scaleup(
+    *,
+    faster: float,
+    big_price: float,
+    small_price: float,
+    workers: Sequence[int],
+    law_name: str | None = None,
+    parameters: Mapping[str, float] | None = None,
+    study: Study | None = None,
+) -> ScaleUp:
+    """One machine `faster` times as fast against K small ones, with E(K) from a law or a study."""
+    from scalecurve.planning.scaleup import compare_scaleup as verb
+    from scalecurve.planning.scaleup import efficiency_of_law, efficiency_of_study
+
+    if (law_name is None) == (study is None):
+        from scalecurve.errors import Fault, InputError
+
+        raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
+    if study is not None:
+        return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
+    rows = efficiency_of_law(law_name or "", parameters or {}, workers)
+    return verb(rows, faster=faster, big_price=big_price, small_price=small_price)

@@ -22,6 +22,8 @@ COMMANDS: dict[str, Entry] = {
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "scaleup": Entry("money", "one big machine against many small ones"),
+    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them"),
     "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
     "straggler": Entry("mechanisms", "what the slowest of K costs"),
     "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
