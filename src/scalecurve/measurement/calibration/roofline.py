@@ -31,8 +31,8 @@ FORMAT = "scalecurve-ceilings"
 KERNEL = """
 void triad(double *a, const double *b, const double *c, double s, long n, long loops) {
     for (long k = 0; k < loops; k++) {
-        for (long i = 0; i < n; i++) a[i] = b[i] + s * c[i]; __asm__ volatile("" ::: "memory"); /* each pass is real:
-        the compiler may not merge them */
+        for (long i = 0; i < n; i++) a[i] = b[i] + s * c[i];
+        __asm__ volatile("" ::: "memory"); /* each pass is real: the compiler may not merge them */
     }
 }
 """
