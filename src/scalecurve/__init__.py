@@ -28,6 +28,7 @@ _HOME = {
     "cost_training_step": "scalecurve.api",
     "curve_of_load": "scalecurve.api",
     "examine_tails": "scalecurve.api",
+    "doctor": "scalecurve.api",
     "fit": "scalecurve.api",
     "fit_collectives": "scalecurve.api",
     "fit_sweep": "scalecurve.api",

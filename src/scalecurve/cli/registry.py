@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "straggler": Entry("mechanisms", "what the slowest of K costs"),
     "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
     "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
+    "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 
 
