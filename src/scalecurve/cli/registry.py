@@ -23,6 +23,12 @@ COMMANDS: dict[str, Entry] = {
     "next": Entry("money", "which K to measure next, and how often"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "scaleup": Entry("money", "one big machine against many small ones"),
+    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them"),
+    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
+    "straggler": Entry("mechanisms", "what the slowest of K costs"),
+    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
     "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 

@@ -84,7 +84,12 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             return lambda figure: law_axes(figure.subplots(), result)
         case Forecast():
             return lambda figure: forecast_axes(figure.subplots(), result)
-    raise InputError(f"there is no picture of a {type(result).__name__}")
+    from scalecurve.render.mechanism_plots import painter_of
+
+    found = painter_of(result)
+    if found is None:
+        raise InputError(f"there is no picture of a {type(result).__name__}")
+    return found
 
 
 def forecast_axes(axes: Axes, result: Forecast) -> None:
