@@ -1,1 +1,1 @@
-"""Cost, deadlines and which runs to make next."""
+"""Cost, deadlines and budgets, and which runs to make next."""
