@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.auditing import Audit, Claim
     from scalecurve.diagnosis import Diagnosis
+    from scalecurve.document import Tone
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
@@ -65,6 +67,36 @@ def diagnose(study: Study, **settings: Any) -> Diagnosis:
     from scalecurve.diagnosis import diagnose as verb
 
     return verb(study, **settings)
+
+
+def audit(subject: Study | Claim) -> Audit:
+    """The reporting checklist and the red flags held against a study or a claim."""
+    from scalecurve.auditing import audit as verb
+
+    return verb(subject)
+
+
+def load_claim(source: str | Path | None = None, **given: Any) -> Study | Claim:
+    """A study file, a claim.toml, a published table, or a bare claim (`workers=256, speedup=180`)."""
+    from scalecurve.formats.claim_sources import load_claim as verb
+
+    return verb(source, **given)
+
+
+def write_claim_template(path: str | Path) -> None:
+    """An example claim.toml to fill in; an existing file is left alone."""
+    from scalecurve.formats.claim_sources import write_template
+
+    write_template(Path(path))
+
+
+def write_badge(label: str, verdict: str, path: str | Path) -> None:
+    """A verdict as a small SVG."""
+    from scalecurve.render.badge import badge
+    from scalecurve.study.atomic import write_atomically
+
+    tones: dict[str, Tone] = {"sound": "good", "warnings": "warn"}
+    write_atomically(Path(path), badge(label, verdict, tones.get(verdict, "bad")).encode())
 
 
 def law(name: str) -> Law:

@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "diagnose": Entry("trust", "why the curve bends"),
+    "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
     "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
