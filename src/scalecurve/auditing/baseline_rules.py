@@ -85,8 +85,8 @@ def _superlinear(claim: Claim) -> Iterator[Hit]:
     k0 = claim.baseline_k
     yield Hit(
         f"E = {e:.3g} at K = {point.k} is above 1. Likely cause: the working set overflows one worker's fast memory "
-        f"(or the K = {k0} run was slowed otherwise) and fits once it is cut. As K grows further the gain ends: each shard "
-        "fits already, and E falls below 1 like the rest of the curve",
+        f"(or the K = {k0} run was slowed otherwise) and fits once it is cut. As K grows further the gain ends: each "
+        "shard fits already, and E falls below 1 like the rest of the curve",
         {"k": point.k, "efficiency": e},
         f"take one measurement on the K = {k0} run: its memory traffic (peak memory, page faults, cache misses) "
         "against the machine's memory; then re-time T(1) on a machine where it fits",
@@ -101,8 +101,8 @@ def _impossible(claim: Claim) -> Iterator[Hit]:
     for point, e in claim.efficiencies():
         if e >= IMPOSSIBLE:
             yield Hit(
-                f"E = {e:.3g} at K = {point.k}: no cache effect doubles a worker's speed; the two ends are not the same "
-                "job or not the same unit",
+                f"E = {e:.3g} at K = {point.k}: no cache effect doubles a worker's speed; the two ends are not "
+                "the same job or not the same unit",
                 {"k": point.k, "efficiency": e},
             )
 
