@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.analysis.comparison import Comparison
     from scalecurve.auditing import Audit, Claim
+    from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
+    from scalecurve.diagnosis.regimes import RegimeVerdict
     from scalecurve.document import Tone
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
@@ -97,6 +100,52 @@ def write_badge(label: str, verdict: str, path: str | Path) -> None:
 
     tones: dict[str, Tone] = {"sound": "good", "warnings": "warn"}
     write_atomically(Path(path), badge(label, verdict, tones.get(verdict, "bad")).encode())
+
+
+def compare(first: Study, second: Study, **settings: Any) -> Comparison:
+    """Ratios of T and E at each K, second over first; `level=`, `allow_mixed=`."""
+    from scalecurve.analysis.comparison import compare as verb
+
+    return verb(first, second, **settings)
+
+
+def merge(studies: Sequence[Study], *, allow_mixed: bool = False) -> Study:
+    """One study with the runs of all."""
+    from scalecurve.analysis.merging import merge as verb
+
+    return verb(studies, allow_mixed=allow_mixed)
+
+
+def check(study: Study, *, min_efficiency: Sequence[str] = (), **settings: Any) -> Gate:
+    """A gate: floors such as "0.8@8", and with `against=` an older study, losses beyond noise."""
+    from scalecurve.auditing.gate import check as verb
+    from scalecurve.auditing.gate import parse_floors
+
+    return verb(study, floors=parse_floors(min_efficiency), **settings)
+
+
+def write_junit(gate: Gate, path: str | Path) -> None:
+    """A gate's checks as JUnit XML."""
+    from scalecurve.study.atomic import write_atomically
+
+    write_atomically(Path(path), gate.junit().encode())
+
+
+def append_history(gate: Gate, study: Study, path: str | Path) -> None:
+    """One JSON line more: when, which commit, T and E at each K, passed or not."""
+    from scalecurve.auditing.history import append
+
+    append(gate, study, Path(path))
+
+
+def regime(study: str | Path | Study | None = None, **given: Any) -> RegimeVerdict:
+    """Strong, weak, mixed or neither, from a study that counts its work or from numbers."""
+    from scalecurve.diagnosis.regimes import regime_of_study
+    from scalecurve.diagnosis.sentence import regime_of_sentence
+
+    if study is None:
+        return regime_of_sentence(**given)
+    return regime_of_study(load(study) if isinstance(study, str | Path) else study)
 
 
 def law(name: str) -> Law:

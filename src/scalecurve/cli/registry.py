@@ -20,8 +20,12 @@ COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies"),
     "diagnose": Entry("trust", "why the curve bends"),
     "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
+    "compare": Entry("trust", "two studies side by side"),
+    "merge": Entry("trust", "several studies of one question made one"),
+    "check": Entry("trust", "a gate for continuous integration"),
     "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
