@@ -36,9 +36,12 @@ def load(
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
-    """A study from a study file or a plain table; a table needs its regime stated."""
+    """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
     from scalecurve.formats import load_study
+    from scalecurve.formats.chrome_trace import study_from_traces, trace_files
 
+    if traces := trace_files(source):
+        return study_from_traces(traces, regime=regime, name=Path(source).name, k_unit=k_unit, node_size=node_size)
     return load_study(
         source,
         regime=regime,
