@@ -24,6 +24,7 @@ _HOME = {
     "check": "scalecurve.api",
     "compare": "scalecurve.api",
     "diagnose": "scalecurve.api",
+    "doctor": "scalecurve.api",
     "fit": "scalecurve.api",
     "forecast": "scalecurve.api",
     "law": "scalecurve.api",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
@@ -224,6 +225,14 @@ def measure(
 
     heard = listener or (lambda _: None)
     return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
+    from scalecurve.measurement.readiness import examine
+    from scalecurve.measurement.system import real_world
+
+    return examine(real_world(), seconds=seconds)
 
 
 def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:

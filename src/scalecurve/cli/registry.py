@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("trust", "a gate for continuous integration"),
     "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 
 
