@@ -28,6 +28,12 @@ class SlowHost:
     ranks: frozenset[int]
     by_work: bool
 
+    def own_excess(self, runs: list[Account]) -> float:
+        """Seconds it spends itself beyond what it would at the others' speed, mean over the runs of one K."""
+        present = [rank for rank in self.ranks if rank < len(runs[0].compute)]
+        own = [float(account.compute[present].sum()) for account in runs]
+        return float(np.mean(own)) * (1.0 - 1.0 / self.factor)
+
     def loss(self, workers: int, matrix: FloatArray) -> float:
         """Worker-seconds the others wait for it: what it needs beyond what it would at their speed."""
         present = [rank for rank in self.ranks if rank < workers]
