@@ -1,0 +1,1 @@
+"""One writer per file: a study in the formats of other tools."""
