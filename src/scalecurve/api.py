@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.fitting.fits import Fits
+    from scalecurve.forecasting.forecast import Forecast
+    from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
@@ -71,6 +75,41 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
         raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(TABULATE)}"))
     table: LawTable = TABULATE[name](workers, **given)
     return table
+
+
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast as verb
+
+    return verb(study, at, **settings)
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
 
 
 def plot(result: Any, path: str | Path) -> None:

@@ -18,6 +18,9 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
+    "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
 }
 
