@@ -22,6 +22,7 @@ COMMANDS: dict[str, Entry] = {
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
 }
 
 
