@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
@@ -30,10 +31,16 @@ def load(
     k_column: str | None = None,
     value_column: str | None = None,
     k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
-    """A study from a study file or a plain table; a table needs its regime stated."""
+    """A study from a study file, a plain table, another tool's result or a folder of them.
+
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
     from scalecurve.formats import load_study
 
     return load_study(
@@ -43,9 +50,33 @@ def load(
         k_column=k_column,
         value_column=value_column,
         k_unit=k_unit,
+        k_from=k_from,
+        series=series,
         baseline_k=baseline_k,
         node_size=node_size,
     )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
 
 
 def save(study: Study, path: str | Path) -> None:

@@ -20,6 +20,7 @@ MODULES = (
     "extrap_json",
     "extrap_lines",
     "extrap_text",
+    "message_sweeps",
     "mllog",
     "cilkscale",
     "caliper",
@@ -31,4 +32,5 @@ MODULES = (
 @cache
 def all_readers() -> tuple[Reader, ...]:
     """Loaded when a file of another tool is met: plain tables and studies need none of them."""
-    return tuple(import_module(f"scalecurve.formats.readers.{name}").READER for name in MODULES)
+    modules = [import_module(f"scalecurve.formats.readers.{name}") for name in MODULES]
+    return tuple(reader for module in modules for reader in getattr(module, "READERS", None) or (module.READER,))
