@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.standing import Standing
     from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.study.message_sweep import MessageSweep
 
@@ -173,6 +173,8 @@ def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     from scalecurve.measurement.entry import run_outlook
 
     return run_outlook(Path(file) if file else None, settings)
+
+
 def cost_collective(
     operation: str, vector: float, ranks: Sequence[int], network: str, *, algorithm: str | None = None, **wires: Any
 ) -> CollectiveCost:

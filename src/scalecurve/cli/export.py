@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ def _list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> No
 def command(*, study: Any, to: str, file: Path | None) -> None:
     """Give a study out: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf, openmetrics,
     bibtex, github-summary."""
-    content = api.export(study, to)
+    content: bytes = api.export(study, to)
     if file is None:
-        click.get_binary_stream("stdout").write(content)
+        sys.stdout.buffer.write(content)
         return
     from scalecurve.study.atomic import write_atomically
 

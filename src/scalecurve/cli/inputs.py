@@ -45,7 +45,17 @@ _READING_OPTIONS = (
     click.option("--baseline-k", type=int, help="K0, the baseline (default: the smallest K)."),
     click.option("--node-size", type=int, help="Workers per node, so that the node boundary can be marked."),
 )
-_LOAD_NAMES = ("regime", "quantity", "k_column", "value_column", "k_unit", "k_from", "series", "baseline_k", "node_size")
+_LOAD_NAMES = (
+    "regime",
+    "quantity",
+    "k_column",
+    "value_column",
+    "k_unit",
+    "k_from",
+    "series",
+    "baseline_k",
+    "node_size",
+)
 
 
 def reading_options(function: Function) -> Function:

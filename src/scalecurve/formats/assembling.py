@@ -14,12 +14,11 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.comparison import compare_runs
 from scalecurve.formats.curves import Placed, of_metric, of_series, of_wished_series, place
 from scalecurve.formats.imported import Imported
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Reader, Reading
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.formats.workers import Settled, settle_workers
-from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
-from scalecurve.study.study import REGIME_HELP
+from scalecurve.study import Baseline, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
 
 MOST_RUNS = 20_000  # beyond this many, observations without anything else to say are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
@@ -49,7 +48,9 @@ def assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
 def _assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
     found = [(point, each.source) for each in files for point in each.reading.points]
     if not found:
-        raise FormatError(Fault(f"no observations in it, read as {files[0].reader.title}", remedy="is it the right file?"))
+        raise FormatError(
+            Fault(f"no observations in it, read as {files[0].reader.title}", remedy="is it the right file?")
+        )
     found = of_metric(of_wished_series(found, wishes.series), wishes.value_column)
     settled = settle_workers(found, wishes, files[0].reading.k_origin)
     chosen, left_out = of_series(place(found, settled), wishes.series)
@@ -87,7 +88,9 @@ def _quantity(chosen: Sequence[Placed], wishes: Wishes) -> tuple[Quantity, str |
     if wishes.quantity is not None:
         return wishes.quantity, unit if known is None else None
     hint = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
-    raise InputError(Fault("the file does not say whether these are times or rates", seen=chosen[0].point.metric, remedy=hint))
+    raise InputError(
+        Fault("the file does not say whether these are times or rates", seen=chosen[0].point.metric, remedy=hint)
+    )
 
 
 def _runs(chosen: Sequence[Placed], quantity: Quantity) -> tuple[tuple[Run, ...] | Samples, int]:
@@ -98,7 +101,7 @@ def _runs(chosen: Sequence[Placed], quantity: Quantity) -> tuple[tuple[Run, ...]
     plain = all(not each.point.details and each.point.status is RunStatus.OK for each, _ in usable)
     if plain or count > MOST_RUNS:
         columns = [(each.k, values) for each, values in usable if each.point.status is RunStatus.OK]
-        k = np.repeat([k for k, _ in columns], [len(values) for _, values in columns]) if columns else []
+        k = np.repeat(np.array([k for k, _ in columns], dtype=np.int64), [len(values) for _, values in columns])
         return Samples.of(k, [value for _, values in columns for value in values]), dropped
     runs = _joined([run for each, values in usable for run in _runs_of(each, values, quantity)])
     if not any(run.counts for _, run in runs):
@@ -158,7 +161,7 @@ def _mixed(files: Sequence[Found], wishes: Wishes) -> tuple[Finding, ...]:
     if not wishes.allow_mixed:
         hint = "give the files of one machine, or say import --allow-mixed, which leaves a warning in the study"
         raise InputError(Fault("the files come from different machines", seen=listed, remedy=hint))
-    return (warning("mixed-machines", f"the files come from different machines: {listed}", **differing),)
+    return (warning("mixed-machines", f"the files come from different machines: {listed}", machines=differing),)
 
 
 def _common(files: Sequence[Found], wishes: Wishes, chosen: Sequence[Placed], settled: Settled) -> Reading:
@@ -169,7 +172,9 @@ def _common(files: Sequence[Found], wishes: Wishes, chosen: Sequence[Placed], se
     name = first.workload.name or chosen[0].label or PurePath(files[0].source.name).stem
     source = PurePath(files[0].source.name).name if len(files) == 1 else f"{len(files)} files"
     machine = {**first.provenance.machine} if not wishes.allow_mixed else {}
-    provenance = replace(first.provenance, source=source, machine=machine, tool=first.provenance.tool or files[0].reader.name)
+    provenance = replace(
+        first.provenance, source=source, machine=machine, tool=first.provenance.tool or files[0].reader.name
+    )
     return replace(
         first,
         points=(),
@@ -214,7 +219,9 @@ def _sizes(chosen: Sequence[Placed], settled: Settled, wishes: Wishes) -> tuple[
         for name, value in each.point.fields.items():
             if name != settled.field and isinstance(value, int | float | str):
                 by_field.setdefault(name, {})[each.k] = value
-    return tuple(_size_finding(name, values) for name, values in by_field.items() if len({*map(str, values.values())}) > 1)
+    return tuple(
+        _size_finding(name, values) for name, values in by_field.items() if len({*map(str, values.values())}) > 1
+    )
 
 
 def _size_finding(name: str, values: Mapping[int, Any]) -> Finding:
@@ -224,7 +231,12 @@ def _size_finding(name: str, values: Mapping[int, Any]) -> Finding:
 
 
 def _study(
-    base: Reading, runs: tuple[Run, ...] | Samples, wishes: Wishes, settled: Settled, quantity: Quantity, unit: str | None
+    base: Reading,
+    runs: tuple[Run, ...] | Samples,
+    wishes: Wishes,
+    settled: Settled,
+    quantity: Quantity,
+    unit: str | None,
 ) -> Study:
     bulk = isinstance(runs, Samples)
     return Study(

@@ -15,9 +15,13 @@ def compare_runs(runs: Sequence[Run]) -> tuple[Finding, ...]:
     work = _by_k(runs, lambda run: run.work)
     found = []
     if len({value for values in batches.values() for value in values}) > 1:
-        text = f"the global batch size changes with K ({_listed(batches)}): the runs solve different optimisation problems"
+        text = (
+            f"the global batch size changes with K ({_listed(batches)}): the runs solve different optimisation problems"
+        )
         hint = "compare time to the same quality, and see `scalecurve plan` for the batch that still pays"
-        found.append(warning("batch-changes", text, remedy=hint, batches={str(k): sorted(v) for k, v in batches.items()}))
+        found.append(
+            warning("batch-changes", text, remedy=hint, batches={str(k): sorted(v) for k, v in batches.items()})
+        )
     if len({value for values in work.values() for value in values}) > 1:
         text = f"the samples trained on change with K ({_listed(work)}): a larger batch may need more of them"
         found.append(warning("work-changes", text, work={str(k): sorted(v) for k, v in work.items()}))

@@ -45,7 +45,11 @@ def of_wished_series(found: Sequence[Located], wanted: str | None) -> list[Locat
     """A first sieve by the benchmark's own name, before K is settled; parameters come after."""
     if wanted is None:
         return list(found)
-    near = [(point, source) for point, source in found if wanted in point.series or (point.series and point.series in wanted)]
+    near = [
+        (point, source)
+        for point, source in found
+        if wanted in point.series or (point.series and point.series in wanted)
+    ]
     return near or list(found)
 
 
@@ -69,7 +73,9 @@ def _telling_fields(found: Sequence[Located], settled: Settled) -> list[str]:
     telling: dict[str, None] = {}
     for i, (point, _) in enumerate(found):
         for name, value in point.fields.items():
-            if name != settled.field and values.setdefault((name, point.series, settled.k[i]), str(value)) != str(value):
+            if name != settled.field and values.setdefault((name, point.series, settled.k[i]), str(value)) != str(
+                value
+            ):
                 telling[name] = None
     return list(telling)
 
@@ -100,7 +106,9 @@ def _scaling(placed: Sequence[Placed], labels: list[str]) -> str:
     several = [label for label in labels if len(counts[label]) > 1]
     if len(several) == 1:
         return several[0]
-    hint = f"they are {_listed(several or labels)}; choose with --series, or join them with --k-from if K is in their names"
+    hint = (
+        f"they are {_listed(several or labels)}; choose with --series, or join them by --k-from if K is in their names"
+    )
     raise InputError(Fault(f"there are {len(several or labels)} curves", remedy=hint))
 
 

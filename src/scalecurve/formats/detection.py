@@ -33,7 +33,9 @@ def detect(source: Source) -> Guess:
         if evidence is not None:
             return Guess(reader.title, evidence, reader)
     if b"\x00" in source.head[:4096]:
-        raise FormatError(Fault("not text in UTF-8, and no binary format known here", remedy=_known()), subject=source.name)
+        raise FormatError(
+            Fault("not text in UTF-8, and no binary format known here", remedy=_known()), subject=source.name
+        )
     if _is_json(source):
         raise _unknown_json(source)
     return Guess(PLAIN, "text without the marks of another format")

@@ -18,10 +18,13 @@ WORKER_NAMES = {
     "ncores": "cores", "num_cores": "cores", "num_workers": "workers", "n_workers": "workers", "cpus": "cores",
     "world_size": "ranks", "num_tasks": "ranks", "ntasks": "ranks", "n_tasks": "ranks", "tasks": "ranks",
     "nummpiranks": "ranks", "mpi.world.size": "ranks", "mpi_world_size": "ranks", "jobsize": "ranks",
-    "alloccpus": "cores", "ncpus": "cores", "numcpus": "cores", "nnode": "nodes", "allocnodes": "nodes", "numnodes": "nodes",
+    "alloccpus": "cores", "ncpus": "cores", "numcpus": "cores", "allocnodes": "nodes", "numnodes": "nodes",
     "numhosts": "nodes", "numgpus": "gpus", "gres/gpu": "gpus", "omp_num_threads": "threads",
     "omp.num.threads": "threads", "n_threads_per_proc": "threads", "jobs": "workers", "p": "processes",
 }  # fmt: skip
+
+# Names that count workers in load tests and in R's usl; they mean K only where no plainer name is there.
+LOAD_NAMES = ("load", "concurrency", "clients", "users", "vus", "connections")
 
 TIME_UNITS = {
     "ns": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "µs": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3,
@@ -102,6 +105,7 @@ def _choose_k(headers: list[str], named: str | None, faults: list[Fault]) -> int
     if named is not None:
         return _named(headers, named, "--k-column", faults)
     found = [i for i, header in enumerate(headers) if worker_unit(header)]
+    found = found or [i for i, header in enumerate(headers) if _plain(header) in LOAD_NAMES]
     if len(found) == 1:
         return found[0]
     what = "no column of worker counts" if not found else "several columns could be the worker counts"

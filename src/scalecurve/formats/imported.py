@@ -19,7 +19,7 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(Shown):
-    """`study` carries a regime even where none was stated, so that the mapping can be shown; `stated()` gives it out."""
+    """`study` carries a regime even where none was stated, so that the mapping can be shown; `stated()` refuses it."""
 
     study: Study
     regime_stated: bool
@@ -52,13 +52,21 @@ class Imported(Shown):
         """The study, or the refusal to guess its regime."""
         if not self.regime_stated:
             subject = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
-            raise InputError(Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP), subject=subject)
+            raise InputError(
+                Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP), subject=subject
+            )
         return self.study
 
     def records(self) -> list[dict[str, Any]]:
         """One row for each K: how many observations, and their mean."""
         return [
-            {"k": k, "n": len(values), "mean": float(np.mean(values)), "min": float(values.min()), "max": float(values.max())}
+            {
+                "k": k,
+                "n": len(values),
+                "mean": float(np.mean(values)),
+                "min": float(values.min()),
+                "max": float(values.max()),
+            }
             for k, values in self.study.samples.by_k().items()
         ]
 
@@ -106,14 +114,22 @@ def _mapping(imported: Imported) -> list[tuple[str, str]]:
     if imported.series:
         rows.append(("series", imported.series))
     if imported.left_out:
-        rows.append(("left out", ", ".join(imported.left_out[:MOST_NAMED]) + (" ..." if len(imported.left_out) > MOST_NAMED else "")))
+        rows.append(
+            (
+                "left out",
+                ", ".join(imported.left_out[:MOST_NAMED]) + (" ..." if len(imported.left_out) > MOST_NAMED else ""),
+            )
+        )
     return rows
 
 
 def _rows(imported: Imported) -> Any:
     is_time = imported.study.quantity is Quantity.SECONDS
     show = format_seconds if is_time else "{:.6g}".format
-    rows = [(str(row["k"]), str(row["n"]), show(row["mean"]), show(row["min"]), show(row["max"])) for row in imported.records()]
+    rows = [
+        (str(row["k"]), str(row["n"]), show(row["mean"]), show(row["min"]), show(row["max"]))
+        for row in imported.records()
+    ]
     return table(("K", "n", "mean", "least", "most"), rows)
 
 

@@ -1,4 +1,4 @@
-"""Any file a command accepts as a study: a study file, a plain table with its regime stated, or another tool's result."""
+"""Any file a command accepts as a study: a study file, a plain table, or another tool's result."""
 
 from __future__ import annotations
 

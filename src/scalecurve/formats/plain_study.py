@@ -14,7 +14,7 @@ from scalecurve.study import Baseline, Provenance, Regime, Study, Workload
 def import_plain(source: Source, evidence: str, wishes: Wishes) -> Imported:
     """Read by numpy as a whole; nothing of it is copied into Python objects."""
     table = read_plain(
-        source.raw if source.raw is not None or source.path is None else source.path,
+        source.path if source.path is not None and source.raw is None else source.content,
         subject=source.name,
         k_column=wishes.k_column,
         value_column=wishes.value_column,

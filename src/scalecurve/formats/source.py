@@ -46,10 +46,7 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first megabyte, unpacked where the file is gzipped."""
-        if self.raw is not None:
-            first = self.raw[:HEAD_BYTES]
-        else:
-            first = self._read(HEAD_BYTES)
+        first = self.raw[:HEAD_BYTES] if self.raw is not None else self._read(HEAD_BYTES)
         return self.content[:HEAD_BYTES] if first.startswith(GZIP) else first
 
     @cached_property
@@ -60,7 +57,9 @@ class Source:
     def content(self) -> bytes:
         raw = self.raw if self.raw is not None else self._read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            raise FormatError(Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=self.name)
+            raise FormatError(
+                Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=self.name
+            )
         return _unzipped(raw, self.name) if raw.startswith(GZIP) else raw
 
     @cached_property
@@ -133,7 +132,10 @@ def refuse_unreadable(source: Source) -> None:
         if source.head.startswith(magic):
             raise FormatError(Fault(f"this is {what}, which is never opened", remedy=remedy), subject=source.name)
     if source.head[257:262] == b"ustar":
-        raise FormatError(Fault("this is a tar archive, which is never opened", remedy="unpack it and give the files"), subject=source.name)
+        raise FormatError(
+            Fault("this is a tar archive, which is never opened", remedy="unpack it and give the files"),
+            subject=source.name,
+        )
 
 
 def standard_input() -> Source:

@@ -123,8 +123,12 @@ def _proportional(one: Sequence[int | None], other: Sequence[int | None]) -> boo
 
 
 def _only_one(name: str, counts: dict[str, tuple[int | None, ...]]) -> Settled:
-    message = f"K was taken from `{name}`, the only whole number that varies; its name does not say that it counts workers"
-    found = warning("assumed-workers", message, remedy="name it with --k-column if it does; else this is no scaling study")
+    message = (
+        f"K was taken from `{name}`, the only whole number that varies; its name does not say that it counts workers"
+    )
+    found = warning(
+        "assumed-workers", message, remedy="name it with --k-column if it does; else this is no scaling study"
+    )
     return Settled(counts[name], f"`{name}`", None, name, assumed=(f"`{name}` counts workers",), findings=(found,))
 
 
@@ -133,7 +137,9 @@ def _ask(found: Sequence[Located], varying: list[str]) -> Fault:
         hint = f"these vary: {', '.join(varying)}; choose with --k-column"
         return Fault("several fields could be the worker count", remedy=hint)
     names = sorted({source.name for _, source in found})
-    return Fault("the worker count is not in the file", remedy=f"{_fields_seen(found)}; {suggest_pattern(names, found)}")
+    return Fault(
+        "the worker count is not in the file", remedy=f"{_fields_seen(found)}; {suggest_pattern(names, found)}"
+    )
 
 
 def _fields_seen(found: Sequence[Located]) -> str:
@@ -145,5 +151,7 @@ def suggest_pattern(names: Sequence[str], found: Sequence[Located]) -> str:
     """A --k-from that would do, read off the first name that has a number in it."""
     for text in (*names, *(point.name for point, _ in found[:50])):
         if match := re.search(r"([A-Za-z]{0,8}[-_=]?)(\d+)", text):
-            return f"say where it is with --k-from '{re.escape(match[1])}(\\d+)' (which finds {match[2]} in {text[:80]})"
+            return (
+                f"say where it is with --k-from '{re.escape(match[1])}(\\d+)' (which finds {match[2]} in {text[:80]})"
+            )
     return r"put it into the file names and say --k-from 'n(\d+)_'"

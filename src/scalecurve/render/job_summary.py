@@ -10,7 +10,7 @@ from scalecurve.study.digest import study_digest
 
 
 def to_job_summary(study: Study) -> str:
-    """GitHub-flavoured Markdown; append it: `scalecurve export study.json --to github-summary >> "$GITHUB_STEP_SUMMARY"`."""
+    """GitHub-flavoured Markdown, to be appended: `export STUDY --to github-summary >> "$GITHUB_STEP_SUMMARY"`."""
     table = tabulate(study)
     shown = table.document()
     tables = tuple(block for block in shown.blocks if isinstance(block, Table))
@@ -29,6 +29,10 @@ def to_job_summary(study: Study) -> str:
 def _verdict(table: SpeedupTable) -> str:
     last = table.rows[-1]
     efficiency = last.efficiency
-    interval = f" ({efficiency.low:.2f} to {efficiency.high:.2f})" if efficiency.low is not None and efficiency.high is not None else ""
+    interval = (
+        f" ({efficiency.low:.2f} to {efficiency.high:.2f})"
+        if efficiency.low is not None and efficiency.high is not None
+        else ""
+    )
     bend = f"bends at K = {table.bend.k}" if table.bend else "no bend within the data"
     return f"**K = {last.k} {escape(table.k_unit)}: efficiency {efficiency.value:.2f}{interval}**, {bend}"

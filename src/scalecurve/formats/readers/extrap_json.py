@@ -71,7 +71,9 @@ def _member(source: Source) -> dict[str, Any]:
     except Exception as problem:  # zlib, lzma and bz2 raise errors of their own for damaged members
         raise FormatError(f"the zip is damaged: {problem}", subject=source.name) from None
     if len(raw) > MAX_UNPACKED:
-        raise FormatError(Fault(f"{MEMBER} unpacks to too much", remedy=f"the limit is {MAX_UNPACKED} bytes"), subject=source.name)
+        raise FormatError(
+            Fault(f"{MEMBER} unpacks to too much", remedy=f"the limit is {MAX_UNPACKED} bytes"), subject=source.name
+        )
     try:
         return as_dict(json.loads(raw, parse_constant=lambda _: None))
     except (ValueError, RecursionError) as problem:

@@ -1,4 +1,4 @@
-"""Extra-P JSON Lines: `{"params": {"p": 4}, "metric": "time", "callpath": "main", "value": 1.2}`, value may be a list."""
+"""Extra-P JSON Lines: `{"params": {"p": 4}, "metric": "time", "callpath": "main", "value": 1.2}`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from scalecurve.formats.coercion import as_dict, as_float, as_floats, as_text
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.readers.extrap_study import StatedFacts, stated_facts
+from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance
@@ -44,7 +44,9 @@ def _point(row: dict[str, Any], facts: StatedFacts) -> Point | None:
     metric, region = as_text(row.get("metric")) or "time", as_text(row.get("callpath"), 500) or ""
     meaning = meaning_of(metric)
     scaled = tuple(number * (meaning.factor if meaning else 1.0) for number in values)
-    fields = {key: number for key, number in as_dict(row.get("params")).items() if isinstance(number, int | float | str)}
+    fields = {
+        key: number for key, number in as_dict(row.get("params")).items() if isinstance(number, int | float | str)
+    }
     quantity, unit = (meaning.quantity, meaning.unit) if meaning else (None, None)
     return facts.restated(
         Point(values=scaled, series=region, name=region, metric=metric, quantity=quantity, unit=unit, fields=fields)

@@ -13,8 +13,8 @@ from typing import Any
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_dict, as_float
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.readers.extrap_study import stated_facts
+from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance

@@ -9,8 +9,8 @@ from typing import Any
 
 from scalecurve.formats.coercion import as_dict, as_float, as_list, as_text
 from scalecurve.formats.names import split_name
-from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.readers.templates import Templates
+from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import RunStatus, Treatment
@@ -39,19 +39,25 @@ def read(source: Source, wishes: Wishes) -> Reading:
 
 def _points(result: dict[str, Any], templates: Templates) -> list[Point]:
     command = as_text(result.get("command"), 500) or ""
-    parameters = {name: value for name, value in as_dict(result.get("parameters")).items() if isinstance(value, str | int)}
+    parameters = {
+        name: value for name, value in as_dict(result.get("parameters")).items() if isinstance(value, str | int)
+    }
     series = templates.series_of(command, parameters) if parameters else split_name(command)[0]
-    common = {"series": series, "name": command, "fields": parameters or split_name(command)[1]}
+    common: dict[str, Any] = {"series": series, "name": command, "fields": parameters or split_name(command)[1]}
     times = as_list(result.get("times")) or [result.get("mean")]
     codes = as_list(result.get("exit_codes"))
-    good, bad = [], []
+    good: list[float] = []
+    bad: list[float] = []
     for i, time in enumerate(times):
         seconds = as_float(time)
         code = codes[i] if i < len(codes) else 0
         if seconds is not None:
             (good if code == 0 else bad).append(seconds)
     points = [Point(values=tuple(good), **common)] if good else []
-    failed = {"status": RunStatus.FAILED, "details": {"error": "the command ended with a code other than 0"}}
+    failed: dict[str, Any] = {
+        "status": RunStatus.FAILED,
+        "details": {"error": "the command ended with a code other than 0"},
+    }
     return points + [Point(values=(seconds,), **common, **failed) for seconds in bad[:100]]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_count, as_float
 from scalecurve.formats.headers import choose_columns
 from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
-from scalecurve.errors import Fault, FormatError
 
 MOST_FAULTS = 20
 

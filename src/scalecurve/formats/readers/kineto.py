@@ -33,7 +33,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     size = as_count(job.get("world_size"))
     host = as_text(data.get("host_name"))
     record = RankRecord(rank=rank, seconds=sum(steps), host=host, steps=steps)
-    points = ()
+    points: tuple[Point, ...] = ()
     if steps:
         details = {"ranks": (record,)}
         points = (

@@ -40,14 +40,18 @@ def look_nccl(source: Source) -> str | None:
     if {"nccl_version", "results", "devices"} <= source.keys or {"config", "results", "devices"} <= source.keys:
         return "JSON of nccl-tests -J (its environment dump is not read)"
     head = source.head_text
-    if re.search(r"^#\s+nThread\s+\d+\s+nGpus", head, re.MULTILINE) or "algbw" in head and "busbw" in head and "#wrong" in head:
+    if re.search(r"^#\s+nThread\s+\d+\s+nGpus", head, re.MULTILINE) or (
+        "algbw" in head and "busbw" in head and "#wrong" in head
+    ):
         return "the columns of nccl-tests"
     return None
 
 
 def look_rccl(source: Source) -> str | None:
     first = source.head_text.lstrip().partition("\n")[0]
-    return "JSON lines with algBw and busBw" if '"algBw"' in first and '"busBw"' in first and source.json_lines else None
+    return (
+        "JSON lines with algBw and busBw" if '"algBw"' in first and '"busBw"' in first and source.json_lines else None
+    )
 
 
 def read_osu_study(source: Source, wishes: Wishes) -> Reading:
@@ -80,7 +84,9 @@ def read_rccl_study(source: Source, wishes: Wishes) -> Reading:
 
 def _path(source: Source) -> Path:
     if source.path is None:
-        raise FormatError(Fault("collective timings are read from files", remedy="give the file's path"), subject=source.name)
+        raise FormatError(
+            Fault("collective timings are read from files", remedy="give the file's path"), subject=source.name
+        )
     return source.path
 
 

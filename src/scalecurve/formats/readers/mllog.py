@@ -26,7 +26,9 @@ def look(source: Source) -> str | None:
 
 def read(source: Source, wishes: Wishes) -> Reading:
     events = _events(source.text)
-    known = {key: event["value"] for event in events if (key := as_text(event.get("key"))) and event.get("value") is not None}
+    known = {
+        key: event["value"] for event in events if (key := as_text(event.get("key"))) and event.get("value") is not None
+    }
     batch = as_float(known.get("global_batch_size"))
     fields = {name: known[name] for name in OF_WORKERS if as_count(known.get(name))}
     fields |= {"gpus": _accelerators(fields)} if _accelerators(fields) else {}

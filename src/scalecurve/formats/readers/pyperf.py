@@ -70,12 +70,19 @@ def _points(benchmark: dict[str, Any], shared: dict[str, Any]) -> list[Point]:
 
 
 def _load(runs: list[dict[str, Any]]) -> tuple[Finding, ...]:
-    """pyperf notes the machine's load: other work beside a scaling run takes the very cores it wants."""
+    """Pyperf notes the machine's load: other work beside a scaling run takes the very cores it wants."""
     loads = [as_floats([as_dict(run.get("metadata")).get("load_avg_1min")]) for run in runs]
     most = max((load[0] for load in loads if load), default=0.0)
     if most < 2.0:
         return ()
-    return (warning("busy-machine", f"the load average rose to {most:g} while measuring", load=most, remedy="measure on an idle machine"),)
+    return (
+        warning(
+            "busy-machine",
+            f"the load average rose to {most:g} while measuring",
+            load=most,
+            remedy="measure on an idle machine",
+        ),
+    )
 
 
 READER = Reader("pyperf", "pyperf", look, read)

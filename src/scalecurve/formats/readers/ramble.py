@@ -1,6 +1,7 @@
 """Results of Ramble and Benchpark (`results.*.json`): experiments with variables and figures of merit.
 
-Repeats appear as experiments of their own (`name.1`, `name.2`) and as a summary (`N_REPEATS` above 0), which is left out.
+Repeats appear as experiments of their own (`name.1`, `name.2`) and as a
+summary (`N_REPEATS` above 0), which is left out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _points(experiment: dict[str, Any]) -> Iterator[Point]:
     name = as_text(experiment.get("name"), 500) or ""
     variables = {**as_dict(experiment.get("RAMBLE_VARIABLES")), **{key: experiment.get(key) for key in COUNTS}}
     fields: dict[str, Any] = {key: count for key in COUNTS if (count := as_count(variables.get(key)))}
-    common = {"name": name, "series": _series(name, fields), "fields": fields}
+    common: dict[str, Any] = {"name": name, "series": _series(name, fields), "fields": fields}
     if experiment.get("RAMBLE_STATUS") != "SUCCESS":
         details = {"error": f"RAMBLE_STATUS {as_text(experiment.get('RAMBLE_STATUS'))}"}
         yield Point(values=(), status=RunStatus.FAILED, details=details, **common)

@@ -45,7 +45,7 @@ def _points(case: dict[str, Any]) -> Iterator[Point]:
     if nodes and "num_nodes" not in fields:
         fields["num_nodes"] = len(nodes)
     passed = case.get("result") in ("pass", "success")
-    common = {"name": name, "series": name.partition(" ")[0], "fields": fields}
+    common: dict[str, Any] = {"name": name, "series": name.partition(" ")[0], "fields": fields}
     if not passed:
         reason = as_text(case.get("fail_reason")) or "the test did not pass"
         yield Point(values=(), status=RunStatus.FAILED, details={"error": reason}, **common)

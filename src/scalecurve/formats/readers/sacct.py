@@ -18,7 +18,8 @@ from scalecurve.study import Provenance, RunStatus, Treatment
 
 # sacct -n -P -X --format=...: without a header the order must be this one.
 DOCUMENTED = (
-    "JobIDRaw", "JobName", "State", "ElapsedRaw", "NNodes", "NTasks", "AllocCPUS", "AllocTRES", "Submit", "Start", "End",
+    "JobIDRaw", "JobName", "State", "ElapsedRaw", "NNodes", "NTasks", "AllocCPUS", "AllocTRES", "Submit", "Start",
+    "End",
 )  # fmt: skip
 COUNTS = ("NNodes", "AllocNodes", "NTasks", "AllocCPUS", "NCPUS")
 ENDED = {"TIMEOUT": RunStatus.TIMEOUT, "CANCELLED": RunStatus.INTERRUPTED, "PREEMPTED": RunStatus.INTERRUPTED}

@@ -1,7 +1,8 @@
 """TALP JSON of DLB 3.6: regions with elapsed, useful and MPI time in nanoseconds.
 
 Efficiencies are printed with two decimals and are recomputed from the times:
-PE = sum(useful)/(elapsed P) = CommE LB, CommE = max(useful)/elapsed, LB = sum(useful)/(max(useful) P)  (DLB perf_metrics.c).
+PE = sum(useful)/(elapsed P) = CommE LB, CommE = max(useful)/elapsed, LB = sum(useful)/(max(useful) P), as in
+DLB's perf_metrics.c.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def look(source: Source) -> str | None:
     if not {"Application", "resources"} <= source.keys and not {"dlbVersion", "Application"} <= source.keys:
         return None
     regions = as_dict(source.json["Application"]).values()
-    return "JSON with Application regions and elapsedTime" if any("elapsedTime" in as_dict(r) for r in regions) else None
+    return (
+        "JSON with Application regions and elapsedTime" if any("elapsedTime" in as_dict(r) for r in regions) else None
+    )
 
 
 def read(source: Source, wishes: Wishes) -> Reading:
@@ -31,7 +34,9 @@ def read(source: Source, wishes: Wishes) -> Reading:
     regions = {name: as_dict(region) for name, region in as_dict(data["Application"]).items()}
     processes = _processes(as_dict(data.get("Process")))
     chosen = {"Global": regions["Global"]} if "Global" in regions and wishes.series is None else regions
-    points = [p for name, region in chosen.items() if (p := _point(name, region, resources, processes, data)) is not None]
+    points = [
+        p for name, region in chosen.items() if (p := _point(name, region, resources, processes, data)) is not None
+    ]
     return Reading(
         points=tuple(points),
         warmup=Treatment.UNKNOWN,
@@ -56,7 +61,9 @@ def _point(
     names = ("numMpiRanks", "numCpus", "numNodes", "numGpus")
     fields = {key: count for key in names if (count := as_count(merged.get(key)))}
     ranks = tuple(_rank(i, as_dict(process.get(name))) for i, process in enumerate(processes[:MOST_RANKS]))
-    observed = {key: region[key] for key in ("instructions", "cycles", "usefulTime") if as_float(region.get(key)) is not None}
+    observed = {
+        key: region[key] for key in ("instructions", "cycles", "usefulTime") if as_float(region.get(key)) is not None
+    }
     observed |= _efficiencies(region, elapsed, fields.get("numCpus"))
     details = {"ranks": ranks, "observed": observed, "started": as_text(data.get("timestamp"))}
     return Point(values=(elapsed * NANO,), series=name, name=name, metric="elapsedTime", fields=fields, details=details)

@@ -26,7 +26,12 @@ def to_extrap_text(study: Study) -> str:
 def to_extrap_lines(study: Study) -> str:
     """One line for every K; `extrap --json FILE` reads it."""
     lines: list[dict[str, Any]] = [
-        {"params": {_word(study.k_unit): k}, "callpath": study.name, "metric": metric_of(study), "value": values.tolist()}
+        {
+            "params": {_word(study.k_unit): k},
+            "callpath": study.name,
+            "metric": metric_of(study),
+            "value": values.tolist(),
+        }
         for k, values in study.samples.by_k().items()
     ]
     if lines:

@@ -7,7 +7,7 @@ from scalecurve.study import Quantity, Regime, Study
 
 
 def to_r_usl(study: Study) -> str:
-    """usl fits throughput by plain least squares: X(K), where times are given 1/T (strong) or K/T (weak)."""
+    """Usl fits throughput by plain least squares: X(K), where times are given 1/T (strong) or K/T (weak)."""
     if not len(study.samples):
         raise InputError(Fault("there are no observations to export"), subject=study.name)
     rows = [
