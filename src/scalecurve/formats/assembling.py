@@ -69,7 +69,7 @@ def _assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
         evidence=files[0].evidence,
         files=tuple(each.source.name for each in files),
         k_origin=settled.origin,
-        value_origin=chosen[0].point.metric,
+        value_origin=next((each.point.metric for each in chosen if each.point.status is RunStatus.OK), "nothing"),
         series=chosen[0].label,
         left_out=left_out,
         assumed=(*base.assumed, *settled.assumed),
@@ -79,8 +79,9 @@ def _assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
 
 
 def _quantity(chosen: Sequence[Placed], wishes: Wishes) -> tuple[Quantity, str | None]:
-    kinds = {each.point.quantity for each in chosen}
-    units = {each.point.unit for each in chosen}
+    good = [each for each in chosen if each.point.status is RunStatus.OK]
+    kinds = {each.point.quantity for each in good}
+    units = {each.point.unit for each in good}
     known = kinds.pop() if len(kinds) == 1 else None
     unit = units.pop() if len(units) == 1 else None
     if known is not None and wishes.quantity in (None, known):

@@ -9,7 +9,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.formats.reading import Point
 from scalecurve.formats.source import Source
 from scalecurve.formats.workers import Located, Settled
-from scalecurve.study import Quantity
+from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
 
@@ -25,20 +25,24 @@ class Placed:
 
 
 def of_metric(found: Sequence[Located], wanted: str | None) -> list[Located]:
-    """The points of one metric: the one asked for, the only one, or the only one that is a time."""
-    metrics = list(dict.fromkeys(point.metric for point, _ in found))
-    if wanted is not None:
-        if wanted not in metrics:
-            hint = f"there are: {_listed(metrics)}"
-            raise InputError(Fault("--value-column names no metric of the file", seen=wanted, remedy=hint))
-        return [(point, source) for point, source in found if point.metric == wanted]
-    if len(metrics) == 1:
-        return list(found)
-    times = list(dict.fromkeys(point.metric for point, _ in found if point.quantity is Quantity.SECONDS))
-    if len(times) != 1:
-        hint = f"they are {_listed(times or metrics)}; choose with --value-column"
-        raise InputError(Fault("several metrics could be the observations", remedy=hint))
-    return [(point, source) for point, source in found if point.metric == times[0]]
+    """The points of one metric: the one asked for, the only one, or the only one that is a time.
+
+    A run that failed has no metric and goes with any.
+    """
+    good = [point for point, _ in found if point.status is RunStatus.OK]
+    metrics = list(dict.fromkeys(point.metric for point in good))
+    if wanted is None and len(metrics) > 1:
+        times = list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
+        if len(times) != 1:
+            hint = f"they are {_listed(times or metrics)}; choose with --value-column"
+            raise InputError(Fault("several metrics could be the observations", remedy=hint))
+        wanted = times[0]
+    if wanted is not None and wanted not in metrics:
+        hint = f"there are: {_listed(metrics)}"
+        raise InputError(Fault("--value-column names no metric of the file", seen=wanted, remedy=hint))
+    return [
+        (point, source) for point, source in found if wanted in (None, point.metric) or point.status is not RunStatus.OK
+    ]
 
 
 def of_wished_series(found: Sequence[Located], wanted: str | None) -> list[Located]:

@@ -5,7 +5,6 @@ The fast path hands the whole file to numpy; only when that fails is it read lin
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import re
@@ -17,6 +16,7 @@ from typing import TextIO
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.csv_rows import csv_rows
 from scalecurve.formats.headers import Columns, choose_columns
 from scalecurve.study import Quantity, Samples
 from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray
@@ -114,7 +114,7 @@ def _delimiter(header: str) -> str | None:
 def _split(line: str, delimiter: str | None) -> list[str]:
     if delimiter is None:
         return line.split()
-    return next(csv.reader([line], delimiter=delimiter), [])
+    return next(csv_rows([line], delimiter=delimiter), [])
 
 
 def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str) -> tuple[FloatArray, FloatArray]:

@@ -5,10 +5,11 @@ The number of ranks is `mpi.world.size` or `jobsize`; the regions (`name`) are s
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
+from scalecurve.errors import FormatError
 from scalecurve.formats.coercion import as_count, as_float
+from scalecurve.formats.csv_rows import csv_rows
 from scalecurve.formats.meaning import meaning_of
 from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
@@ -32,7 +33,10 @@ def look(source: Source) -> str | None:
 
 def _header(text: str) -> list[str]:
     first = text.lstrip("\ufeff").partition("\n")[0].rstrip("\r")[:20_000]
-    return [name.strip() for name in next(csv.reader([first]), [])]
+    try:
+        return [name.strip() for name in next(csv_rows([first]), [])]
+    except FormatError:
+        return []
 
 
 def read(source: Source, wishes: Wishes) -> Reading:
@@ -42,7 +46,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     metrics = [name for name in header if _meaning(name) is not None]
     points = [
         point
-        for cells in csv.reader(lines[1:])
+        for cells in csv_rows(lines[1:], subject=source.name)
         for point in _points(dict(zip(header, cells, strict=False)), region, metrics)
     ]
     return Reading(points=tuple(points), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))

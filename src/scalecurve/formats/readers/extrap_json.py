@@ -39,6 +39,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
         points=tuple(_points(as_dict(data.get("measurements")), names)),
         regime=Regime(scaling) if isinstance(scaling, str) and scaling in set(Regime) else None,
         provenance=Provenance(tool="Extra-P"),
+        assumed=("the mean of each point is one observation",) if source.head.startswith(ZIP) else (),
     )
 
 
@@ -47,9 +48,8 @@ def _points(measurements: dict[str, Any], names: list[str]) -> Iterator[Point]:
         for metric, rows in as_dict(metrics).items():
             meaning = meaning_of(metric)
             for row in map(as_dict, as_list(rows)):
-                coordinate = as_list(row.get("point"))
-                fields = dict(zip(names, coordinate, strict=False))
-                values = as_floats(row.get("values"))
+                fields = dict(zip(names, as_list(row.get("point") or row.get("coordinate")), strict=False))
+                values = _values(row)
                 yield Point(
                     values=tuple(value * (meaning.factor if meaning else 1.0) for value in values),
                     series=region,
@@ -59,6 +59,11 @@ def _points(measurements: dict[str, Any], names: list[str]) -> Iterator[Point]:
                     unit=meaning.unit if meaning else None,
                     fields={key: value for key, value in fields.items() if isinstance(value, int | float | str)},
                 )
+
+
+def _values(row: dict[str, Any]) -> tuple[float, ...]:
+    """In a saved experiment `values` are places in another member of the zip, and only the mean stands here."""
+    return as_floats([row.get("mean")]) if "coordinate" in row else as_floats(row.get("values"))
 
 
 def _member(source: Source) -> dict[str, Any]:

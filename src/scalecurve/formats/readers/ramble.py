@@ -40,7 +40,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
 
 def _points(experiment: dict[str, Any]) -> Iterator[Point]:
     name = as_text(experiment.get("name"), 500) or ""
-    variables = {**as_dict(experiment.get("RAMBLE_VARIABLES")), **{key: experiment.get(key) for key in COUNTS}}
+    variables = {**experiment, **as_dict(experiment.get("RAMBLE_VARIABLES"))}
     fields: dict[str, Any] = {key: count for key in COUNTS if (count := as_count(variables.get(key)))}
     common: dict[str, Any] = {"name": name, "series": _series(name, fields), "fields": fields}
     if experiment.get("RAMBLE_STATUS") != "SUCCESS":
