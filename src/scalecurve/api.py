@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
     from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
@@ -76,10 +77,17 @@ def load(
     k_column: str | None = None,
     value_column: str | None = None,
     k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
     """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
+    """A study from a study file, a plain table, another tool's result or a folder of them.
+
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
     from scalecurve.formats import load_study
     from scalecurve.formats.chrome_trace import study_from_traces, trace_files
 
@@ -92,9 +100,33 @@ def load(
         k_column=k_column,
         value_column=value_column,
         k_unit=k_unit,
+        k_from=k_from,
+        series=series,
         baseline_k=baseline_k,
         node_size=node_size,
     )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
 
 
 def save(study: Study, path: str | Path) -> None:
@@ -350,6 +382,28 @@ def plot(result: Any, path: str | Path) -> None:
     draw(result, Path(path))
 
 
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
+
+
 def cost_collective(
     operation: str, vector: float, ranks: Sequence[int], network: str, *, algorithm: str | None = None, **wires: Any
 ) -> CollectiveCost:
@@ -570,6 +624,8 @@ def plot_plan(plan: Any, path: str | Path) -> None:
     if not isinstance(plan, Sweep):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
     draw_plan(plan, Path(path))
+
+
 def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
     """This machine's ceilings by number of threads."""
     from scalecurve.measurement.calibration.roofline import measure_roofline as verb
