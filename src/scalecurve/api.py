@@ -11,11 +11,20 @@ from scalecurve.errors import Fault, InputError
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.findings import Finding
+    from scalecurve.analysis.comparison import Comparison
+    from scalecurve.auditing import Audit, Claim
+    from scalecurve.auditing.gate_result import Gate
+    from scalecurve.diagnosis import Diagnosis
+    from scalecurve.diagnosis.regimes import RegimeVerdict
+    from scalecurve.document import Tone
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
+    from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
+    from scalecurve.measurement.calibration.roofline import MeasuredCeilings
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from scalecurve.proposals.assessment import Assessment
     from scalecurve.proposals.known import Evidence
     from scalecurve.proposals.proposal import Proposal
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
@@ -40,6 +50,20 @@ if TYPE_CHECKING:
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
+    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
+    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
+    from scalecurve.mechanisms.latency_summary import LatencySummaries
+    from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
+    from scalecurve.mechanisms.straggler_cost import StragglerCost
+    from scalecurve.mechanisms.tails import Tails
+    from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.scaleup import ScaleUp
+    from scalecurve.study import Study
+    from scalecurve.study.latency_record import LatencyRecord
+    from scalecurve.study.message_sweep import MessageSweep
+    from scalecurve.study.task_graph import TaskGraph
 
 
 def load(
@@ -50,12 +74,22 @@ def load(
     k_column: str | None = None,
     value_column: str | None = None,
     k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
-    """A study from a study file or a plain table; a table needs its regime stated."""
-    from scalecurve.formats import load_study
+    """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
+    """A study from a study file, a plain table, another tool's result or a folder of them.
 
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
+    from scalecurve.formats import load_study
+    from scalecurve.formats.chrome_trace import study_from_traces, trace_files
+
+    if traces := trace_files(source):
+        return study_from_traces(traces, regime=regime, name=Path(source).name, k_unit=k_unit, node_size=node_size)
     return load_study(
         source,
         regime=regime,
@@ -63,9 +97,33 @@ def load(
         k_column=k_column,
         value_column=value_column,
         k_unit=k_unit,
+        k_from=k_from,
+        series=series,
         baseline_k=baseline_k,
         node_size=node_size,
     )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
 
 
 def save(study: Study, path: str | Path) -> None:
@@ -80,6 +138,89 @@ def tabulate(study: Study, **settings: Any) -> SpeedupTable:
     from scalecurve.analysis import tabulate as verb
 
     return verb(study, **settings)
+
+
+def diagnose(study: Study, **settings: Any) -> Diagnosis:
+    """Why the curve bends, with shares, evidence and a chance of being right; `rng` may be given."""
+    from scalecurve.diagnosis import diagnose as verb
+
+    return verb(study, **settings)
+
+
+def audit(subject: Study | Claim) -> Audit:
+    """The reporting checklist and the red flags held against a study or a claim."""
+    from scalecurve.auditing import audit as verb
+
+    return verb(subject)
+
+
+def load_claim(source: str | Path | None = None, **given: Any) -> Study | Claim:
+    """A study file, a claim.toml, a published table, or a bare claim (`workers=256, speedup=180`)."""
+    from scalecurve.formats.claim_sources import load_claim as verb
+
+    return verb(source, **given)
+
+
+def write_claim_template(path: str | Path) -> None:
+    """An example claim.toml to fill in; an existing file is left alone."""
+    from scalecurve.formats.claim_sources import write_template
+
+    write_template(Path(path))
+
+
+def write_badge(label: str, verdict: str, path: str | Path) -> None:
+    """A verdict as a small SVG."""
+    from scalecurve.render.badge import badge
+    from scalecurve.study.atomic import write_atomically
+
+    tones: dict[str, Tone] = {"sound": "good", "warnings": "warn"}
+    write_atomically(Path(path), badge(label, verdict, tones.get(verdict, "bad")).encode())
+
+
+def compare(first: Study, second: Study, **settings: Any) -> Comparison:
+    """Ratios of T and E at each K, second over first; `level=`, `allow_mixed=`."""
+    from scalecurve.analysis.comparison import compare as verb
+
+    return verb(first, second, **settings)
+
+
+def merge(studies: Sequence[Study], *, allow_mixed: bool = False) -> Study:
+    """One study with the runs of all."""
+    from scalecurve.analysis.merging import merge as verb
+
+    return verb(studies, allow_mixed=allow_mixed)
+
+
+def check(study: Study, *, min_efficiency: Sequence[str] = (), **settings: Any) -> Gate:
+    """A gate: floors such as "0.8@8", and with `against=` an older study, losses beyond noise."""
+    from scalecurve.auditing.gate import check as verb
+    from scalecurve.auditing.gate import parse_floors
+
+    return verb(study, floors=parse_floors(min_efficiency), **settings)
+
+
+def write_junit(gate: Gate, path: str | Path) -> None:
+    """A gate's checks as JUnit XML."""
+    from scalecurve.study.atomic import write_atomically
+
+    write_atomically(Path(path), gate.junit().encode())
+
+
+def append_history(gate: Gate, study: Study, path: str | Path) -> None:
+    """One JSON line more: when, which commit, T and E at each K, passed or not."""
+    from scalecurve.auditing.history import append
+
+    append(gate, study, Path(path))
+
+
+def regime(study: str | Path | Study | None = None, **given: Any) -> RegimeVerdict:
+    """Strong, weak, mixed or neither, from a study that counts its work or from numbers."""
+    from scalecurve.diagnosis.regimes import regime_of_study
+    from scalecurve.diagnosis.sentence import regime_of_sentence
+
+    if study is None:
+        return regime_of_sentence(**given)
+    return regime_of_study(load(study) if isinstance(study, str | Path) else study)
 
 
 def law(name: str) -> Law:
@@ -237,6 +378,28 @@ def plot(result: Any, path: str | Path) -> None:
     from scalecurve.render.plots import draw
 
     draw(result, Path(path))
+
+
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
 
 
 def cost_collective(
@@ -459,3 +622,78 @@ def plot_plan(plan: Any, path: str | Path) -> None:
     if not isinstance(plan, Sweep):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
     draw_plan(plan, Path(path))
+
+
+def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
+    """This machine's ceilings by number of threads."""
+    from scalecurve.measurement.calibration.roofline import measure_roofline as verb
+
+    return verb(threads, size=size)
+
+
+def place_kernels(
+    *,
+    machine: str,
+    kernels: Sequence[str | Kernel] = (),
+    files: Sequence[str | Path] = (),
+    precision: str = "fp64",
+    level: str = "memory",
+) -> Roofline:
+    """Kernels under a machine's roof: typed `name:flops:bytes[:seconds]`, or from ncu and likwid files."""
+    from scalecurve.formats.kernels import parse_kernel, read_kernels
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    listed = [parse_kernel(kernel) if isinstance(kernel, str) else kernel for kernel in kernels]
+    listed += [kernel for file in files for kernel in read_kernels(Path(file))]
+    ceilings, method = _ceilings(machine, precision)
+    return verb(listed, ceilings, machine=f"{machine} {precision}", level=level, method=method)
+
+
+def place_torch_model(
+    model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
+) -> Roofline:
+    """A torch model's operators under a machine's roof, counted in one forward pass."""
+    from scalecurve.measurement.calibration.torch_counts import count_model
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    ceilings, method = _ceilings(machine, precision)
+    return verb(
+        count_model(model, tuple(shape)), ceilings, machine=f"{machine} {precision}", level=level, method=method
+    )
+
+
+def _ceilings(name: str, precision: str) -> tuple[Ceilings, str | None]:
+    """A preset, or a file of `roofline measure`."""
+    from scalecurve.measurement.calibration.roofline import ceilings_from_dict
+    from scalecurve.mechanisms.machines import machine
+    from scalecurve.study.file import read_json
+
+    if not Path(name).is_file():
+        preset = machine(name)
+        return preset.ceilings(precision), preset.source
+    measured = ceilings_from_dict(read_json(Path(name)), subject=name)
+    return measured.ceilings(precision), measured.method
+
+
+def compare_scaleup(
+    *,
+    faster: float,
+    big_price: float,
+    small_price: float,
+    workers: Sequence[int],
+    law_name: str | None = None,
+    parameters: Mapping[str, float] | None = None,
+    study: Study | None = None,
+) -> ScaleUp:
+    """One machine `faster` times as fast against K small ones, with E(K) from a law or a study."""
+    from scalecurve.planning.scaleup import compare_scaleup as verb
+    from scalecurve.planning.scaleup import efficiency_of_law, efficiency_of_study
+
+    if (law_name is None) == (study is None):
+        from scalecurve.errors import Fault, InputError
+
+        raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
+    if study is not None:
+        return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
+    rows = efficiency_of_law(law_name or "", parameters or {}, workers)
+    return verb(rows, faster=faster, big_price=big_price, small_price=small_price)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.work_depth import WorkDepth
 
@@ -25,6 +26,7 @@ def painter_of(result: Any) -> Callable[[Figure], None] | None:
         "CollectiveCost": collective_axes,
         "StepCost": step_axes,
         "LoadCurve": load_axes,
+        "Roofline": roofline_axes,
         "StragglerCost": straggler_axes,
         "WorkDepth": work_depth_axes,
     }
@@ -60,7 +62,7 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     _log_ranks(axes, "ranks", ranks)
     axes.set_ylabel("seconds")
     axes.set_title(f"{result.operation} over {result.network.name}")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def step_axes(axes: Axes, result: StepCost) -> None:
@@ -141,3 +143,27 @@ def load_axes(axes: Axes, result: LoadCurve) -> None:
     axes.set_ylabel("seconds")
     axes.set_title("latency over load")
     axes.legend(fontsize=8)
+
+
+def roofline_axes(axes: Axes, result: Roofline) -> None:
+    """The plot people know: log-log, ceilings labelled, kernels named."""
+    for i, (label, corners) in enumerate(result.lines):
+        xs, ys = [x for x, _ in corners], [y for _, y in corners]
+        style = "-" if i + 1 < len(result.lines) else "--"
+        axes.plot(xs, ys, color=SERIES[i % len(SERIES)], linestyle=style, linewidth=1.6, label=label)
+        axes.annotate(label, (xs[0], ys[0]), textcoords="offset points", xytext=(2, 5), fontsize=8, color=SERIES[i])
+    for i, each in enumerate(result.placements):
+        height = each.achieved or each.attainable
+        if each.intensity and height:
+            hollow = "none" if each.achieved is None else SERIES[i % len(SERIES)]
+            axes.plot([each.intensity], [height], marker=MARKERS[i % len(MARKERS)], color=SERIES[i % len(SERIES)],
+                      markerfacecolor=hollow, linestyle="none")  # fmt: skip
+            axes.annotate(
+                each.kernel.name, (each.intensity, height), textcoords="offset points", xytext=(6, -10), fontsize=8
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"intensity (flop per byte of {result.level})")
+    axes.set_ylabel("flop/s")
+    axes.set_title(f"roofline of {result.machine}")
+    axes.legend(fontsize=8, loc="lower right")
