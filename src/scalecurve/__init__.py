@@ -26,6 +26,7 @@ _HOME = {
     "save": "scalecurve.api",
     "tabulate": "scalecurve.api",
     "tabulate_law": "scalecurve.api",
+    "write_report": "scalecurve.api",
 }
 
 __all__ = sorted(_HOME)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
+    from scalecurve.render.report import Material
     from scalecurve.study import Study
 
 
@@ -76,3 +77,34 @@ def plot(result: Any, path: str | Path) -> None:
     from scalecurve.render.plots import draw
 
     draw(result, Path(path))
+
+
+def gather(study: Study, *, threshold: float = 0.7) -> Material:
+    """All that can be said about a study, for a report; what is refused stands there with its reason."""
+    from scalecurve.render.report import Material
+
+    return Material(
+        study=study,
+        table=tabulate(study, threshold=threshold),
+        command=f"scalecurve report study.json -o report.html --threshold {threshold:g}",
+        made=f"scalecurve {_version()}",
+    )
+
+
+def write_report(path: str | Path, *studies: Study, **settings: Any) -> list[Path]:
+    """A page about one study, or several side by side; the ending says .html .md .tex .pdf .svg or .png."""
+    from scalecurve.errors import InputError
+    from scalecurve.render.report import write
+
+    if not studies:
+        raise InputError("a report needs at least one study")
+    return write(Path(path), [gather(study, **settings) for study in studies])
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("scalecurve")
+    except PackageNotFoundError:  # run from a source tree
+        return "from source"

@@ -18,6 +18,8 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
+    "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
 }
 
 
