@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.fitting.fits import Fits
+    from scalecurve.forecasting.forecast import Forecast
+    from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.render.report import Material
+    from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.sweep import Listener
     from scalecurve.study import Study
 
 
@@ -72,6 +78,41 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
     return table
 
 
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast as verb
+
+    return verb(study, at, **settings)
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
+
+
 def plot(result: Any, path: str | Path) -> None:
     """Draw a result; the ending of the path (.svg .png .pdf) says how."""
     from scalecurve.render.plots import draw
@@ -108,3 +149,23 @@ def _version() -> str:
         return version("scalecurve")
     except PackageNotFoundError:  # run from a source tree
         return "from source"
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)

@@ -23,6 +23,7 @@ from scalecurve.study.samples import FloatArray, IntArray
 DRAWS = 20_000
 NEIGHBOUR_CHANCE = 0.05
 NOT_REACHED = -1
+LARGEST_LOG = 300.0  # two samples give Cauchy tails; exp must not overflow on them
 
 IndexArray = npt.NDArray[np.int64]
 Rule = Callable[[IntArray, FloatArray, float], IndexArray]
@@ -117,5 +118,5 @@ def _draw(curve: Curve, rng: np.random.Generator) -> FloatArray:
     """Curves the data could have come from: each log mean moved by its own Student-t error, the baseline's shared."""
     errors = rng.standard_t(curve.degrees, size=(DRAWS, len(curve.k))) * curve.log_se
     shared = errors[:, [curve.baseline]]
-    moved: FloatArray = curve.speedup * np.exp(errors - shared)
+    moved: FloatArray = curve.speedup * np.exp(np.clip(errors - shared, -LARGEST_LOG, LARGEST_LOG))
     return moved

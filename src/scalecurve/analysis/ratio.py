@@ -16,6 +16,8 @@ import math
 
 from scalecurve.estimate import Estimate
 
+LARGEST_LOG = 300.0  # an interval this wide says nothing; wider would overflow
+
 WELCH_LOG = "Welch's t on the logarithm of the ratio of means"
 
 
@@ -29,7 +31,7 @@ def ratio_estimate(
     if variance == 0:
         return Estimate(ratio, ratio, ratio, level, WELCH_LOG)
     degrees = welch_degrees(se_top, df_top, se_bottom, df_bottom)
-    factor = math.exp(student_quantile(degrees, level) * math.sqrt(variance))
+    factor = math.exp(min(LARGEST_LOG, student_quantile(degrees, level) * math.sqrt(variance)))
     return Estimate(ratio, ratio / factor, ratio * factor, level, WELCH_LOG)
 
 

@@ -12,6 +12,8 @@ from scalecurve.study import Quantity, Regime
 if TYPE_CHECKING:
     from scalecurve.analysis.table import SpeedupTable
 
+LARGEST_FIXED = 1e7
+
 _TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
 
 
@@ -44,11 +46,11 @@ def _rows_table(result: SpeedupTable) -> Table:
 
 def _cells(row: TableRow, *, relative: bool, serial: bool) -> list[Cell | str | None]:
     digits = _decimals(row.mean.value)
-    cells: list[Cell | str | None] = [str(row.k), str(row.n), f"{row.mean.value:.{digits}f}"]
-    cells += [_interval(row.mean, digits), None if row.std is None else f"{row.std:.{digits}f}"]
-    cells += [f"{row.speedup.value:.2f}", _interval(row.speedup, 2)]
-    cells += [f"{row.relative_speedup:.2f}"] if relative else []
-    cells += [f"{row.efficiency.value:.3f}", _interval(row.efficiency, 3)]
+    cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(row.mean.value, digits)]
+    cells += [_interval(row.mean, digits), None if row.std is None else _fixed(row.std, digits)]
+    cells += [_fixed(row.speedup.value, 2), _interval(row.speedup, 2)]
+    cells += [_fixed(row.relative_speedup, 2)] if relative else []
+    cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
     cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if serial else []
     return [*cells, Cell(_verdict_words(row), _TONES[row.verdict])]
 
@@ -59,18 +61,24 @@ def _verdict_words(row: TableRow) -> str:
     return f"{row.verdict}{unsure}{over}"
 
 
-def _interval(estimate: Estimate, digits: int) -> str | None:
+def _interval(estimate: Estimate, digits: int | None) -> str | None:
     if estimate.low is None or estimate.high is None:
         return None
-    return f"{estimate.low:.{digits}f}..{estimate.high:.{digits}f}"
+    return f"{_fixed(estimate.low, digits)}..{_fixed(estimate.high, digits)}"
 
 
-def _decimals(value: float) -> int:
-    """Four decimals for values around one, more for small and fewer for large ones."""
+def _fixed(value: float, digits: int | None) -> str:
+    return f"{value:.5g}" if digits is None or abs(value) >= LARGEST_FIXED else f"{value:.{digits}f}"
+
+
+def _decimals(value: float) -> int | None:
+    """Four decimals for values around one, more for small and fewer for large ones; None: neither fits."""
+    if value >= LARGEST_FIXED:
+        return None
     for limit, digits in ((1e4, 1), (1e2, 2), (1e-2, 4), (1e-5, 7)):
         if value >= limit:
             return digits
-    return 12
+    return None
 
 
 def bend_sentence(result: SpeedupTable) -> str:

@@ -16,7 +16,11 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
+    "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
+    "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "next": Entry("money", "which K to measure next, and how often"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
     "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),

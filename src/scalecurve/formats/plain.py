@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,11 +19,12 @@ import numpy as np
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.formats.headers import Columns, choose_columns
 from scalecurve.study import Quantity, Samples
-from scalecurve.study.samples import MAX_K, FloatArray
+from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray
 
 MAX_BYTES = 4 * 1024**3
 MOST_FAULTS = 20
 HEADER_LINES = 1000
+CHECKED_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def _split(line: str, delimiter: str | None) -> list[str]:
 
 
 def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str) -> tuple[FloatArray, FloatArray]:
+    if _has_longer_rows(source, layout, subject):
+        return _load_slowly(source, layout, columns, subject)
     try:
         with _open(source, subject) as file:
             table = np.loadtxt(
@@ -115,6 +119,15 @@ def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str)
         return table[:, 0], table[:, 1]
     except (ValueError, UserWarning, IndexError):
         return _load_slowly(source, layout, columns, subject)
+
+
+def _has_longer_rows(source: Path | bytes, layout: _Layout, subject: str) -> bool:
+    """Numpy does not mind fields beyond the header, the mark of a decimal comma; the first rows show it."""
+    try:
+        first = itertools.islice(_rows(source, layout, subject), CHECKED_ROWS)
+        return any(len(fields) > len(layout.headers) for _, fields in first)
+    except UnicodeDecodeError:
+        raise FormatError("not text in UTF-8", subject=subject) from None
 
 
 def _samples(
@@ -162,14 +175,12 @@ def _row_faults(
     number: int, fields: list[str], layout: _Layout, columns: Columns, faults: list[Fault]
 ) -> tuple[float, float] | None:
     where = f"line {number}"
-    if max(columns.k, columns.value) >= len(fields):
-        faults.append(
-            Fault("the row is too short", where=where, seen=f"{len(fields)} of {len(layout.headers)} columns")
-        )
+    if len(fields) > len(layout.headers) or max(columns.k, columns.value) >= len(fields):
+        faults.append(_length_fault(where, fields, layout))
         return None
     k, value = _number(fields[columns.k]), _number(fields[columns.value])
     bad_k = k is None or not 1 <= k <= MAX_K or k != int(k)
-    bad_value = value is None or not value > 0 or value == float("inf")
+    bad_value = value is None or not SMALLEST_VALUE <= value <= LARGEST_VALUE
     if bad_k:
         message = f"{layout.headers[columns.k].strip()} is not a whole number of workers from 1"
         faults.append(Fault(message, where=where, seen=fields[columns.k].strip()))
@@ -177,6 +188,13 @@ def _row_faults(
         message = f"{layout.headers[columns.value].strip()} is not a positive finite number"
         faults.append(Fault(message, where=where, seen=fields[columns.value].strip()))
     return None if bad_k or bad_value or k is None or value is None else (k, value)
+
+
+def _length_fault(where: str, fields: list[str], layout: _Layout) -> Fault:
+    message = f"the row has {len(fields)} fields where the header has {len(layout.headers)}"
+    decimal_comma = len(fields) > len(layout.headers) and layout.delimiter == ","
+    hint = "write decimals with a point, or part the columns by semicolons or tabs" if decimal_comma else None
+    return Fault(message, where=where, remedy=hint)
 
 
 def _number(text: str) -> float | None:

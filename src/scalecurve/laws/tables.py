@@ -14,6 +14,7 @@ from scalecurve.laws.law import Law
 
 MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
+LARGEST_FIXED = 1e7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +153,12 @@ def _rows_table(case: LawCase) -> Table:
 
 def _row_cells(row: LawRow, *, with_work: bool) -> list[Cell | str | None]:
     cells: list[Cell | str | None] = [str(row.k)]
-    cells += [None if value is None else f"{value:.4f}" for value in (row.time, row.speedup, row.efficiency)]
+    cells += [None if value is None else _fixed(value) for value in (row.time, row.speedup, row.efficiency)]
     return [*cells, None if row.work is None else f"{row.work:.4g}"] if with_work else cells
+
+
+def _fixed(value: float) -> str:
+    return f"{value:.4f}" if value < LARGEST_FIXED else f"{value:.5g}"
 
 
 def _answers_table(cases: Sequence[LawCase]) -> Table:

@@ -150,7 +150,8 @@ def parse_json(raw: bytes, *, subject: str) -> Any:
         raise FormatError("not text in UTF-8", subject=subject) from None
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        hint = "the file may be truncated" if problem.pos >= len(problem.doc.rstrip()) - 1 else None
+        cut = problem.msg.startswith("Unterminated") or problem.pos >= len(problem.doc.rstrip()) - 1
+        hint = "the file may be truncated" if cut else None
         raise FormatError(Fault(f"not JSON: {problem.msg}", where=where, remedy=hint), subject=subject) from None
     except (ValueError, RecursionError) as problem:
         raise FormatError(f"not JSON: {problem}", subject=subject) from None

@@ -33,6 +33,7 @@ class Placement:
     nodes: int | None = None
     hosts: tuple[str, ...] = ()
     cores: tuple[int, ...] = ()
+    numa_nodes: tuple[int, ...] = ()
     pinning: str | None = None
 
 
@@ -63,5 +64,8 @@ class Run:
 
     @property
     def counts(self) -> bool:
-        """Whether this run is an observation of T(K)."""
-        return self.status is RunStatus.OK and self.value is not None and self.role == SCALING
+        """Whether this run is an observation of the job's own T(K)."""
+        return self.counts_as(SCALING)
+
+    def counts_as(self, role: str) -> bool:
+        return self.status is RunStatus.OK and self.value is not None and self.role == role

@@ -16,6 +16,8 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 MAX_K = 10**9
+LARGEST_VALUE = 1e100  # beyond these no time or rate is meant, and squares and ratios would overflow
+SMALLEST_VALUE = 1e-100
 COUNTABLE_K = 10**6  # up to here a table indexed by K is cheaper than sorting the samples
 
 
@@ -86,10 +88,10 @@ def _faults_of(k: FloatArray, values: FloatArray) -> list[Fault]:
         return [Fault("there are no samples", remedy="give at least one time for each of two worker counts")]
     with np.errstate(invalid="ignore"):
         bad_k = ~((k >= 1) & (k <= MAX_K) & (k == np.floor(k)))
-        bad_value = ~((values > 0) & np.isfinite(values))
+        bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE))
     return [
         *_point_out(bad_k, k, "worker count is not a whole number from 1"),
-        *_point_out(bad_value, values, "value is not a positive finite number"),
+        *_point_out(bad_value, values, "value is not a positive finite number (1e-100 to 1e100)"),
     ]
 
 

@@ -13,7 +13,7 @@ from scalecurve.document import Document, FindingList, Paragraph, Shown
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import Run
+from scalecurve.study.run import SCALING, Run
 from scalecurve.study.samples import IntArray, Samples
 from scalecurve.study.terms import Quantity, Regime, Treatment
 
@@ -82,10 +82,14 @@ class Study(Shown):
     def samples(self) -> Samples:
         if self.bulk is not None:
             return self.bulk
-        counted = [(run.k, run.value) for run in self.runs if run.counts]
+        counted = [(run.k, run.value) for run in self.runs if run.counts_as(self.role_at(run.k))]
         if not counted:
             return Samples(np.empty(0, np.int64), np.empty(0, np.float64))
         return Samples.of([k for k, _ in counted], [value for _, value in counted])
+
+    def role_at(self, k: int) -> str:
+        """Whose runs are the points at K: the job's own, but for T(1) the fastest single-worker program."""
+        return self.baseline.chosen or SCALING if k == 1 else SCALING
 
     @property
     def distinct_k(self) -> IntArray:

@@ -1,0 +1,57 @@
+# Everything a fresh clone needs: `make study` and `make test` set up their own environment in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+SCALECURVE := $(BIN)/scalecurve
+OUT := out
+
+.PHONY: help install study test check test-engines explore format lock docs bench clean
+
+help: ## what each target does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+install: $(VENV)/.core ## create .venv and install the package in it
+
+$(BIN)/python:
+	@echo "== creating $(VENV) (once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; try: make PYTHON=python3.12 study" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
+	@echo "== installing scalecurve and what it runs on (once; about a minute)"
+	@$(PIP) install --quiet --require-hashes -r requirements/core.txt
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.core
+	@echo "== installing the test tools (once; about a minute)"
+	@$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+study: $(VENV)/.core ## measure a real job on this machine and show how it scales
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/local/make_study.py $(OUT)
+
+test: $(VENV)/.dev ## run all tests that need no engine
+	@$(BIN)/python -m pytest -m "not engine and not browser"
+
+check: $(VENV)/.dev ## lint, types, layers, generated pages
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python tools/generate_docs.py --check
+
+docs: $(VENV)/.dev ## rewrite the generated parts of docs/ and README
+	@$(BIN)/python tools/generate_docs.py
+
+format: $(VENV)/.dev ## format the code
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+lock: $(VENV)/.dev ## pin all requirements anew, with hashes and without any address
+	@$(PIP) install --quiet uv
+	@tools/lock
+
+clean: ## remove what make made
+	rm -rf $(VENV) $(OUT)

@@ -1,0 +1,35 @@
+"""`scalecurve forecast`: T, S and E at worker counts that were not measured."""
+
+from __future__ import annotations
+
+import click
+
+from scalecurve import api
+from scalecurve.cli.inputs import WORKERS, Parsed, study_options
+from scalecurve.cli.output import Output, emit, output_options
+from scalecurve.study import Study
+from scalecurve.units import parse_share
+
+
+@click.command()
+@study_options
+@click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
+@click.option("--level", type=Parsed("share", parse_share), default="0.9", show_default=True, help="Of the intervals.")
+@click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
+@click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
+@click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
+@output_options
+def command(
+    study: Study,
+    at: tuple[int, ...] | None,
+    level: float,
+    extrapolate: bool,
+    kind: str | None,
+    domain: str | None,
+    output: Output,
+) -> None:
+    """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and where it stands.
+
+    Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
+    """
+    emit(api.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain), output)

@@ -1,0 +1,1 @@
+"""A study times a law gives a Fit."""

@@ -1,0 +1,1 @@
+"""Prediction beyond the measured K, with intervals calibrated on published curves."""

@@ -1,0 +1,122 @@
+"""A library of broken power laws with a prior learned from published curves.
+
+    ln p = level + a u - (d/m) ln(1 + (x/x0)^m),   u = ln x,  x = K/K_1
+
+The slope on log-log axes is a at small K and a - d at large K; the change happens at x0, sharply where m is large.
+Amdahl (a = d = m = 1), plateaus (d = a, large m), passed peaks (d > a) and superlinear starts (a > 1) are all members.
+For a curve each shape gets a Student-like likelihood (unknown noise, level free); the forecast is the median of the
+posterior over shapes.  The prior is a table of weights learned by a few steps of expectation-maximisation
+(calibration.json); few steps keep it wide, which predicts unseen sources better than the fully converged prior.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from scalecurve.forecasting.curves import Array, Curves
+
+DEGREES, SCALE = 2.0, 0.03  # of the Student likelihood: the noise level is not assumed known
+FORGETTING = 0.6
+ANCHOR = 0.5  # each shape is moved this share of the way to the last measured point
+_BLOCK = 1_500_000  # numbers held at once
+
+START_SLOPES = (0.0, 0.15, 0.3, 0.5, 0.65, 0.8, 0.9, 0.97, 1.05, 1.2)
+END_SLOPES = (-1.0, -0.5, -0.25, -0.1, -0.03, 0.0, 0.05, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
+BREAKS = tuple(2.0 ** (0.9 * i - 0.5) for i in range(12))
+SHARPNESS = (1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """J shapes as columns start slope a, drop d, ln x0, sharpness m, with their prior weights."""
+
+    parameters: Array
+    prior: Array
+
+    def __len__(self) -> int:
+        return len(self.prior)
+
+
+def grid() -> Array:
+    """Every shape considered before the prior is learned."""
+    bent = [
+        (a, a - end, math.log(x0), m)
+        for a in START_SLOPES
+        for end in END_SLOPES
+        if end < a - 1e-9
+        for x0 in BREAKS
+        for m in SHARPNESS
+    ]
+    return np.array(bent + [(a, 0.0, 0.0, 1.0) for a in START_SLOPES])
+
+
+def log_shape(parameters: Array, u: Array) -> Array:
+    """The shapes at u = ln(K/K_1), zero at K_1; a new last axis runs over shapes.
+
+    Studies share their K grids (1, 2, 4 ...), so each distinct u is computed once.
+    """
+    a, drop, u0, m = parameters.T
+    distinct, place = np.unique(u, return_inverse=True)
+    bend = np.logaddexp(0.0, m * (distinct[:, None] - u0)) - np.logaddexp(0.0, -m * u0)
+    return np.asarray((a * distinct[:, None] - drop / m * bend)[place.reshape(u.shape)])
+
+
+def posterior(curves: Curves, shapes: Shapes, forgetting: float = FORGETTING) -> tuple[Array, Array]:
+    """Weights (N x J, rows sum to one) and levels (N x J) of the shapes for each curve."""
+    likelihood, level = log_likelihood(curves, shapes.parameters, forgetting)
+    weight = np.exp(likelihood - likelihood.max(axis=1, keepdims=True)) * shapes.prior
+    return weight / weight.sum(axis=1, keepdims=True), level
+
+
+def log_likelihood(curves: Curves, parameters: Array, forgetting: float) -> tuple[Array, Array]:
+    """Student-like marginal likelihood of each shape, the level replaced by its weighted mean."""
+    weight = curves.weights(forgetting)[..., None]
+    total = weight.sum(axis=1)
+    residual = curves.y[..., None] - log_shape(parameters, np.log(curves.k / curves.k[:, :1]))
+    level = (weight * residual).sum(axis=1) / total
+    residual -= level[:, None, :]
+    squares = np.einsum("npj,np->nj", residual**2, weight[..., 0])
+    return -(total - 1 + DEGREES) / 2 * np.log1p(squares / (DEGREES * SCALE**2)), level
+
+
+def predict(curves: Curves, at: Array, shapes: Shapes) -> Array:
+    """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
+    step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
+    blocks = [slice(i, i + step) for i in range(0, len(curves), step)]
+    return np.concatenate([_predict_block(_part(curves, block), at[block], shapes) for block in blocks])
+
+
+def _part(curves: Curves, block: slice) -> Curves:
+    return Curves(curves.k[block], curves.y[block], curves.mask[block], curves.error[block])
+
+
+def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:
+    weight, level = posterior(curves, shapes)
+    end = log_shape(shapes.parameters, np.log(curves.k[:, -1] / curves.k[:, 0])) + level
+    offset = level + ANCHOR * (curves.last - end)
+    ahead = log_shape(shapes.parameters, np.log(at / curves.k[:, :1])) + offset[:, None, :]
+    return weighted_median(ahead, weight[:, None, :])
+
+
+def weighted_median(values: Array, weight: Array) -> Array:
+    """Along the last axis."""
+    order = np.argsort(values, axis=-1)
+    cumulative = np.cumsum(np.take_along_axis(np.broadcast_to(weight, values.shape), order, axis=-1), axis=-1)
+    middle = np.argmax(cumulative >= 0.5 * cumulative[..., -1:], axis=-1)[..., None]
+    chosen = np.take_along_axis(order, middle, axis=-1)
+    return np.take_along_axis(values, chosen, axis=-1)[..., 0]
+
+
+def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int = 2) -> Array:
+    """Prior weights by `steps` of expectation-maximisation over whole curves."""
+    likelihood, _ = log_likelihood(curves, parameters, forgetting=1.0)
+    evidence = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    prior = np.full(len(parameters), 1.0 / len(parameters))
+    for _ in range(steps):
+        share = evidence * prior
+        prior = curve_weight @ (share / share.sum(axis=1, keepdims=True))
+        prior /= prior.sum()
+    return prior

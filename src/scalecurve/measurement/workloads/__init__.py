@@ -1,0 +1,1 @@
+"""Small real programs to measure, each runnable with `python -m`."""

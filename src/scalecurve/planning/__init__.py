@@ -1,0 +1,1 @@
+"""Cost, deadlines and which runs to make next."""

@@ -1,0 +1,120 @@
+"""Bytes on the fullest accelerator: states (weights, gradients, optimiser), activations in flight, logits.
+
+Activations per layer follow Korthikanti et al. 2022 (table 2) written out by tensor, so that gated activations, grouped
+heads and experts are counted too; with GELU, four times the width and dropout they give its 34 s b h + 5 a s^2 b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from scalecurve.training.arrays import Array
+from scalecurve.training.grid import Grid, Recompute
+from scalecurve.training.machine import Machine
+from scalecurve.training.shape import Shape
+
+WEIGHT_BYTES = 2.0
+OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
+
+
+@dataclass(frozen=True)
+class Memory:
+    weights: Array
+    gradients: Array
+    optimizer: Array
+    activations: Array
+    logits: Array
+    working: Array
+
+    @property
+    def total(self) -> Array:
+        return self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.working
+
+
+def device_parameters(shape: Shape, grid: Grid, *, last: bool = False) -> tuple[Array, Array]:
+    """Parameters of the first or last pipeline stage on one accelerator before ZeRO: (all but experts, experts)."""
+    depth = np.ceil(shape.layers / grid.pp)
+    moe = np.clip(shape.moe_layers - (0.0 if last else 1.0) * (shape.layers - depth), 0.0, depth)
+    mlp = (depth - moe) * shape.dense_ffn_weights + moe * shape.shared_weights
+    ends = np.where(grid.pp > 1, shape.vocab * shape.hidden + shape.positions * shape.hidden, shape.embedding_weights)
+    dense = (depth * shape.attention_weights + mlp + ends) / grid.tp
+    return dense, moe * shape.expert_weights / grid.ep
+
+
+def activation_bytes(machine: Machine, shape: Shape, grid: Grid) -> Array:
+    """Bytes one layer keeps for the backward pass of one micro-batch."""
+    tokens = grid.micro * shape.seq / grid.cp
+    whole = tokens * shape.hidden * (8.0 + (2.0 if machine.dropout else 0.0))
+    split = tokens * _split_bytes(shape) / grid.tp
+    whole = np.where(grid.sequence_parallel > 0, whole / grid.tp, whole)
+    scores = 0.0 if machine.fused_attention else 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
+    kept = whole + split + np.where(grid.recompute == Recompute.NONE, scores, 0.0)
+    kept = np.where(grid.recompute == Recompute.SELECTIVE, machine.selective_kept, 1.0) * kept
+    checkpoint = 2.0 * tokens * shape.hidden / np.where(grid.sequence_parallel > 0, grid.tp, 1.0)
+    return np.where(grid.recompute == Recompute.FULL, checkpoint, kept)
+
+
+def _split_bytes(shape: Shape) -> Array:
+    """Bytes per token that tensor parallelism splits: queries, keys, values, context, and the ffn's insides."""
+    attention = 2.0 * (shape.heads * (shape.head + shape.value_head) + shape.kv_heads * (shape.head + shape.value_head))
+    dense = 2.0 * (shape.gates + 1.0) * shape.ffn
+    moe_share = shape.moe_layers / shape.layers
+    routed = shape.top_k * (2.0 * (shape.gates + 1.0) * shape.expert_ffn + 4.0 * shape.hidden)
+    shared = 2.0 * (shape.gates + 1.0) * shape.shared_ffn
+    latent = 2.0 * (shape.q_rank + shape.kv_rank + shape.rope)
+    return attention + latent + (1.0 - moe_share) * dense + moe_share * (routed + shared)
+
+
+def layers_in_flight(shape: Shape, grid: Grid) -> Array:
+    """Layers' worth of activations on the first stage: min(m, p) micro-batches of L/p layers, and the interleaved
+    schedule's 1 + (p-1)/(p v) of it."""
+    depth = np.ceil(shape.layers / grid.pp)
+    deep = grid.pp * np.where(grid.interleave > 1, 1.0 + (grid.pp - 1.0) / (grid.pp * grid.interleave), 1.0)
+    return depth * np.minimum(grid.accumulation, deep)
+
+
+def memory(machine: Machine, shape: Shape, grid: Grid) -> Memory:
+    """The fuller of the first stage (most micro-batches in flight) and the last (output layer, most MoE layers)."""
+    first = _stage(machine, shape, grid, last=False)
+    if not shape.has_experts:
+        return first
+    last = _stage(machine, shape, grid, last=True)
+    fuller = last.total > first.total
+    names = [entry.name for entry in fields(Memory)]
+    return Memory(*(np.where(fuller, getattr(last, name), getattr(first, name)) for name in names))
+
+
+def _stage(machine: Machine, shape: Shape, grid: Grid, *, last: bool) -> Memory:
+    """ZeRO (Rajbhandari et al. 2020): stage 1 splits optimiser states over the group, 2 gradients, 3 weights."""
+    dense, experts = device_parameters(shape, grid, last=last)
+    group = np.maximum(grid.shard * grid.cp, 1.0)
+    expert_group = np.maximum(group * grid.tp / grid.ep, 1.0)
+    split, whole = dense / group + experts / expert_group, dense + experts
+    flights = np.ceil(shape.layers / grid.pp) if last else layers_in_flight(shape, grid)
+    return Memory(
+        weights=WEIGHT_BYTES * np.where(grid.zero >= 3, split, whole),
+        gradients=machine.gradient_bytes * np.where(grid.zero >= 2, split, whole),
+        optimizer=OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
+        activations=activation_bytes(machine, shape, grid) * flights,
+        logits=_logits(machine, shape, grid, last=last),
+        working=_working(machine, shape, grid, whole),
+    )
+
+
+def _logits(machine: Machine, shape: Shape, grid: Grid, *, last: bool) -> Array:
+    """The output layer's scores where the first stage is also the last; the pipeline's last stage has room instead."""
+    tokens = grid.micro * shape.seq / grid.cp
+    here = machine.logit_bytes * tokens * shape.vocab / grid.tp
+    return here if last else np.where(grid.pp > 1, 0.0, here)
+
+
+def _working(machine: Machine, shape: Shape, grid: Grid, whole: Array) -> Array:
+    """One layer being recomputed, and with ZeRO-3 two layers' gathered weights and one layer's gradients."""
+    tokens = grid.micro * shape.seq / grid.cp
+    layer = tokens * (10.0 * shape.hidden + _split_bytes(shape) / grid.tp)
+    again = np.where(grid.recompute == Recompute.FULL, layer, 0.0)
+    one = whole / np.ceil(shape.layers / grid.pp)
+    gathered = np.where(grid.zero >= 3, (2.0 * WEIGHT_BYTES + machine.gradient_bytes) * one, 0.0)
+    return again + gathered + machine.reserved

@@ -1,0 +1,1 @@
+"""Fakes behind the ports of the measuring layer."""

@@ -1,0 +1,163 @@
+"""The laws: the executable contract, nested limits, and the worked numbers."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scalecurve.errors import InputError
+from scalecurve.laws import LAWS, Law, amdahl, gustafson, isoefficiency, law, logcomm, stragglers, usl
+from scalecurve.laws.contract import check_law
+from scalecurve.laws.karp_flatt import serial_fraction
+
+shares = st.floats(min_value=0.0, max_value=1.0)
+workers = st.integers(min_value=1, max_value=10**6)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_law_keeps_the_contract(name: str) -> None:
+    assert check_law(LAWS[name]) == []
+
+
+def test_the_contract_can_fail() -> None:
+    broken = Law("bad", "t", "q", "f", "", (), lambda k: -1.0)
+
+    assert len(check_law(broken)) > 1
+
+
+@given(workers, shares)
+def test_usl_without_coherency_is_amdahl(k: int, share: float) -> None:
+    left = law("usl").time(k, contention=share, coherency=0.0)
+
+    assert math.isclose(left, law("amdahl").time(k, serial=share), rel_tol=1e-12)
+
+
+@given(workers, shares)
+def test_logcomm_without_communication_is_amdahl(k: int, share: float) -> None:
+    assert logcomm.strong_time_ratio(k, share, 0.0) == amdahl.time_ratio(k, share)
+
+
+@given(workers, shares)
+def test_sun_ni_lies_between_amdahl_and_gustafson(k: int, share: float) -> None:
+    sun_ni = law("sun-ni")
+    as_amdahl = sun_ni.speedup(k, serial=share, growth=0)
+
+    assert math.isclose(as_amdahl, law("amdahl").speedup(k, serial=share), rel_tol=1e-12)
+    # Growth 1: the time is held, so S is the work done, Gustafson's law with the share seen in the scaled run.
+    assert math.isclose(sun_ni.speedup(k, serial=share, growth=1), law("gustafson").speedup(k, serial_scaled=share))
+
+
+@given(workers, st.floats(min_value=1e-6, max_value=1.0))
+def test_the_two_serial_fractions_invert_each_other(k: int, share: float) -> None:
+    scaled = gustafson.scaled_from_serial(share, k)
+
+    assert math.isclose(gustafson.serial_from_scaled(scaled, k), share, rel_tol=1e-9)
+
+
+@given(st.integers(min_value=2, max_value=10**6), shares)
+def test_karp_flatt_of_exact_amdahl_is_its_serial_share(k: int, share: float) -> None:
+    found = serial_fraction(k, law("amdahl").speedup(k, serial=share))
+
+    assert found is not None
+    assert math.isclose(found, share, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def test_karp_flatt_of_the_seed_model() -> None:
+    k, serial, comm = 64, 0.05, 0.01
+    found = serial_fraction(k, 1 / logcomm.strong_time_ratio(k, serial, comm))
+
+    assert found == pytest.approx(serial + comm * math.log2(k) * k / (k - 1))
+
+
+def test_karp_flatt_is_not_defined_at_one() -> None:
+    assert serial_fraction(1, 1.0) is None
+
+
+@given(st.integers(1, 10_000), st.integers(1, 9_999))
+def test_the_first_k_below_is_decided_exactly(
+    serial_in_ten_thousandths: int, efficiency_in_ten_thousandths: int
+) -> None:
+    serial, efficiency = serial_in_ten_thousandths / 10_000, efficiency_in_ten_thousandths / 10_000
+    k = amdahl.first_k_below(serial, efficiency)
+
+    assert k is not None
+    below = efficiency_in_ten_thousandths * (10_000 + serial_in_ten_thousandths * (k - 1)) > 10_000 * 10_000
+    one_less = efficiency_in_ten_thousandths * (10_000 + serial_in_ten_thousandths * (k - 2)) > 10_000 * 10_000
+    assert below
+    assert not one_less
+
+
+@given(st.floats(0, 0.999), st.floats(1e-4, 2.0))
+def test_the_best_k_has_no_better_neighbour(serial: float, comm: float) -> None:
+    best = logcomm.best_k(serial, comm)
+
+    assert best is not None
+    here = logcomm.strong_time_ratio(best, serial, comm)
+    assert all(
+        here <= logcomm.strong_time_ratio(k, serial, comm) + 1e-15 for k in (max(1, best - 1), best + 1, best * 2)
+    )
+
+
+@given(st.floats(0, 0.999), st.floats(1e-4, 2.0))
+def test_the_best_doubling_has_no_better_doubling(serial: float, comm: float) -> None:
+    best = logcomm.best_doubling(serial, comm)
+
+    assert best is not None
+    here = logcomm.strong_time_ratio(best, serial, comm)
+    assert all(here <= logcomm.strong_time_ratio(k, serial, comm) + 1e-12 for k in (max(1, best // 2), best * 2))
+
+
+@given(st.integers(2, 10_000), st.floats(0, 0.5), st.floats(1e-4, 0.5), st.floats(0.05, 0.99))
+def test_isoefficiency_holds_the_efficiency(k: int, serial: float, comm: float, hold: float) -> None:
+    work = isoefficiency.work_per_worker(k, serial, comm, hold)
+
+    assert work is not None
+    useful = work + serial
+    efficiency = useful / (useful + comm * math.log2(k))
+    assert efficiency >= hold - 1e-9
+    assert work == 0 or math.isclose(efficiency, hold, rel_tol=1e-9)
+
+
+def test_isoefficiency_has_no_answer_at_one() -> None:
+    assert isoefficiency.work_per_worker(4, 0.05, 0.01, 1.0) is None
+
+
+def test_usl_edges() -> None:
+    assert usl.peak_k(0.1, 0.0) is None
+    assert usl.limit(0.0, 0.0) is None
+    assert usl.limit(0.1, 0.0) == pytest.approx(10)
+    assert usl.peak_k(1.0, 0.5) == 0
+
+
+def test_expected_maximum_against_exact_values() -> None:
+    # Harter 1961: expected largest of 8 and 100 standard normal draws.
+    assert stragglers.normal_maximum(8, 1.0) - 1 == pytest.approx(1.42360, abs=1e-5)
+    assert stragglers.normal_maximum(100, 1.0) - 1 == pytest.approx(2.50759, abs=1e-5)
+    assert stragglers.exponential_maximum(4) == pytest.approx(25 / 12)
+    assert stragglers.lognormal_maximum(1, 0.6) == pytest.approx(1, rel=1e-9)
+    exponential = stragglers.expected_maximum(4, lambda p: -math.log(p) if p > 0 else math.inf)
+    assert exponential == pytest.approx(25 / 12, rel=1e-8)
+
+
+def test_one_slow_in_a_hundred_is_the_rule_at_fan_out_100() -> None:
+    assert stragglers.chance_of_any_slow(100, 0.01) == pytest.approx(0.634, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"serial": 1.5}, {"serial": -0.1}, {"serial": math.nan}, {"serial": 0.1, "x": 1.0}]
+)
+def test_bad_parameters_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="law amdahl"):
+        law("amdahl").speedup(4, **given)
+
+
+@pytest.mark.parametrize("k", [0, -1, 0.5, math.nan, math.inf, True])
+def test_bad_worker_counts_are_refused(k: float) -> None:
+    with pytest.raises(InputError, match="worker count"):
+        law("amdahl").speedup(k, serial=0.1)
+
+
+def test_an_unknown_law_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match="amdahl, gustafson"):
+        law("murphy")

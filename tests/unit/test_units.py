@@ -1,0 +1,86 @@
+"""Quantities at the edges."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scalecurve import units
+from scalecurve.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("20ms", 0.02), ("5h", 18000), ("1h30m", 5400), ("30d", 2592000), ("1.5 min", 90), ("2us", 2e-6)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert math.isclose(units.parse_seconds(text), seconds)
+
+
+@pytest.mark.parametrize("text", ["", "h", "5 parsecs", "5h!", "--5", "1:30"])
+def test_durations_that_are_none(text: str) -> None:
+    with pytest.raises(InputError, match="duration"):
+        units.parse_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("4M", 4_000_000), ("4Mi", 4_194_304), ("70B", 70e9), ("8k", 8000), ("1_000", 1000), ("2e3", 2000)],
+)
+def test_counts_tell_decimal_from_binary(text: str, count: float) -> None:
+    assert units.parse_count(text) == count
+
+
+@pytest.mark.parametrize(("text", "size"), [("350MB", 350e6), ("16MiB", 16 * 2**20), ("1024", 1024), ("1024B", 1024)])
+def test_sizes(text: str, size: float) -> None:
+    assert units.parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["350Mb", "1 furlong", "b", "12BB"])
+def test_bits_are_not_bytes(text: str) -> None:
+    with pytest.raises(InputError):
+        units.parse_bytes(text)
+
+
+def test_bandwidth_in_bits_and_bytes_differ_by_eight() -> None:
+    assert units.parse_bandwidth("400Gb/s") == 50e9
+    assert units.parse_bandwidth("400Gbps") == 50e9
+    assert units.parse_bandwidth("400GB/s") == 400e9
+
+
+def test_bandwidth_must_say_which() -> None:
+    with pytest.raises(InputError, match="bits or bytes"):
+        units.parse_bandwidth("400G")
+
+
+@pytest.mark.parametrize(
+    ("text", "workers"),
+    [
+        ("1,2,4,8", (1, 2, 4, 8)),
+        ("1..512", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)),
+        ("1..8:1", (1, 2, 3, 4, 5, 6, 7, 8)),
+        ("8..100", (8, 16, 32, 64, 100)),
+        ("4,1,2,2", (1, 2, 4)),
+    ],
+)
+def test_worker_lists(text: str, workers: tuple[int, ...]) -> None:
+    assert units.parse_workers(text) == workers
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "8..1", "1..8:0", "a,b", "1..", "1..999999999:1"])
+def test_worker_lists_that_are_none(text: str) -> None:
+    with pytest.raises(InputError):
+        units.parse_workers(text)
+
+
+def test_every_bad_item_of_a_list_is_named() -> None:
+    with pytest.raises(InputError) as caught:
+        units.parse_workers("1,x,4,y")
+
+    assert len(caught.value.faults) == 2
+
+
+@given(st.floats(min_value=1e-9, max_value=1e9))
+def test_a_formatted_duration_reads_back_within_its_digits(seconds: float) -> None:
+    assert math.isclose(units.parse_seconds(units.format_seconds(seconds).replace(" ", "")), seconds, rel_tol=6e-4)

@@ -1,0 +1,125 @@
+"""Rebuild src/scalecurve/forecasting/calibration.json from the published curves: python -m tools.calibrate_forecast DATA
+
+Deterministic: the same data gives the same file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalecurve.forecasting.calibration import FORMAT, Width
+from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.learning import balance, percentiles
+from scalecurve.forecasting.view import Path as Panel
+from tools import crossvalidation as crossed
+from tools.published import FILE, Published, folder, judged, read
+
+TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
+MULTIPLES = tuple(2**i for i in range(1, 11))
+PERCENTS = (5, 10, 25, 50, 75, 90, 95)
+FEWEST_CURVES = 8
+
+
+def main(arguments: Sequence[str]) -> int:
+    data = folder(arguments[0] if arguments else None)
+    if data is None:
+        print(f"no {FILE} found; give its folder", file=sys.stderr)
+        return 2
+    TARGET.write_text(json.dumps(calibrate(data), indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"wrote {TARGET.name}, {TARGET.stat().st_size} bytes")
+    return 0
+
+
+def calibrate(data: Path) -> dict[str, Any]:
+    curves = read(data)
+    strong = judged(curves, Panel.STRONG)
+    shapes = crossed.whole_shapes(strong)
+    rows = np.column_stack([shapes.parameters, shapes.prior])
+    return {
+        "format": FORMAT,
+        "provenance": provenance(data, curves),
+        "shapes": {
+            "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
+            "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
+        },
+        "widths": widths(curves),
+        "standing": {
+            "percents": list(PERCENTS),
+            "strong": standing(curves, Panel.STRONG),
+            "weak": standing(curves, Panel.WEAK),
+        },
+    }
+
+
+def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
+    digest = hashlib.sha256((data / FILE).read_bytes()).hexdigest()
+    return {
+        "file": FILE,
+        "sha256": digest,
+        "curves": len(curves),
+        "judged": {str(path): len(judged(curves, path)) for path in Panel},
+        "sources": sorted({curve.facts["source_repo"] for curve in curves}),
+        "rebuilt_by": "python -m tools.calibrate_forecast DATA",
+    }
+
+
+def widths(curves: list[Published]) -> dict[str, Any]:
+    """Widths of all panels; weak and collective curves are few and borrow the strong curves' coefficients."""
+    made: dict[str, Width] = {}
+    for path in Panel:
+        own = judged(curves, path)
+        by = "application" if path is Panel.COLLECTIVE else "source_repo"
+        result = crossed.judge(own, path, crossed.folds(own, by))
+        made[path] = crossed.width_of(result, made[Panel.STRONG].coefficients if made else None)
+    return {
+        name: {
+            "coefficients": [_short(c) for c in width.coefficients.tolist()],
+            "levels": width.levels.tolist(),
+            "quantiles": [_short(q) for q in width.quantiles.tolist()],
+        }
+        for name, width in made.items()
+    }
+
+
+def standing(curves: list[Published], path: Panel) -> dict[str, Any]:
+    """Percentiles of efficiency at multiples of the smallest K, by domain and over all, balanced over applications."""
+    regimes = ("strong", "throughput") if path is Panel.STRONG else ("weak",)
+    own = [curve for curve in curves if curve.facts["regime"] in regimes and len(curve.k) >= 3]
+    domains = sorted({curve.facts["domain"] for curve in own})
+    groups = {"all": own} | {name: [c for c in own if c.facts["domain"] == name] for name in domains}
+    return {name: _standing_of(group, path) for name, group in groups.items()}
+
+
+def _standing_of(curves: list[Published], path: Panel) -> dict[str, Any]:
+    table = {}
+    for multiple in MULTIPLES:
+        reached = [curve for curve in curves if curve.k[-1] / curve.k[0] >= multiple]
+        if len(reached) < FEWEST_CURVES:
+            break
+        efficiency = np.array([_efficiency(curve, path, multiple) for curve in reached])
+        weight = balance([curve.facts["application"] for curve in reached])
+        shares = percentiles(efficiency, weight, [p / 100 for p in PERCENTS])
+        table[str(multiple)] = {"curves": len(reached), "efficiency": [_short(e) for e in shares]}
+    return table
+
+
+def _efficiency(curve: Published, path: Panel, multiple: int) -> float:
+    log: Array = curve.whole(path).log_performance
+    if path is Panel.STRONG:
+        log = log - np.log(curve.k)
+    return float(np.exp(np.interp(np.log(multiple * curve.k[0]), np.log(curve.k), log) - log[0]))
+
+
+def _short(number: float, digits: int = 4) -> float:
+    return float(f"{number:.{digits}g}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

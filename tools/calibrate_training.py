@@ -1,0 +1,196 @@
+"""Fit the training planner's constants on the published tables in DATA, score them out of sample, and write both.
+
+    python tools/calibrate_training.py DATA
+
+DATA is the folder of the tables (see docs/accuracy.md for their sources).  Writes
+src/scalecurve/training/data/calibration.json and the generated part of docs/accuracy.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from training_report import write_report
+from training_tables import Row, all_rows
+
+from scalecurve.training.calibration import SPREAD, Observation, fit_constants, log_errors
+from scalecurve.training.evaluation import Job
+from scalecurve.training.machines import prior_constants
+from scalecurve.training.presets import accelerator, stack
+from scalecurve.training.stack import Constants
+
+ROOT = Path(__file__).resolve().parent.parent
+POOL_REFERENCE = 0.8
+WIDE = {**SPREAD, "matmul": 0.12, "low_precision": 0.12}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One accelerator under one stack: its tables, and what leave-one-out leaves out."""
+
+    stack: str
+    accelerator: str
+    tables: tuple[str, ...]
+    left_out: Callable[[Row], str]
+    weight: float = 1.0
+    pool: tuple[str, ...] = ()  # tables that first fix the constants over all accelerators of the stack
+    keep: Callable[[Row], bool] = field(default=lambda row: True)
+
+
+def by_table(row: Row) -> str:
+    return row.table
+
+
+def by_group(row: Row) -> str:
+    return row.group
+
+
+def by_layout(row: Row) -> str:
+    return f"{row.model.name} {row.cluster.name} {row.layout}"
+
+
+CORE = ("bridge-dense", "bridge-moe", "simumax-dense", "simumax-moe")
+SCOPES = (
+    Scope("megatron-lm", "a100-80gb", ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi"), by_table, weight=2.0),
+    Scope("deepspeed-zero3", "a100-80gb", ("sc21-t2-zero3",), by_group),
+    Scope("fsdp", "a100-80gb", ("mpt-a100_80gb",), by_group),
+    Scope("fsdp", "a100-40gb", ("mpt-a100_40gb",), by_group),
+    Scope("fsdp", "h100", ("mpt-h100_80gb",), by_group),
+    Scope("torchtitan", "h100-96gb", ("torchtitan",), by_layout),
+    Scope("torchtitan", "h200", ("torchtitan",), by_layout),
+    Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_layout),
+    Scope("megatron-core", "h100", CORE, by_layout, pool=CORE),
+    Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
+    Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),
+    Scope("megatron-core", "gb200", CORE, by_layout, pool=CORE),
+)
+
+
+def observe(rows: Sequence[Row]) -> list[Observation]:
+    """Rows on reduced models in one node say less about whole jobs, so they count less."""
+    return [
+        Observation(
+            job=Job(
+                model=row.model, cluster=row.cluster, stack=row.stack, layout=row.layout, seq=row.seq,
+                precision=row.precision,
+            ),
+            seconds=row.seconds,
+            weight=0.4 if row.table.startswith("simumax") else 1.0,
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def belongs(scope: Scope, row: Row) -> bool:
+    named = row.table in scope.tables and row.stack.name == scope.stack
+    return named and row.cluster.accelerator.name == scope.accelerator and scope.keep(row)
+
+
+def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
+    """Constants from these rows: rows that a rule excludes, and other precisions than the scope fits, stay out."""
+    used = [row for row in rows if row.excluded is None]
+    names = stack(scope.stack).constants
+    chip = accelerator(scope.accelerator)
+    prior = prior_constants(chip, stack(scope.stack))
+    own = [row for row in used if belongs(scope, row)]
+    if not scope.pool:
+        bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
+        return fit_constants(observe(bf16), names, prior, weight=scope.weight)
+    pooled = [row for row in used if row.table in scope.pool]
+    start = prior.with_values(matmul=0.64, attention=0.4)
+    common = fit_constants(
+        observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE
+    )
+    ratio = (chip.ceiling or POOL_REFERENCE) / POOL_REFERENCE
+    here = common.with_values(matmul=common.matmul * ratio, attention=common.attention * ratio)
+    return fit_constants(observe(own), names, here, tolerance=0.1, spread=WIDE)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A row with its errors, log(predicted/measured): out of sample, in sample, and with nothing fitted."""
+
+    row: Row
+    held_out: float
+    in_sample: float
+    assumed: float
+
+
+def score(scope: Scope, rows: Sequence[Row]) -> tuple[Constants, list[Scored]]:
+    own = [row for row in rows if belongs(scope, row)]
+    everything = fitted(scope, rows)
+    prior = prior_constants(accelerator(scope.accelerator), stack(scope.stack))
+    inside, assumed = log_errors(observe(own), everything), log_errors(observe(own), prior)
+    outside: dict[int, float] = {}
+    for left in sorted({scope.left_out(row) for row in own}):
+        without = fitted(scope, [row for row in rows if scope.left_out(row) != left or not belongs(scope, row)])
+        tested = [place for place, row in enumerate(own) if scope.left_out(row) == left]
+        errors = log_errors(observe([own[place] for place in tested]), without)
+        outside |= dict(zip(tested, map(float, errors), strict=True))
+    return everything, [
+        Scored(row, outside[place], float(inside[place]), float(assumed[place])) for place, row in enumerate(own)
+    ]
+
+
+def half_width(scored: Sequence[Scored]) -> float:
+    """Half of the 90 % interval: the 90 % quantile of |log error| out of sample, widened by what n rows cannot tell."""
+    errors = np.sort(np.abs([one.held_out for one in scored]))
+    level = min(0.9 * (1.0 + 1.0 / len(errors)), 1.0)
+    return float(max(np.quantile(errors, level), 0.03))
+
+
+def entry(scope: Scope, constants: Constants, scored: Sequence[Scored]) -> dict[str, Any]:
+    names = stack(scope.stack).constants
+    used = [one for one in scored if one.row.excluded is None]
+    return {
+        "stack": scope.stack,
+        "accelerator": scope.accelerator,
+        "ceiling": accelerator(scope.accelerator).ceiling or POOL_REFERENCE,
+        "tables": sorted({one.row.table for one in used}),
+        "rows": len(used),
+        "half_width": round(half_width(used), 4),
+        "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
+    }
+
+
+def main(folder: Path) -> None:
+    rows = all_rows(folder)
+    entries, scored = [], []
+    for scope in SCOPES:
+        constants, found = score(scope, rows)
+        entries.append(entry(scope, constants, found))
+        scored += found
+    assumed = np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9)
+    record = {
+        "generated_by": "tools/calibrate_training.py",
+        "entries": entries,
+        "half_widths": {"assumed": round(float(assumed), 3), "transferred": round(transfer_half_width(entries, rows), 3)},
+    }
+    target = ROOT / "src/scalecurve/training/data/calibration.json"
+    target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_report(ROOT / "docs/accuracy.md", scored, entries, rows)
+
+
+def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row]) -> float:
+    """How far off each calibrated scope would be with its own entry hidden, so that another's is transferred."""
+    from scalecurve.training import calibration
+
+    errors: list[float] = []
+    for scope in SCOPES:
+        kept = [e for e in entries if (e["stack"], e["accelerator"]) != (scope.stack, scope.accelerator)]
+        record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
+        calibration.shipped = lambda record=record: record  # type: ignore[assignment]
+        constants = calibration.calibration_of(accelerator(scope.accelerator), stack(scope.stack)).constants
+        own = [row for row in rows if belongs(scope, row) and row.excluded is None]
+        errors += list(np.abs(log_errors(observe(own), constants)))
+    return float(np.quantile(errors, 0.9))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,101 @@
+"""The published curves and the protocol they are judged by: fit the smaller 60 % of K, predict the rest."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scalecurve.forecasting.curves import Array, Curve
+from scalecurve.forecasting.view import MEDIAN_PENALTY
+from scalecurve.forecasting.view import Path as Panel
+
+FILE = "curves_open.csv"
+FIELDS = ("domain", "application", "regime", "system", "quantity", "k_unit", "source_repo")
+DOMAINS = ("database", "dl-training", "hpc", "storage", "threads")
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published curve: medians and log standard errors at each K, in its own quantity."""
+
+    curve_id: str
+    facts: dict[str, str]
+    k: Array
+    value: Array
+    error: Array
+    samples: dict[int, list[float]]
+
+    @property
+    def study(self) -> str:
+        return " | ".join(self.facts[name] for name in ("application", "system", "source_repo"))
+
+    @property
+    def is_time(self) -> bool:
+        return self.facts["quantity"] == "time_s"
+
+    def whole(self, path: Panel) -> Curve:
+        """Log performance: in total, or per worker for weak scaling and collectives."""
+        log = -np.log(self.value) if self.is_time else np.log(self.value)
+        if path is not Panel.STRONG and not self.is_time:
+            log = log - np.log(self.k)
+        return Curve(self.k, log, self.error)
+
+    def split(self, path: Panel) -> tuple[Curve, Array, Array]:
+        """The fitted part, the K to predict and the log performance measured there."""
+        curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
+        return Curve(self.k[:n], curve.log_performance[:n], self.error[:n]), self.k[n:], curve.log_performance[n:]
+
+
+def folder(given: str | None = None) -> Path | None:
+    """Where the data is: the argument, $SCALECURVE_DATA or ../shared/data beside the repository; None if nowhere."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    for candidate in (given, os.environ.get("SCALECURVE_DATA"), beside):
+        if candidate and (Path(candidate) / FILE).is_file():
+            return Path(candidate)
+    return None
+
+
+def read(directory: Path) -> list[Published]:
+    """Every curve with at least two K, in the order of the file."""
+    rows: dict[str, list[dict[str, str]]] = defaultdict(list)
+    with (directory / FILE).open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            rows[row["curve_id"]].append(row)
+    curves = [_curve(curve_id, own) for curve_id, own in rows.items()]
+    return [curve for curve in curves if len(curve.k) >= 2]
+
+
+def _curve(curve_id: str, rows: list[dict[str, str]]) -> Published:
+    samples: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        k, value = float(row["K"]), float(row["value"])
+        if k >= 1 and value > 0:
+            samples[int(k)].append(value)
+    ks = sorted(samples)
+    facts = {name: rows[0][name] for name in FIELDS}
+    medians = np.array([np.median(samples[k]) for k in ks])
+    errors = np.array([_standard_error(samples[k]) for k in ks])
+    return Published(curve_id, facts, np.array(ks, dtype=float), medians, errors, {k: samples[k] for k in ks})
+
+
+def _standard_error(values: list[float]) -> float:
+    if len(values) < 2:
+        return math.nan
+    penalty = MEDIAN_PENALTY if len(values) > 2 else 1.0
+    return float(penalty * np.std(np.log(values), ddof=1) / math.sqrt(len(values)))
+
+
+def judged(curves: list[Published], path: Panel) -> list[Published]:
+    """The curves of one panel with at least five K."""
+    regimes = {
+        Panel.STRONG: ("strong", "throughput"),
+        Panel.WEAK: ("weak",),
+        Panel.COLLECTIVE: ("collective",),
+    }[path]
+    return [curve for curve in curves if curve.facts["regime"] in regimes and len(curve.k) >= 5]

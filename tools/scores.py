@@ -1,0 +1,56 @@
+"""The figures a forecast is judged by."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+
+from scalecurve.forecasting.curves import Array
+from tools.crossvalidation import Judged
+from tools.published import DOMAINS, Published
+
+
+def curve_errors(judged: Judged, ahead: Array | None = None) -> Array:
+    """Median absolute percentage error of performance of each curve."""
+    predicted = judged.ahead if ahead is None else ahead
+    percent = 100 * np.abs(np.expm1(np.clip(predicted - judged.truth, -50, 50)))
+    return np.array([np.median(percent[judged.curve == i]) for i in range(len(judged.curves))])
+
+
+def balanced(curves: list[Published] | tuple[Published, ...], errors: Array, key: Callable[[Published], str]) -> float:
+    """Median over groups of the group's median."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for curve, error in zip(curves, errors, strict=True):
+        groups[key(curve)].append(float(error))
+    return float(np.median([np.median(own) for own in groups.values()]))
+
+
+def headline(judged: Judged, errors: Array) -> dict[str, float]:
+    """Median, 90th percentile, study-balanced and by domain."""
+    curves = list(judged.curves)
+    figures = {
+        "median": float(np.median(errors)),
+        "p90": float(np.percentile(errors, 90)),
+        "by study": balanced(curves, errors, lambda curve: curve.study),
+        "by application": balanced(curves, errors, lambda curve: curve.facts["application"]),
+        "by source": balanced(curves, errors, lambda curve: curve.facts["source_repo"]),
+    }
+    domain = np.array([curve.facts["domain"] for curve in curves])
+    return figures | {name: float(np.median(errors[domain == name])) for name in DOMAINS if np.any(domain == name)}
+
+
+def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
+    """Share of points inside, overall, by domain and by range of extrapolation, and the median high/low."""
+    inside = (judged.truth >= low) & (judged.truth <= high)
+    domain = np.array([curve.facts["domain"] for curve in judged.curves])[judged.curve]
+    ranges = {
+        "up to 2x": judged.ratio <= 2.001,
+        "2-4x": (judged.ratio > 2.001) & (judged.ratio <= 4.001),
+        "beyond 4x": judged.ratio > 4.001,
+    }
+    figures = {"overall": float(inside.mean())}
+    figures |= {name: float(inside[domain == name].mean()) for name in DOMAINS if np.any(domain == name)}
+    figures |= {name: float(inside[own].mean()) for name, own in ranges.items() if own.any()}
+    return figures | {"median high/low": float(np.median(np.exp(high - low)))}
