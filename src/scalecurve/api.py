@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.findings import Finding
     from scalecurve.laws import Law
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
     from scalecurve.render.report import Material
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.tariff import Tariff
     from scalecurve.study import Study
 
 
@@ -111,6 +115,65 @@ def stand(study: Study, domain: str | None = None) -> Standing | None:
     from scalecurve.forecasting.standing import stand as verb
 
     return verb(study, domain)
+def price_curve(
+    source: Study | Mapping[str, Any],
+    *,
+    at: Sequence[int] | None = None,
+    work_per_job: float | None = None,
+    level: float = 0.95,
+) -> TimeCurve:
+    """The time of one result over K, from a study (with forecasts where they can be defended) or a plan's JSON."""
+    from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.study import Study as StudyNoun
+
+    if isinstance(source, StudyNoun):
+        return curve_of_study(source, at=at, work_per_job=work_per_job, level=level)
+    return curve_of_plan(source, tokens_per_job=work_per_job)
+
+
+def price_law(
+    name: str,
+    workers: Sequence[int],
+    *,
+    seconds_at_one: float = 3600.0,
+    k_unit: str = "workers",
+    **parameters: float,
+) -> TimeCurve:
+    """The time of one result over K by a law: `price_law("amdahl", [256, 512], serial=0.05)`."""
+    from scalecurve.planning.curve_sources import curve_of_law
+
+    return curve_of_law(law(name), workers, parameters, seconds_at_one=seconds_at_one, k_unit=k_unit)
+
+
+def cost(
+    source: Study | TimeCurve | Mapping[str, Any],
+    price: float | Tariff,
+    *,
+    jobs: int = 1,
+    fleet: int | None = None,
+    one_rental: bool = False,
+    deadline: float | None = None,
+    budget: float | None = None,
+    value_per_hour: float | None = None,
+    chance: float | None = None,
+    notes: Sequence[Finding] = (),
+    **curve: Any,
+) -> CostTable:
+    """What a result costs at every K, and which K to choose: `cost(study, 2.50, jobs=1000, deadline=5 * 3600)`.
+
+    `price` is dollars per worker-hour or a Tariff, and `notes` what is to be known of it; `curve` as in `price_curve`.
+    """
+    from scalecurve.planning.campaign import Campaign
+    from scalecurve.planning.cost import Goal
+    from scalecurve.planning.cost import cost as verb
+    from scalecurve.planning.curve import TimeCurve as Curve
+    from scalecurve.planning.tariff import Tariff as PriceList
+
+    tariff = price if isinstance(price, PriceList) else PriceList(per_hour=price)
+    times = source if isinstance(source, Curve) else price_curve(source, **curve)
+    goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
+    campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
+    return verb(times, tariff, campaign=campaign, goal=goal, notes=notes)
 
 
 def plot(result: Any, path: str | Path) -> None:

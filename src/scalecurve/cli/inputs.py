@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -57,6 +57,25 @@ def study_options(function: Function) -> Function:
         how = {name: given.pop(name) for name in _LOAD_NAMES}
         return function(study=load(study, **how), **given)
 
-    for option in reversed(_STUDY_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+    return _with_options(wrapped, _STUDY_OPTIONS)  # type: ignore[return-value]
+
+
+def maybe_study_options(function: Function) -> Function:
+    """As `study_options`, for commands that can do without: `study` may be None, `k_unit` and `node_size` stay."""
+
+    @wraps(function)
+    def wrapped(*, study: str | None, **given: Any) -> Any:
+        from scalecurve.api import load
+
+        how = {name: given.pop(name) for name in _LOAD_NAMES}
+        kept = {name: how[name] for name in ("k_unit", "node_size")}
+        return function(study=None if study is None else load(study, **how), **kept, **given)
+
+    optional = click.argument("study", metavar="[STUDY]", required=False)
+    return _with_options(wrapped, (optional, *_STUDY_OPTIONS[1:]))  # type: ignore[return-value]
+
+
+def _with_options(function: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    for option in reversed(options):
+        function = option(function)
+    return function

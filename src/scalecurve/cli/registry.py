@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "next": Entry("money", "which K to measure next, and how often"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
     "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),

@@ -15,6 +15,7 @@ from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table_document import rule_words
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws.tables import LawCase, LawTable
+from scalecurve.planning.cost import CostTable
 from scalecurve.study import Regime
 from scalecurve.study.atomic import write_atomically
 
@@ -80,6 +81,10 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             return lambda figure: weak_axes(figure.subplots(), result)
         case LawTable():
             return lambda figure: law_axes(figure.subplots(), result)
+        case CostTable():
+            from scalecurve.render.cost_plot import cost_axes
+
+            return lambda figure: cost_axes(figure.subplots(), result)
     raise InputError(f"there is no picture of a {type(result).__name__}")
 
 
