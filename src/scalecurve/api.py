@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from scalecurve.planning.cost import CostTable
     from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.tariff import Tariff
+    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
+    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.study import Study
+    from scalecurve.study.message_sweep import MessageSweep
 
 
 def load(
@@ -183,16 +186,36 @@ def plot(result: Any, path: str | Path) -> None:
     draw(result, Path(path))
 
 
-def gather(study: Study, *, threshold: float = 0.7) -> Material:
+def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) -> Material:
     """All that can be said about a study, for a report; what is refused stands there with its reason."""
     from scalecurve.render.report import Material
 
+    priced = "" if price is None else f" --price {price:g}"
     return Material(
         study=study,
         table=tabulate(study, threshold=threshold),
-        command=f"scalecurve report study.json -o report.html --threshold {threshold:g}",
+        fits=_attempt(lambda: fit(study)),
+        forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
+        cost=None if price is None else _attempt(lambda: cost(study, price)),
+        command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
         made=f"scalecurve {_version()}",
     )
+
+
+def _attempt(verb: Callable[[], Any]) -> Any:
+    """The answer, or the reason why there is none."""
+    from scalecurve.errors import ScalecurveError
+    from scalecurve.render.report import Refusal
+
+    try:
+        return verb()
+    except ScalecurveError as problem:
+        return Refusal(str(problem))
+
+
+def _beyond(study: Study) -> list[int]:
+    """Twice to eight times the largest K measured: where people ask, and short of where answers are refused."""
+    return [study.all_k[-1] * factor for factor in (2, 4, 8)]
 
 
 def write_report(path: str | Path, *studies: Study, **settings: Any) -> list[Path]:
@@ -232,3 +255,64 @@ def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     from scalecurve.measurement.entry import run_outlook
 
     return run_outlook(Path(file) if file else None, settings)
+def cost_collective(
+    operation: str, vector: float, ranks: Sequence[int], network: str, *, algorithm: str | None = None, **wires: Any
+) -> CollectiveCost:
+    """What a collective costs over ranks: `cost_collective("allreduce", 350e6, [8, 64], "nvlink+ib400")`."""
+    from scalecurve.mechanisms.collective_cost import cost_collective as verb
+    from scalecurve.mechanisms.network_presets import network as named
+
+    return verb(operation, vector, ranks, named(network, **wires), algorithm=algorithm)
+
+
+def cost_training_step(
+    *, vector: float, compute: float, ranks: Sequence[int], network: str, regime: str = "strong", **given: Any
+) -> StepCost:
+    """T(K) of a step that computes and then all-reduces `vector` bytes of gradients."""
+    from scalecurve.mechanisms.collective_cost import cost_step
+    from scalecurve.mechanisms.network_presets import network as named
+
+    wires = {name: given[name] for name in ("per_node", "adapters", "gamma") if name in given}
+    return cost_step(vector, compute, ranks, named(network, **wires), regime=regime)
+
+
+def fit_collectives(
+    files: Sequence[str | Path],
+    *,
+    operation: str | None = None,
+    ranks: int | None = None,
+    nodes: int | None = None,
+    predict: Sequence[int] | None = None,
+    holdout: bool = False,
+) -> FittedNetworks | HeldOutNetworks:
+    """Latency and bandwidth per operation from other tools' timings; `holdout` tests the predictions instead."""
+    from scalecurve.formats.sweeps import read_sweeps
+    from scalecurve.mechanisms.fitted_network import FittedNetworks, fit_sweep, hold_out_all
+
+    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes)
+    if holdout:
+        return hold_out_all(sweeps, operation=operation)
+    fitted = tuple(fit_sweep(sweep, operation=operation, predict=predict or ()) for sweep in sweeps)
+    return FittedNetworks(systems=fitted)
+
+
+def measure_collectives(**plan: Any) -> MessageSweep:
+    """Time real collectives on this machine; settings as in `measurement.calibration.network.SweepPlan`."""
+    from scalecurve.measurement.calibration.network import SweepPlan
+    from scalecurve.measurement.calibration.network import measure_collectives as verb
+
+    return verb(SweepPlan(**plan))
+
+
+def save_sweep(sweep: MessageSweep, path: str | Path) -> None:
+    """Keep timings of collectives, atomically."""
+    from scalecurve.study.message_sweep import write_sweep
+
+    write_sweep(sweep, Path(path))
+
+
+def fit_sweep(sweep: MessageSweep, *, predict: Sequence[int] = ()) -> FittedNetwork:
+    """Latency and bandwidth from timings measured here."""
+    from scalecurve.mechanisms.fitted_network import fit_sweep as verb
+
+    return verb(sweep, predict=predict)

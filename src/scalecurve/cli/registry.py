@@ -25,6 +25,7 @@ COMMANDS: dict[str, Entry] = {
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
     "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
 }
 
 

@@ -19,12 +19,15 @@ from scalecurve.units import parse_share
 @click.option(
     "--threshold", type=Parsed("share", parse_share), default="0.7", show_default=True, help="Efficiency floor."
 )
+@click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def command(studies: tuple[str, ...], file: Path, regime: str | None, threshold: float, quiet: bool) -> None:
+def command(
+    studies: tuple[str, ...], file: Path, regime: str | None, threshold: float, price: float | None, quiet: bool
+) -> None:
     """One page that answers first and shows what the answer rests on; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
     loaded = [api.load(name, regime=regime) for name in studies]
-    written = api.write_report(file, *loaded, threshold=threshold)
+    written = api.write_report(file, *loaded, threshold=threshold, price=price)
     note(f"written: {', '.join(str(name) for name in written)}", Output(quiet=quiet))

@@ -2,7 +2,7 @@
 
 For each algorithm the operation could be using, T = base + sum over its rounds of T(message) is fitted by positive
 least
-squares on relative errors; a second protocol (small messages) is added where it explains clearly more.  The interval
+absolute relative errors; a second protocol (small messages) is added where it explains clearly more.  The interval
 is a
 bootstrap over the measured cells.  A fit that misses the data by more than their noise says so.
 """
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Link, Network, Operation, Protocol, Steps, as_operation
 from scalecurve.laws.collectives.choice import FLAT
 from scalecurve.study.message_sweep import MessageSweep, Timing
@@ -33,6 +33,8 @@ SEED = 20261115
 WORTH = 0.8  # a second protocol must cut the typical error to this share
 POOR = 0.15  # a typical relative error above this is called a lack of fit, unless the repeats are as noisy
 
+REWEIGHTINGS = 12
+SMALLEST_ERROR = 0.01
 HOPELESS = 0.4  # and above this always
 
 
@@ -113,7 +115,7 @@ def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator
     which = as_operation(operation)
     cells = _Cells(sweep, which)
     found = {name: _fit(cells, [law(p, n) for p, n in cells.shapes]) for name, law in FLAT[which].items()}
-    tried = dict(sorted(((name, each.error) for name, each in found.items()), key=lambda item: item[1]))
+    tried = dict(sorted(((name, each.error) for name, each in found.items()), key=lambda item: round(item[1], 4)))
     algorithm = next(iter(tried))
     best = found[algorithm]
     low, high = _intervals(cells, best, rng or np.random.default_rng(SEED))
@@ -130,7 +132,7 @@ def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator
         tried=tried,
         cells=len(cells.seconds),
         ranks=tuple(sorted({p for p, _ in cells.shapes})),
-        findings=_findings(best.error, noise, cells),
+        findings=(*_findings(best.error, noise, cells), *_ties(algorithm, found)),
     )
 
 
@@ -191,19 +193,30 @@ def _really_two(protocols: tuple[Protocol, ...]) -> bool:
 
 
 def _solve(seconds: Floats, steps: Sequence[Steps], chosen: tuple[Protocol, ...]) -> _Fitted:
-    """Positive least squares on relative errors, each round charged to the protocol that was cheaper before."""
-    from scipy.optimize import nnls
-
+    """Positive least absolute relative errors, each round charged to the protocol that was cheaper before."""
     design = np.array([_row(each, chosen) for each in steps])
-    weighted = design / seconds[:, None]
-    scale = np.maximum(np.linalg.norm(weighted, axis=0), 1e-300)
-    coefficients = nnls(weighted / scale, np.ones(len(seconds)))[0] / scale
+    if len({sum(step.rounds for step in each) for each in steps}) < 3:
+        design[:, 0] = 0.0  # with one or two round counts a base cost and a latency cannot be told apart
+    coefficients = _least_absolute(design, seconds)
     predicted = design @ coefficients
     protocols = tuple(
         Protocol(alpha=float(coefficients[1 + 2 * i]), beta=float(coefficients[2 + 2 * i])) for i in range(len(chosen))
     )
-    error = float(np.median(np.abs(predicted / seconds - 1)))
+    error = float(np.mean(np.abs(predicted / seconds - 1)))
     return _Fitted(float(coefficients[0]), protocols, error, tuple(steps))
+
+
+def _least_absolute(design: Floats, seconds: Floats) -> Floats:
+    """Positive coefficients with the least absolute relative error, reweighted: one stalled cell must not tilt it."""
+    from scipy.optimize import nnls
+
+    relative = design / seconds[:, None]
+    scale = np.maximum(np.linalg.norm(relative, axis=0), 1e-300)
+    weights = np.ones(len(seconds))
+    for _ in range(REWEIGHTINGS):
+        found = nnls(relative / scale * weights[:, None], weights)[0] / scale
+        weights = 1 / np.sqrt(np.maximum(np.abs(relative @ found - 1), SMALLEST_ERROR))
+    return np.asarray(found)
 
 
 def _row(steps: Steps, protocols: tuple[Protocol, ...]) -> list[float]:
@@ -229,6 +242,24 @@ def _intervals(
         draws.append((again.protocols[0].alpha, again.protocols[-1].beta))
     edges = np.quantile(np.array(draws), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return (float(edges[0, 0]), float(edges[0, 1])), (float(edges[1, 0]), float(edges[1, 1]))
+
+
+def _ties(algorithm: str, found: dict[str, _Fitted]) -> tuple[Finding, ...]:
+    """Other algorithms that explain the timings as well but would mean another bandwidth."""
+    best = found[algorithm]
+    slope = best.protocols[-1].beta
+    others = [
+        name
+        for name, each in found.items()
+        if name != algorithm
+        and each.error <= 1.1 * best.error
+        and not 0.8 * slope <= each.protocols[-1].beta <= 1.25 * slope
+    ]
+    if not others:
+        return ()
+    text = f"{' and '.join(others)} would explain the timings as well as {algorithm}, with another bandwidth"
+    hint = "time more rank counts, or take the algorithm from the library's documentation"
+    return (info("algorithms-tied", text, remedy=hint, algorithms=others),)
 
 
 def _findings(error: float, noise: float | None, cells: _Cells) -> tuple[Finding, ...]:

@@ -85,7 +85,12 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             from scalecurve.render.cost_plot import cost_axes
 
             return lambda figure: cost_axes(figure.subplots(), result)
-    raise InputError(f"there is no picture of a {type(result).__name__}")
+    from scalecurve.render.mechanism_plots import painter_of
+
+    found = painter_of(result)
+    if found is None:
+        raise InputError(f"there is no picture of a {type(result).__name__}")
+    return found
 
 
 def strong_axes(axes: Axes, result: SpeedupTable) -> None:

@@ -94,7 +94,7 @@ class Choice:
 def as_operation(name: str) -> Operation:
     """`all-reduce`, `AllReduce`, `bcast` ... as an Operation."""
     plain = name.lower().replace("-", "").replace("_", "").removeprefix("mpi").removesuffix("blockwise")
-    aliases = {"bcast": "broadcast", "reducescatterblock": "reducescatter", "alltoallv": "alltoall"}
+    aliases = {"bcast": "broadcast", "reducescatterblock": "reducescatter"}
     plain = aliases.get(plain, plain)
     for operation in Operation:
         if operation.replace("_", "") == plain:

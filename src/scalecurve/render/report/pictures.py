@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import PhaseShares, RankStrip
-from scalecurve.render.plots import GREEN, GREY, ORANGE, RED, SERIES, log_axis, plain_text
+from scalecurve.render.plots import GREY, ORANGE, RED, SERIES, log_axis, plain_text
 from scalecurve.study import Regime
 
 if TYPE_CHECKING:
@@ -172,20 +172,6 @@ def heat_strip(figure: Figure, strips: Sequence[RankStrip]) -> None:
     axes.grid(visible=False)
     if image is not None:
         figure.colorbar(image, ax=axes, location="bottom", label="rank's time / mean of ranks", shrink=0.8, aspect=30)
-
-
-def money(
-    figure: Figure, workers: Sequence[int], seconds: Sequence[float], dollars: Sequence[float], unit: str
-) -> None:
-    """Cost against time, a point for each K."""
-    axes = figure.subplots()
-    axes.plot(seconds, dollars, color=GREEN, marker="o", linewidth=1)
-    for k, x, y in zip(workers, seconds, dollars, strict=True):
-        axes.annotate(str(k), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=9)
-    axes.set_xscale("log")
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel(unit)
-    axes.set_ylim(bottom=0)
 
 
 def short(name: str) -> str:

@@ -6,14 +6,19 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import phase_shares, rank_strips
 from scalecurve.analysis.table_document import bend_sentence
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, table
+from scalecurve.forecasting.band import band
+from scalecurve.forecasting.forecast import Forecast
+from scalecurve.planning.cost import CostTable
+from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.report import pictures
-from scalecurve.render.report.material import Material, Part, Refusal, plain
+from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.render.report.section import Content, Download, Picture, Section
 from scalecurve.study import Regime, Study
 from scalecurve.study.sidecar import count_steps
@@ -87,9 +92,9 @@ def _listed(tables: Sequence[SpeedupTable], what: str) -> str:
 
 
 def forecast_rows(part: Part) -> list[dict[str, Any]]:
-    """The rows of a forecast beyond the data that were not refused."""
-    rows = plain(part).get("rows", [])
-    return [row for row in rows if not row.get("refused") and (row.get("extrapolation") or 2) > 1]
+    """The rows of a forecast beyond the data that were not refused, as bands."""
+    rows = part.rows if isinstance(part, Forecast) else ()
+    return [made for row in rows if row.extrapolation > 1 and (made := band(row)) is not None]
 
 
 def table_section(material: Material) -> Section:
@@ -150,7 +155,15 @@ def forecast_section(material: Material) -> Section | None:
 
 
 def cost_section(material: Material) -> Section | None:
-    return _part_section("cost", "What it costs", material.cost)
+    section = _part_section("cost", "What it costs", material.cost)
+    if section is None or not isinstance(material.cost, CostTable):
+        return section
+    priced = material.cost
+    points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in priced.rows[:16])
+    picture = Picture(
+        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: cost_axes(figure.subplots(), priced)
+    )
+    return replace(section, contents=(picture, *section.contents))
 
 
 def checklist_section(material: Material) -> Section | None:
