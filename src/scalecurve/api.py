@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.findings import Finding
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
-    from scalecurve.findings import Finding
     from scalecurve.laws import Law
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.laws.tables import LawTable
-    from scalecurve.render.report import Material
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.sweep import Listener
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.tariff import Tariff
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.render.report import Material
     from scalecurve.study import Study
     from scalecurve.study.message_sweep import MessageSweep
 
@@ -118,6 +118,8 @@ def stand(study: Study, domain: str | None = None) -> Standing | None:
     from scalecurve.forecasting.standing import stand as verb
 
     return verb(study, domain)
+
+
 def price_curve(
     source: Study | Mapping[str, Any],
     *,
@@ -235,6 +237,8 @@ def _version() -> str:
         return version("scalecurve")
     except PackageNotFoundError:  # run from a source tree
         return "from source"
+
+
 def measure(
     file: str | Path | None = None,
     *,
@@ -255,6 +259,8 @@ def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     from scalecurve.measurement.entry import run_outlook
 
     return run_outlook(Path(file) if file else None, settings)
+
+
 def cost_collective(
     operation: str, vector: float, ranks: Sequence[int], network: str, *, algorithm: str | None = None, **wires: Any
 ) -> CollectiveCost:

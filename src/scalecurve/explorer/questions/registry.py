@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scalecurve.explorer.questions import data, laws
+from scalecurve.explorer.questions import data, laws, mechanisms
 from scalecurve.explorer.questions.openapi import describe
 from scalecurve.explorer.questions.question import Nothing, Question
 
@@ -17,4 +17,5 @@ QUESTIONS: dict[str, Question] = {
     "openapi": Question("This description.", Nothing, _openapi),
     **laws.QUESTIONS,
     **data.QUESTIONS,
+    **mechanisms.QUESTIONS,
 }

@@ -93,7 +93,7 @@ def _inline_svg(picture: Picture, size: Size, prefix: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'\b(id="|xlink:href="#|url\(#)', lambda match: match[1] + prefix, text)
     text = re.sub(r"#[0-9a-fA-F]{6}\b", _themed, text)
-    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    text = re.sub(r' d="[^"]*"', lambda match: re.sub(r"(\d\.\d{2})\d+", r"\1", match[0]), text)
     label = escape(visible(picture.alt))
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).rstrip()
 

@@ -73,19 +73,19 @@ def _measured(axes: Axes, tables: Sequence[SpeedupTable], what: str) -> None:
 
 
 def _forecast_band(axes: Axes, tables: Sequence[SpeedupTable], rows: Sequence[ForecastRow], what: str) -> None:
-    """The band starts at the last measured point, and a line marks where measuring ended."""
+    """The band opens at the last measured point, and a line marks where measuring ended."""
     if not rows:
         return
     last = tables[0].rows[-1]
-    workers = [row["k"] for row in rows]
-    axes.axvline(last.k, color=GREY, linewidth=0.8)
-    lows, highs = [row.get(f"{what}_low") for row in rows], [row.get(f"{what}_high") for row in rows]
-    if None not in lows and None not in highs:
-        axes.fill_between(workers, lows, highs, color=ORANGE, alpha=0.28, linewidth=0, label="forecast interval")  # type: ignore[arg-type]
-    middle = [row[what] for row in rows]
-    axes.plot(
-        workers, middle, color=ORANGE, linestyle="-.", marker="D", markersize=4, label="forecast, nothing measured"
-    )
+    start = getattr(last, what)
+    axes.axvline(last.k, color=GREY, linewidth=0.8, label="end of what was measured")
+    workers = [last.k, *(row["k"] for row in rows)]
+    lows = [start.low or start.value, *(row[f"{what}_low"] for row in rows)]
+    highs = [start.high or start.value, *(row[f"{what}_high"] for row in rows)]
+    axes.fill_between(workers, lows, highs, color=ORANGE, alpha=0.28, linewidth=0, label="forecast interval")
+    middle = [start.value, *(row[what] for row in rows)]
+    axes.plot(workers, middle, color=ORANGE, linestyle="-.", linewidth=1.5, label="forecast")
+    axes.plot(workers[1:], middle[1:], color=ORANGE, linestyle="none", marker="D", markersize=4)
 
 
 def _all_k(tables: Sequence[SpeedupTable], ahead: Sequence[ForecastRow]) -> list[int]:

@@ -151,7 +151,14 @@ def fit_section(material: Material) -> Section | None:
 
 
 def forecast_section(material: Material) -> Section | None:
-    return _part_section("forecast", "Forecast beyond the data", material.forecast)
+    """Forecasts are set as assumed: nobody measured them."""
+    section = _part_section("forecast", "Forecast beyond the data", material.forecast)
+    first = next((each for each in section.contents if isinstance(each, Table)), None) if section else None
+    if section is None or first is None:
+        return section
+    rows = tuple((row[0], *(replace(cell, tone="assumed") for cell in row[1:])) for row in first.rows)
+    shown = tuple(replace(each, rows=rows) if each is first else each for each in section.contents)
+    return replace(section, contents=shown)
 
 
 def cost_section(material: Material) -> Section | None:
