@@ -136,7 +136,7 @@ def depth(asked: DepthRequest) -> dict[str, Any]:
         "parallelism": wide,
         "sentences": [
             f"Work {work:g} over depth {longest:g} admits a speedup of at most {wide:.4g}, on any machine: beyond "
-            f"about {wide:.4g} workers more of them only wait. Any greedy schedule is within a factor of two of the best.",
+            f"about {wide:.4g} workers the rest only wait. A greedy schedule is within a factor of two of the best.",
         ],
         "commands": [f"scalecurve workdepth --work {work:g} --depth {longest:g}"],
     }
