@@ -21,6 +21,7 @@ _HOME = {
     "Study": "scalecurve.study",
     "Tariff": "scalecurve.planning.tariff",
     "Undecided": "scalecurve.errors",
+    "diagnose": "scalecurve.api",
     "fit": "scalecurve.api",
     "forecast": "scalecurve.api",
     "cost": "scalecurve.api",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.findings import Finding
+    from scalecurve.diagnosis import Diagnosis
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.tariff import Tariff
     from scalecurve.render.report import Material
+    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.study.message_sweep import MessageSweep
 
@@ -63,6 +65,13 @@ def save(study: Study, path: str | Path) -> None:
 def tabulate(study: Study, **settings: Any) -> SpeedupTable:
     """T, S and E with intervals, and the bend; settings as in `scalecurve.analysis.tabulate`."""
     from scalecurve.analysis import tabulate as verb
+
+    return verb(study, **settings)
+
+
+def diagnose(study: Study, **settings: Any) -> Diagnosis:
+    """Why the curve bends, with shares, evidence and a chance of being right; `rng` may be given."""
+    from scalecurve.diagnosis import diagnose as verb
 
     return verb(study, **settings)
 

@@ -20,6 +20,7 @@ COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "diagnose": Entry("trust", "why the curve bends"),
     "next": Entry("money", "which K to measure next, and how often"),
     "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),

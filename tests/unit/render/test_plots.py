@@ -1,0 +1,69 @@
+"""The two standard plots: the right ideal line for the right regime, the bend marked, the same file twice."""
+
+from typing import Any
+
+import pytest
+
+from scalecurve.analysis import tabulate
+from scalecurve.api import tabulate_law
+from scalecurve.errors import InputError
+from scalecurve.render.plots import picture, plain_text
+from scalecurve.study import Study
+from tests.reference_study import strong_study, weak_study
+
+
+def _svg(result: Any) -> str:
+    return picture(result, "svg").decode()
+
+
+def test_strong_scaling_is_drawn_against_the_diagonal() -> None:
+    svg = _svg(tabulate(strong_study()))
+
+    assert "ideal, S = K" in svg
+    assert "ideal, E = 1" not in svg
+    assert "bend at K = 8" in svg
+    assert "total work fixed" in svg
+    assert "baseline K0 = 1" in svg
+
+
+def test_weak_scaling_is_drawn_against_the_flat_line() -> None:
+    svg = _svg(tabulate(weak_study()))
+
+    assert "ideal, E = 1" in svg
+    assert "ideal, S = K" not in svg
+    assert "work per worker fixed" in svg
+
+
+def test_a_law_shows_its_ceiling() -> None:
+    svg = _svg(tabulate_law("amdahl", [1, 2, 4, 8], serial=[0.05]))
+
+    assert "ceiling 20" in svg
+    assert "ideal, S = K" in svg
+
+
+def test_both_regimes_share_one_efficiency_axis() -> None:
+    svg = _svg(tabulate_law("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
+
+    assert "strong, total work fixed" in svg
+    assert "weak, work per worker fixed" in svg
+    assert "ideal, E = 1" in svg
+
+
+def test_the_same_data_gives_the_same_picture() -> None:
+    assert _svg(tabulate(strong_study())) == _svg(tabulate(strong_study()))
+
+
+@pytest.mark.parametrize("name", ["</text><script>alert(1)</script>", "$x^2$ $", "\\frac", "a" * 10_000, "\u202eabc"])
+def test_hostile_names_are_inert(name: str) -> None:
+    svg = _svg(tabulate(Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong", name=name, k_unit=name[:50])))
+
+    assert "<script>" not in svg
+
+
+def test_a_dollar_is_a_dollar() -> None:
+    assert plain_text("costs $5") == r"costs \$5"
+
+
+def test_what_has_no_picture_says_so() -> None:
+    with pytest.raises(InputError, match="no picture"):
+        picture(object(), "svg")
