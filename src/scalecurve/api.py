@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
-    from scalecurve.findings import Finding
     from scalecurve.diagnosis import Diagnosis
+    from scalecurve.findings import Finding
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.tariff import Tariff
     from scalecurve.render.report import Material
-    from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
     from scalecurve.study.message_sweep import MessageSweep
 
@@ -207,6 +206,7 @@ def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) 
         table=tabulate(study, threshold=threshold),
         fits=_attempt(lambda: fit(study)),
         forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
+        diagnosis=_attempt(lambda: diagnose(study)),
         cost=None if price is None else _attempt(lambda: cost(study, price)),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
         made=f"scalecurve {_version()}",

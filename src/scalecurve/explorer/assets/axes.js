@@ -1,6 +1,6 @@
 // @ts-check
 /** From values to places on the screen, and which values get a tick. */
-import { short } from "./format.js";
+import { count } from "./format.js";
 
 /** @typedef {import("./types.js").Axis} Axis */
 /** @typedef {{place: (value: number) => number, value: (place: number) => number, ticks: number[], label: (value: number) => string, min: number, max: number}} Scale */
@@ -26,7 +26,7 @@ export function scale(axis, values, from, to, apart) {
     place: (value) => from + (to - from) * (forward(log ? Math.max(value, Number.MIN_VALUE) : value) - low) / (high - low),
     value: (place) => back(low + (high - low) * (place - from) / (to - from)),
     ticks: ticksOf(axis.scale, min, max, Math.max(2, Math.floor(Math.abs(to - from) / apart))),
-    label: axis.format ?? ((value) => short(value)),
+    label: axis.format ?? count,
   };
 }
 
@@ -59,11 +59,21 @@ function ticksOf(kind, min, max, most) {
   const base = kind === "log2" ? 2 : 10;
   const first = Math.ceil(Math.log(min) / Math.log(base) - 1e-9);
   const last = Math.floor(Math.log(max) / Math.log(base) + 1e-9);
-  if (last - first < 2 && base === 10) return linearTicks(min, max, most);
+  if (last - first < 2 && base === 10) return finerTicks(min, max, most);
   const every = Math.max(1, Math.ceil((last - first + 1) / most));
   const found = [];
   for (let power = first; power <= last; power += every) found.push(base ** power);
   return found;
+}
+
+/** 1, 2 and 5 of each decade, for logarithmic axes that span few of them. @param {number} min @param {number} max @param {number} most */
+function finerTicks(min, max, most) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power += 1) {
+    for (const factor of [1, 2, 5]) found.push(Number((factor * 10 ** power).toPrecision(3)));
+  }
+  const inside = found.filter((tick) => tick >= min * 0.999 && tick <= max * 1.001);
+  return inside.length >= 2 && inside.length <= most + 2 ? inside : linearTicks(min, max, most);
 }
 
 /** @param {number} min @param {number} max @param {number} most */

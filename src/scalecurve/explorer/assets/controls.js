@@ -139,9 +139,9 @@ export class Controls {
 
 /** `4M`, `1.5e9`, `5%`, `1,024`. @param {string} text */
 export function readNumber(text) {
-  const match = /^\s*([-+]?[\d.,]+(?:e[-+]?\d+)?)\s*([kKMGBT%]?)/i.exec(text);
+  const match = /^\s*\$?([-+]?[\d.,]+(?:e[-+]?\d+)?)\s*([KMGT]i|[kKMGBTPE%]?)/.exec(text);
   if (!match) return null;
-  const factors = /** @type {Record<string, number>} */ ({ k: 1e3, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12, "%": 0.01 });
+  const factors = /** @type {Record<string, number>} */ ({ k: 1e3, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12, P: 1e15, E: 1e18, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, Ti: 1024 ** 4, "%": 0.01 });
   const value = Number(match[1].replace(/,/g, "")) * (factors[match[2]] ?? 1);
   return Number.isFinite(value) ? value : null;
 }

@@ -5,8 +5,8 @@
 export function short(value, digits = 3) {
   if (!Number.isFinite(value)) return "-";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e15)) return value.toExponential(digits - 1);
-  for (const [limit, suffix] of /** @type {Array<[number, string]>} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]])) {
+  if (size !== 0 && (size < 1e-3 || size >= 1e21)) return value.toExponential(digits - 1);
+  for (const [limit, suffix] of /** @type {Array<[number, string]>} */ ([[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]])) {
     if (size >= limit) return trim((value / limit * (limit === 1e4 ? 10 : 1)).toPrecision(digits)) + suffix;
   }
   return trim(value.toPrecision(digits));
@@ -20,6 +20,16 @@ function trim(text) {
 
 /** @param {number} value */
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
+
+/** Sizes in powers of two, as messages have. @param {number} value */
+export function bytes(value) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.max(0, Math.min(units.length - 1, Math.floor(Math.log2(Math.max(value, 1)) / 10)));
+  return `${short(value / 1024 ** power)} ${units[power]}`;
+}
+
+/** Whole numbers as they are: 1024 is not 1020. @param {number} value */
+export const count = (value) => (Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : short(value));
 
 /** @param {number} value */
 export const percent = (value) => `${(value * 100).toFixed(value < 0.1 ? 1 : 0)} %`;

@@ -79,6 +79,18 @@ def answer_table(asked: DataRequest) -> dict[str, Any]:
     }
 
 
+def answer_diagnosis(asked: DataRequest) -> dict[str, Any]:
+    study = study_of(asked)
+    found = api.diagnose(study)
+    table = api.tabulate(study, threshold=asked.threshold, level=asked.level, bend=asked.rule)
+    return {
+        "diagnosis": found.to_dict(),
+        "blocks": blocks(found.document()),
+        "sentences": list(answer(Material(study=study, table=table, diagnosis=found))),
+        "commands": [f"scalecurve diagnose {_named(asked, study)}"],
+    }
+
+
 class ForecastRequest(DataRequest):
     """Also how far beyond the data to look."""
 
@@ -149,6 +161,7 @@ def _named(asked: DataRequest, study: Study) -> str:
 QUESTIONS = {
     "data/cases": Question("Worked cases to open.", Nothing, cases.answer),
     "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
+    "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
     "data/fits": Question("Laws fitted to a study, ranked, with their curves.", DataRequest, answer_fits),
     "data/forecast": Question("T, S and E beyond the largest K measured.", ForecastRequest, answer_forecast),
     "data/cost": Question("What a result costs at every K.", CostRequest, answer_cost),

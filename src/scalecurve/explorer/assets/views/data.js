@@ -25,11 +25,10 @@ const CONTROLS = [
 ];
 
 const PARTS = [
-  { name: "diagnosis", title: "Why it bends", settings: [] },
+  { name: "diagnosis", title: "Why it bends", settings: ["threshold", "rule", "level"] },
   { name: "forecast", title: "Forecast beyond the data", settings: ["reach"] },
   { name: "fits", title: "Laws fitted to the data", settings: [] },
   { name: "cost", title: "What it costs", settings: ["price", "jobs"] },
-  { name: "audit", title: "The checklist", settings: [] },
 ];
 
 export class DataView extends View {
@@ -46,6 +45,7 @@ export class DataView extends View {
     this.empty = el("p", { class: "empty" }, "Drop a CSV or a study file here, or paste one on the left. Nothing leaves this machine.");
     this.charts = el("div", { class: "panels" }, this.curve.element, this.efficiency.element);
     this.money = new Panel("cost", "Time against cost", this.dragged.bind(this));
+    this.money.element.hidden = true;
     this.parts = new Map(PARTS.map(({ name, title }) => [name, el("section", { class: "block", id: `data-${name}`, "aria-label": title })]));
     this.filled = el("div", {}, this.table, el("div", { class: "panels" }, this.money.element), ...this.parts.values());
     this.lead.append(this.empty, this.charts);
@@ -95,7 +95,7 @@ export class DataView extends View {
     if (!text) return this.say(["Your own measurements, with the intervals they deserve."]);
     const answer = await ask("data/table", { text, name, regime, threshold, rule, level });
     this.answer = answer;
-    this.say(answer.sentences);
+    if (!this.more.diagnosis) this.say(answer.sentences);
     this.showCommands(answer.commands);
     this.table.replaceChildren(el("h3", {}, "Table"), ...showBlocks(answer.blocks));
     this.draw(answer);
@@ -117,6 +117,7 @@ export class DataView extends View {
       box.replaceChildren(el("h3", {}, part.title), ...shown);
       this.more[part.name] = found.error ? null : found;
       if (part.name === "cost") this.drawCost(found);
+      else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
       else if (this.answer) this.draw(this.answer);
     });
   }

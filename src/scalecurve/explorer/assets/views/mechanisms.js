@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { COLORS } from "../chart.js";
 import { el } from "../dom.js";
-import { duration, percent, short, whole } from "../format.js";
+import { bytes, duration, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View } from "../view.js";
 
@@ -32,7 +32,7 @@ const CONTROLS = [
   { id: "bandwidth", label: "Memory bandwidth", kind: "range", min: 1e9, max: 1e14, scale: "log", format: (value) => `${short(value)}`, help: "bytes/s", shown: on("roofline") },
   { id: "operation", label: "Operation", kind: "choice", options: OPERATIONS.map((value) => ({ value, label: value.replace("_", "-") })), shown: on("collectives") },
   { id: "network", label: "Network", kind: "choice", options: NETWORKS.map((value) => ({ value, label: value })), shown: on("collectives") },
-  { id: "bytes", label: "Message size", kind: "range", min: 64, max: 17179869184, scale: "log", format: (value) => short(value), help: "bytes; drag the line in the chart", shown: on("collectives") },
+  { id: "bytes", label: "Message size", kind: "range", min: 64, max: 17179869184, scale: "log", format: bytes, help: "drag the line in the chart", shown: on("collectives") },
   { id: "ranks", label: "Ranks", kind: "range", min: 2, max: 16384, scale: "log2", format: whole, shown: on("collectives") },
   { id: "spread", label: "Spread of one worker's time", kind: "range", min: 0, max: 1, step: 0.005, format: percent, shown: on("slowest") },
   { id: "slow_chance", label: "Chance that one answer is slow", kind: "range", min: 0.0001, max: 0.2, scale: "log", format: (value) => `${short(value * 100)} %`, shown: on("slowest") },
@@ -115,14 +115,14 @@ export class MechanismsView extends View {
   /** @param {Params} params */
   async collectives(params) {
     const answer = await ask("mechanisms/collectives", pick(params, ["operation", "network", "bytes", "ranks"]));
-    this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${short(Number(params.bytes))} bytes`]);
+    this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${bytes(Number(params.bytes))}`]);
     const curves = (/** @type {any[]} */ rows) => [
       ...answer.algorithms.map((/** @type {string} */ name, /** @type {number} */ place) => ({ name, color: COLORS[place % COLORS.length], dash: place >= COLORS.length ? "4 3" : undefined,
         points: rows.filter((row) => row.algorithms[name] !== undefined).map((row) => ({ x: row.x, y: row.algorithms[name], label: duration(row.algorithms[name]) })) })),
       { name: "no algorithm beats", points: rows.map((row) => ({ x: row.x, y: row.bound, label: duration(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
-    const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [short(row.x), ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : duration(row.algorithms[name])), duration(row.bound)]));
+    const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [head === "bytes" ? bytes(row.x) : row.x, ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : duration(row.algorithms[name])), duration(row.bound)]));
     const alt = `${answer.sentences[0]} Curves: ${answer.algorithms.join(", ")}.`;
-    this.first.show({ id: "size", title: "Against size", alt, x: { label: "bytes", scale: "log2" }, y: { label: "time", scale: "log10", format: duration }, series: curves(answer.by_size), marks: [{ x: Number(params.bytes), label: `${short(Number(params.bytes))} bytes (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
+    this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log2", format: bytes }, y: { label: "time", scale: "log10", format: duration }, series: curves(answer.by_size), marks: [{ x: Number(params.bytes), label: `${bytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
     this.second.show({ id: "ranks", title: "Against ranks", alt, x: { label: "ranks", scale: "log2" }, y: { label: "time", scale: "log10", format: duration }, series: curves(answer.by_ranks) }, numbers(answer.by_ranks, "ranks"), answer.commands[0]);
   }
 
