@@ -18,12 +18,26 @@ export async function ask(name, body) {
   const text = JSON.stringify(body);
   const key = `${name} ${text}`;
   if (known.has(key)) return known.get(key);
-  const response = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: text });
-  const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  const { response, answer } = await counted(async () => {
+    const response = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: text });
+    return { response, answer: await response.json().catch(() => ({ error: `the server answered ${response.status}` })) };
+  });
   if (!response.ok) throw new Refusal(answer.error ?? `the server answered ${response.status}`);
   if (text.length < 20000) known.set(key, answer);
   if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? "");
   return answer;
+}
+
+/** How many answers are awaited, told to those who read the page by machine. @template Kind @param {() => Promise<Kind>} work */
+async function counted(work) {
+  const page = document.documentElement;
+  const count = (/** @type {number} */ change) => { page.dataset.asking = String(Number(page.dataset.asking ?? 0) + change); };
+  count(1);
+  try {
+    return await work();
+  } finally {
+    count(-1);
+  }
 }
 
 /**

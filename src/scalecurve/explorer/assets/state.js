@@ -120,7 +120,7 @@ async function encode(params, defaults) {
     if (value === defaults[name]) continue;
     if (typeof value === "string" && value.length > 60) {
       const packed = await pack(value);
-      if (packed.length <= MOST_LINK) query.set(`~${name}`, packed);
+      if (packed.length <= MOST_LINK) query.set(`z.${name}`, packed);
     } else query.set(name, String(value));
   }
   return query;
@@ -131,7 +131,7 @@ async function decode(query, defaults) {
   /** @type {Params} */
   const params = structuredClone(defaults);
   for (const [name, standard] of Object.entries(defaults)) {
-    const packed = query.get(`~${name}`);
+    const packed = query.get(`z.${name}`);
     const text = packed === null ? query.get(name) : await unpack(packed).catch(() => null);
     if (text === null) continue;
     if (typeof standard === "number") params[name] = Number.isFinite(Number(text)) ? Number(text) : standard;
