@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from scalecurve.render.report import Material
     from scalecurve.study import Study
     from scalecurve.study.message_sweep import MessageSweep
+    from scalecurve.training.cluster import Cluster
+    from scalecurve.training.quick import QuickSweep
+    from scalecurve.training.transformer import Transformer
 
 
 def load(
@@ -194,6 +197,14 @@ def plot(result: Any, path: str | Path) -> None:
     from scalecurve.render.plots import draw
 
     draw(result, Path(path))
+
+
+def sweep_training(model: Transformer, cluster: Cluster, *, stack: str = "megatron-core", **given: Any) -> QuickSweep:
+    """The best split of a dense model at every P, quickly: for the page's sliders."""
+    from scalecurve.training.presets import stack as named
+    from scalecurve.training.quick import quick_sweep
+
+    return quick_sweep(model, cluster, named(stack), **given)
 
 
 def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) -> Material:

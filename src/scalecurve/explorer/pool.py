@@ -35,8 +35,10 @@ class Pool:
     _known: OrderedDict[tuple[str, bytes], Answer] = field(default_factory=OrderedDict)
 
     async def start(self) -> None:
-        for _ in range(self.size):
-            self._free.put_nowait(await self._spawn())
+        """One worker now; the others when there is more to do than it can, so that the first is not slowed down."""
+        self._free.put_nowait(await self._spawn())
+        for _ in range(self.size - 1):
+            self._free.put_nowait(None)
 
     async def stop(self) -> None:
         for process in list(self._all):

@@ -6,9 +6,11 @@ import { Store } from "./state.js";
 import { DATA, DataView } from "./views/data.js";
 import { LAWS, LawsView } from "./views/laws.js";
 import { MECHANISMS, MechanismsView } from "./views/mechanisms.js";
+import { TRAINING, TrainingView } from "./views/training.js";
 
 /** @type {Array<{name: string, label: string, defaults: import("./types.js").Params, make: (store: Store) => import("./view.js").View}>} */
 const VIEWS = [
+  { name: "training", label: "Training scale", defaults: TRAINING, make: (store) => new TrainingView(store) },
   { name: "laws", label: "Laws", defaults: LAWS, make: (store) => new LawsView(store) },
   { name: "data", label: "My data", defaults: DATA, make: (store) => new DataView(store) },
   { name: "mechanisms", label: "Mechanisms", defaults: MECHANISMS, make: (store) => new MechanismsView(store) },

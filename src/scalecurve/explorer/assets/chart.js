@@ -125,7 +125,9 @@ class Drawing {
     this.height = height;
     this.legend = this.legendRows();
     this.notes = this.noteRows();
-    const foot = 44 + this.legend.length * LINE;
+    this.crowded = Boolean(spec.x.categories) && (spec.x.categories ?? []).some((name) => name.length * LETTER > (width - 70) / (spec.x.categories?.length ?? 1) - 4);
+    this.drop = this.crowded ? LINE : 0;
+    const foot = 44 + this.drop + this.legend.length * LINE;
     this.bottom = height - foot;
     this.top = 8 + this.notes.count * LINE;
     const yValues = [...spec.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y])),
@@ -152,12 +154,12 @@ class Drawing {
 
   frame() {
     const { left, right, bottom, top } = this;
-    const ticks = this.fitted(this.x.ticks);
-    const below = ticks.map((tick) => text(this.x.place(tick), bottom + 16, this.x.label(tick), "middle", "var(--ink)"));
+    const ticks = this.spec.x.categories ? this.x.ticks : this.fitted(this.x.ticks);
+    const below = ticks.map((tick, place) => text(this.x.place(tick), bottom + 16 + (this.crowded && place % 2 ? LINE : 0), this.x.label(tick), "middle", "var(--ink)"));
     const beside = this.y.ticks.map((tick) => text(left - 6, this.y.place(tick) + 4, this.y.label(tick), "end", "var(--ink)"));
     const middle = (top + bottom) / 2;
     const name = `<text transform="translate(12 ${round(middle)}) rotate(-90)" text-anchor="middle" fill="var(--muted)">${escape(this.spec.y.label)}</text>`;
-    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34, this.spec.x.label, "middle", "var(--muted)")}${name}`;
+    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34 + this.drop, this.spec.x.label, "middle", "var(--muted)")}${name}`;
   }
 
   /** Tick labels that would touch are left out. @param {number[]} ticks */
@@ -231,7 +233,7 @@ class Drawing {
       const right = Math.min(this.right, this.x.place(Math.min(zone.to, this.x.max)));
       if (right <= left) return "";
       const fits = zone.label.length * LETTER < right - left - 8;
-      return `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="0.09"/>${fits ? text(left + 6, this.bottom - 8, zone.label, "start", zone.color) : ""}`;
+      return `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="0.09"/>${fits ? text(left + 6, zone.high ? this.top + 14 : this.bottom - 8, zone.label, "start", zone.color) : ""}`;
     }).join("");
   }
 
@@ -313,7 +315,7 @@ class Drawing {
 
   legendText() {
     return this.legend.map((row, line) => {
-      const y = this.bottom + 50 + line * LINE;
+      const y = this.bottom + 50 + this.drop + line * LINE;
       const width = row.reduce((sum, entry) => sum + 40 + entry.name.length * LETTER, 0);
       let x = Math.max(4, (this.width - width) / 2);
       return row.map((entry) => {

@@ -21,6 +21,9 @@ function trim(text) {
 /** @param {number} value */
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
 
+/** Parameters and tokens are counted in billions. @param {number} value */
+export const billions = (value) => short(value).replace("G", "B");
+
 /** Sizes in powers of two, as messages have. @param {number} value */
 export function bytes(value) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

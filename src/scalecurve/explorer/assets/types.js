@@ -64,7 +64,7 @@
  * @property {Mark[]} [marks]
  * @property {Mark[]} [levels]
  * @property {Mark[]} [handles]
- * @property {Array<{from: number, to: number, label: string, color: string}>} [zones]
+ * @property {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} [zones]
  * @property {string} [pick]
  *
  * @typedef {{text: string, tone?: string}} CellData

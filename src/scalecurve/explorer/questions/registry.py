@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scalecurve.explorer.questions import data, laws, mechanisms
+from scalecurve.explorer.questions import data, laws, mechanisms, training
 from scalecurve.explorer.questions.openapi import describe
 from scalecurve.explorer.questions.question import Nothing, Question
 
@@ -18,4 +18,5 @@ QUESTIONS: dict[str, Question] = {
     **laws.QUESTIONS,
     **data.QUESTIONS,
     **mechanisms.QUESTIONS,
+    **training.QUESTIONS,
 }
