@@ -15,6 +15,10 @@ from scalecurve.explorer import frames
 MEMORY_BYTES = 8 * 1024**3
 
 
+class NoSuchQuestion(Exception):
+    """Nothing answers to this name."""
+
+
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes our input
     _bound_memory()
@@ -47,7 +51,7 @@ def answer(name: str, body: bytes) -> tuple[int, bytes]:
 
     try:
         return 200, _json(_ask(name, body))
-    except KeyError:
+    except NoSuchQuestion:
         return 404, _json({"error": "there is no such question"})
     except MissingExtra as problem:
         return 501, _json({"error": str(problem)})
@@ -63,10 +67,12 @@ def _ask(name: str, body: bytes) -> Any:
     from pydantic import ValidationError
 
     from scalecurve.errors import InputError
-    from scalecurve.explorer.questions import QUESTIONS
+    from scalecurve.explorer.questions import find
     from scalecurve.study.file import faults_of
 
-    question = QUESTIONS[name]
+    question = find(name)
+    if question is None:
+        raise NoSuchQuestion
     try:
         request = question.request.model_validate_json(body or b"{}")
     except ValidationError as problem:

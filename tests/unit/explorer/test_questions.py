@@ -9,9 +9,10 @@ import pytest
 
 from scalecurve import api
 from scalecurve.document import to_text
-from scalecurve.explorer.questions import QUESTIONS
+from scalecurve.explorer.questions import all_questions
 from scalecurve.explorer.worker import answer
 
+QUESTIONS = [*all_questions(), "openapi"]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
 
 
