@@ -83,8 +83,9 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = tokens * shape.top_k * np.where(grid.ep > 1, machine.imbalance, 1.0)
     rows = routed / local
-    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local))
-    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local))
+    slower = np.asarray(machine.matmul_rate / machine.grouped_rate)
+    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
+    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local)) * slower
     moved = routed * (
         machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
     )
@@ -105,7 +106,8 @@ def elementwise(machine: Machine, shape: Shape, grid: Grid) -> Pass:
 
 def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     """Two all-reduces of b s h forward and two backward (Shoeybi et al. 2019); with sequence parallelism each is a
-    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept."""
+    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept.
+    Hiding it under the products needs the fast link, so nothing is hidden between nodes."""
     size = ACTIVATION_BYTES * grid.micro * shape.seq / grid.cp * shape.hidden
     outer = grid.tp / grid.tp_inner
     half = gather_seconds(machine, size, grid.tp_inner, outer)
@@ -113,7 +115,7 @@ def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
         grid.traffic == TensorTraffic.ALL_REDUCE, reduce_seconds(machine, size, grid.tp_inner, outer), 2.0 * half
     )
     again = np.where((grid.traffic == TensorTraffic.SEQUENCE) & (grid.regather > 0), 2.0 * half, 0.0)
-    exposed = 1.0 - grid.tensor_overlap
+    exposed = 1.0 - np.where(outer > 1, 0.0, grid.tensor_overlap)
     return Pass(2.0 * whole * exposed, (2.0 * whole + again) * exposed)
 
 

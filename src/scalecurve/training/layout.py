@@ -83,7 +83,7 @@ class Layout:
         return " ".join(words if self.recompute == "none" else [*words, self.recompute])
 
 
-def read_layout(given: Layout | str | Mapping[str, Any], *, zero: int = 0) -> dict[str, Any]:
+def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     """Fields as a user names them: a Layout, `tp=8,pp=12,micro=1`, or a mapping with the usual aliases."""
     if isinstance(given, Layout):
         return {entry.name: getattr(given, entry.name) for entry in fields(given)}
@@ -95,7 +95,7 @@ def read_layout(given: Layout | str | Mapping[str, Any], *, zero: int = 0) -> di
         hint = f"known: {', '.join(sorted(known))}"
         raise InputError([Fault("unknown layout field", name, remedy=hint) for name in strange], subject="layout")
     present = {name: value for name, value in named.items() if value is not None}
-    return {"zero": zero} | {name: _value(name, value) for name, value in present.items()}
+    return {name: _value(name, value) for name, value in present.items()}
 
 
 def _split(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 CONSTANTS = ("matmul", "ramp", "tail", "memory", "inner", "outer", "attention", "contention", "imbalance", "launch",
-             "expert_launch", "low_precision")
+             "expert_launch", "low_precision", "grouped")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,8 @@ class Constants:
     `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth; `ramp`: depth
     lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid; `imbalance`: busiest
     expert group over the mean; `launch` and `expert_launch`: host seconds per dense and MoE layer
-    and forward pass; `low_precision`: what of `matmul` is left at fp8.
+    and forward pass; `low_precision` and `grouped`: what of `matmul` is left at fp8
+    and in the experts' grouped products.
     """
 
     matmul: float
@@ -31,6 +32,7 @@ class Constants:
     launch: float
     expert_launch: float
     low_precision: float
+    grouped: float
 
     def with_values(self, **values: float) -> Constants:
         return replace(self, **values)
