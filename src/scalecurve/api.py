@@ -10,14 +10,20 @@ from scalecurve.errors import Fault, InputError
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.analysis.comparison import Comparison
+    from scalecurve.auditing import Audit, Claim
+    from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
     from scalecurve.findings import Finding
+    from scalecurve.diagnosis.regimes import RegimeVerdict
+    from scalecurve.document import Tone
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
@@ -47,9 +53,12 @@ def load(
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
-    """A study from a study file or a plain table; a table needs its regime stated."""
+    """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
     from scalecurve.formats import load_study
+    from scalecurve.formats.chrome_trace import study_from_traces, trace_files
 
+    if traces := trace_files(source):
+        return study_from_traces(traces, regime=regime, name=Path(source).name, k_unit=k_unit, node_size=node_size)
     return load_study(
         source,
         regime=regime,
@@ -81,6 +90,82 @@ def diagnose(study: Study, **settings: Any) -> Diagnosis:
     from scalecurve.diagnosis import diagnose as verb
 
     return verb(study, **settings)
+
+
+def audit(subject: Study | Claim) -> Audit:
+    """The reporting checklist and the red flags held against a study or a claim."""
+    from scalecurve.auditing import audit as verb
+
+    return verb(subject)
+
+
+def load_claim(source: str | Path | None = None, **given: Any) -> Study | Claim:
+    """A study file, a claim.toml, a published table, or a bare claim (`workers=256, speedup=180`)."""
+    from scalecurve.formats.claim_sources import load_claim as verb
+
+    return verb(source, **given)
+
+
+def write_claim_template(path: str | Path) -> None:
+    """An example claim.toml to fill in; an existing file is left alone."""
+    from scalecurve.formats.claim_sources import write_template
+
+    write_template(Path(path))
+
+
+def write_badge(label: str, verdict: str, path: str | Path) -> None:
+    """A verdict as a small SVG."""
+    from scalecurve.render.badge import badge
+    from scalecurve.study.atomic import write_atomically
+
+    tones: dict[str, Tone] = {"sound": "good", "warnings": "warn"}
+    write_atomically(Path(path), badge(label, verdict, tones.get(verdict, "bad")).encode())
+
+
+def compare(first: Study, second: Study, **settings: Any) -> Comparison:
+    """Ratios of T and E at each K, second over first; `level=`, `allow_mixed=`."""
+    from scalecurve.analysis.comparison import compare as verb
+
+    return verb(first, second, **settings)
+
+
+def merge(studies: Sequence[Study], *, allow_mixed: bool = False) -> Study:
+    """One study with the runs of all."""
+    from scalecurve.analysis.merging import merge as verb
+
+    return verb(studies, allow_mixed=allow_mixed)
+
+
+def check(study: Study, *, min_efficiency: Sequence[str] = (), **settings: Any) -> Gate:
+    """A gate: floors such as "0.8@8", and with `against=` an older study, losses beyond noise."""
+    from scalecurve.auditing.gate import check as verb
+    from scalecurve.auditing.gate import parse_floors
+
+    return verb(study, floors=parse_floors(min_efficiency), **settings)
+
+
+def write_junit(gate: Gate, path: str | Path) -> None:
+    """A gate's checks as JUnit XML."""
+    from scalecurve.study.atomic import write_atomically
+
+    write_atomically(Path(path), gate.junit().encode())
+
+
+def append_history(gate: Gate, study: Study, path: str | Path) -> None:
+    """One JSON line more: when, which commit, T and E at each K, passed or not."""
+    from scalecurve.auditing.history import append
+
+    append(gate, study, Path(path))
+
+
+def regime(study: str | Path | Study | None = None, **given: Any) -> RegimeVerdict:
+    """Strong, weak, mixed or neither, from a study that counts its work or from numbers."""
+    from scalecurve.diagnosis.regimes import regime_of_study
+    from scalecurve.diagnosis.sentence import regime_of_sentence
+
+    if study is None:
+        return regime_of_sentence(**given)
+    return regime_of_study(load(study) if isinstance(study, str | Path) else study)
 
 
 def law(name: str) -> Law:
@@ -277,6 +362,14 @@ def measure(
 
     heard = listener or (lambda _: None)
     return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
+    from scalecurve.measurement.readiness import examine
+    from scalecurve.measurement.system import real_world
+
+    return examine(real_world(), seconds=seconds)
 
 
 def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:

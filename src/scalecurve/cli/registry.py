@@ -20,7 +20,12 @@ COMMANDS: dict[str, Entry] = {
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies"),
     "diagnose": Entry("trust", "why the curve bends"),
+    "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
+    "compare": Entry("trust", "two studies side by side"),
+    "merge": Entry("trust", "several studies of one question made one"),
+    "check": Entry("trust", "a gate for continuous integration"),
     "next": Entry("money", "which K to measure next, and how often"),
     "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
@@ -28,6 +33,7 @@ COMMANDS: dict[str, Entry] = {
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
     "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
     "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
+    "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 
 

@@ -23,6 +23,7 @@ from scalecurve.study import Regime, Study
 SEED = 11
 SURE = 0.8
 RESAMPLES = 60
+SINGLE_RUN_ERROR = 0.3
 ONE_NODE_UNITS = frozenset({"threads", "cores"})
 APART_UNITS = frozenset({"nodes", "hosts", "machines"})
 
@@ -140,22 +141,35 @@ def _chances(
 ) -> dict[str, float]:
     """How often each cause comes out largest when the runs of every K are drawn again with replacement."""
     counts = dict.fromkeys((*CAUSES, NONE), 0.5 / len((*CAUSES, NONE)))
-    for drawn in _resampled(by_k, rng):
-        split = split_gap(drawn, weak=weak, replicated=replicated)
-        k = next(reversed(split.losses))
-        winner = max((shares := _shares(split.losses[k], split.spent[k], {})), key=lambda name: shares[name])
+    for losses, spent in _looks(by_k, weak, replicated, rng):
+        winner = max((shares := _shares(losses, spent, {})), key=lambda name: shares[name])
         for name, part in meanings.items() if winner == CONTENTION and meanings else ((winner, 1.0),):
             counts[name] += part
     total = sum(counts.values())
     return {name: count / total for name, count in counts.items()}
 
 
-def _resampled(by_k: dict[int, list[Account]], rng: np.random.Generator) -> Iterable[dict[int, list[Account]]]:
+def _looks(
+    by_k: dict[int, list[Account]], weak: bool, replicated: bool, rng: np.random.Generator
+) -> Iterable[tuple[dict[str, float], float]]:
+    """Losses and worker-seconds at the largest K, as they could have been.
+
+    With repeats the runs of each K are drawn again with replacement; without, every loss is taken to be known to a
+    factor of about `SINGLE_RUN_ERROR`.
+    """
+    largest = next(reversed(by_k))
     if all(len(runs) == 1 for runs in by_k.values()):
-        yield by_k  # nothing to draw from: one look, and the prior count keeps its chance below certainty
+        split = split_gap(by_k, weak=weak, replicated=replicated)
+        for _ in range(RESAMPLES):
+            moved = {
+                name: v * float(np.exp(rng.normal(0.0, SINGLE_RUN_ERROR))) for name, v in split.losses[largest].items()
+            }
+            yield moved, split.spent[largest]
         return
     for _ in range(RESAMPLES):
-        yield {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
+        drawn = {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
+        split = split_gap(drawn, weak=weak, replicated=replicated)
+        yield split.losses[largest], split.spent[largest]
 
 
 def _causes(shares: Mapping[str, float], chances: Mapping[str, float]) -> tuple[Cause, ...]:

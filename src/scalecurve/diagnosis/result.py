@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scalecurve.diagnosis.causes import CAUSES, NONE, REMEDIES, Cause
+from scalecurve.diagnosis.causes import CAUSES, NONE, REMEDIES, UNDETERMINED, Cause
 from scalecurve.diagnosis.pop import PopMetrics
 from scalecurve.document import Document, Shown
 from scalecurve.findings import Finding
@@ -51,6 +51,8 @@ class Diagnosis(Shown):
 
     @property
     def remedy(self) -> str:
+        if self.cause == UNDETERMINED and self.by_k and self.by_k[-1].pop is not None:
+            return "several causes cost about as much: see their shares, and repeat the runs to part them"
         return REMEDIES[self.cause]
 
     def records(self) -> list[dict[str, Any]]:
