@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.laws import Law
+    from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
+    from scalecurve.measurement.calibration.roofline import MeasuredCeilings
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
@@ -32,7 +35,16 @@ if TYPE_CHECKING:
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.tariff import Tariff
     from scalecurve.render.report import Material
+    from scalecurve.mechanisms.latency_summary import LatencySummaries
+    from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
+    from scalecurve.mechanisms.straggler_cost import StragglerCost
+    from scalecurve.mechanisms.tails import Tails
+    from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.scaleup import ScaleUp
     from scalecurve.study import Study
+    from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
     from scalecurve.training.cluster import Cluster
     from scalecurve.training.quick import QuickSweep
@@ -40,6 +52,7 @@ if TYPE_CHECKING:
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
+    from scalecurve.study.task_graph import TaskGraph
 
 
 def load(
@@ -470,3 +483,197 @@ def plot_plan(plan: Any, path: str | Path) -> None:
     if not isinstance(plan, Sweep):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
     draw_plan(plan, Path(path))
+
+
+def summarise_latencies(
+    files: Sequence[str | Path],
+    *,
+    unit: float | None = None,
+    slo: float | None = None,
+    rate: float | None = None,
+    merge: bool = False,
+) -> LatencySummaries:
+    """Percentiles of load tests in files of other tools; `merge` adds their histograms."""
+    from dataclasses import replace
+
+    from scalecurve.mechanisms.latency_summary import LatencySummaries, summarise_latency
+    from scalecurve.study.latency_record import merged
+
+    records = _read_latencies(files, unit, rate)
+    if merge and len(records) > 1:
+        records = [merged(records)]
+    if rate:
+        records = [replace(record, intended_rate=rate) for record in records]
+    return LatencySummaries(summaries=tuple(summarise_latency(record, slo=slo) for record in records))
+
+
+def _read_latencies(files: Sequence[str | Path], unit: float | None, rate: float | None = None) -> list[LatencyRecord]:
+    from scalecurve.formats.latencies import read_latencies
+
+    return [record for file in files for record in read_latencies(Path(file), unit=unit, rate=rate)]
+
+
+def examine_tails(
+    files: Sequence[str | Path], *, fan_out: Sequence[int], hedge_after: float, unit: float | None = None
+) -> Tails:
+    """Fan-out amplification and hedging from one server's latencies."""
+    from scalecurve.mechanisms.tails import examine_tails as verb
+    from scalecurve.study.latency_record import Histogram, merged
+
+    whole = merged(_read_latencies(files, unit))
+    return verb(whole.histogram or Histogram.empty(), fan_out=fan_out, hedge_share=hedge_after)
+
+
+def curve_of_load(
+    files: Sequence[str | Path],
+    *,
+    unit: float | None = None,
+    slo: float | None = None,
+    slo_share: float = 0.99,
+    rates: Sequence[float] | None = None,
+) -> LoadCurve:
+    """Throughput against latency from one file for each load."""
+    from scalecurve.mechanisms.load_curve import curve_of_load as verb
+
+    return verb(_read_latencies(files, unit), slo=slo, slo_share=slo_share, rates=rates or ())
+
+
+def measure_load(
+    url: str, *, rates: Sequence[float], seconds: float = 10.0, slo: float | None = None, slo_share: float = 0.99
+) -> LoadCurve:
+    """Drive an open-loop load at stepped rates against an address."""
+    from scalecurve.measurement.calibration.load import measure_load as verb
+    from scalecurve.mechanisms.load_curve import curve_of_load as curve
+
+    return curve(verb(url, rates, seconds=seconds), slo=slo, slo_share=slo_share)
+
+
+def cost_stragglers(
+    *,
+    workers: Sequence[int],
+    distribution: str = "lognorm",
+    shape: Mapping[str, float] | None = None,
+    samples: str | Path | Sequence[float] | None = None,
+    steps: int = 100,
+    backups: Sequence[int] = (0, 1, 2, 4, 8),
+    slow_share: float | None = None,
+    slow_factor: float = 2.0,
+) -> StragglerCost:
+    """What waiting for the slowest of K costs, for a scipy distribution or your own step times."""
+    from scalecurve.mechanisms.straggler_cost import cost_stragglers as verb
+    from scalecurve.mechanisms.straggler_cost import delays_from, delays_of
+
+    if isinstance(samples, str | Path):
+        from scalecurve.formats.latency_csv import read_numbers
+
+        samples = read_numbers(Path(samples))
+    delays = delays_of(distribution, **(shape or {})) if samples is None else delays_from(samples)
+    return verb(
+        delays, workers, steps=steps, backups=backups, persistent_share=slow_share, persistent_factor=slow_factor
+    )
+
+
+def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]) -> WorkDepth:
+    """Work, depth and the speedup a task graph admits; a file (JSON, DOT, chrome trace, .npz) or a TaskGraph."""
+    from scalecurve.formats.task_graphs import read_task_graph
+    from scalecurve.mechanisms.work_depth import measure_parallelism as verb
+    from scalecurve.study.task_graph import TaskGraph
+
+    return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
+
+
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
+
+
+def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
+    """This machine's ceilings by number of threads."""
+    from scalecurve.measurement.calibration.roofline import measure_roofline as verb
+
+    return verb(threads, size=size)
+
+
+def place_kernels(
+    *,
+    machine: str,
+    kernels: Sequence[str | Kernel] = (),
+    files: Sequence[str | Path] = (),
+    precision: str = "fp64",
+    level: str = "memory",
+) -> Roofline:
+    """Kernels under a machine's roof: typed `name:flops:bytes[:seconds]`, or from ncu and likwid files."""
+    from scalecurve.formats.kernels import parse_kernel, read_kernels
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    listed = [parse_kernel(kernel) if isinstance(kernel, str) else kernel for kernel in kernels]
+    listed += [kernel for file in files for kernel in read_kernels(Path(file))]
+    ceilings, method = _ceilings(machine, precision)
+    return verb(listed, ceilings, machine=f"{machine} {precision}", level=level, method=method)
+
+
+def place_torch_model(
+    model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
+) -> Roofline:
+    """A torch model's operators under a machine's roof, counted in one forward pass."""
+    from scalecurve.measurement.calibration.torch_counts import count_model
+    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+
+    ceilings, method = _ceilings(machine, precision)
+    return verb(
+        count_model(model, tuple(shape)), ceilings, machine=f"{machine} {precision}", level=level, method=method
+    )
+
+
+def _ceilings(name: str, precision: str) -> tuple[Ceilings, str | None]:
+    """A preset, or a file of `roofline measure`."""
+    from scalecurve.measurement.calibration.roofline import ceilings_from_dict
+    from scalecurve.mechanisms.machines import machine
+    from scalecurve.study.file import read_json
+
+    if not Path(name).is_file():
+        preset = machine(name)
+        return preset.ceilings(precision), preset.source
+    measured = ceilings_from_dict(read_json(Path(name)), subject=name)
+    return measured.ceilings(precision), measured.method
+
+
+def compare_scaleup(
+    *,
+    faster: float,
+    big_price: float,
+    small_price: float,
+    workers: Sequence[int],
+    law_name: str | None = None,
+    parameters: Mapping[str, float] | None = None,
+    study: Study | None = None,
+) -> ScaleUp:
+    """One machine `faster` times as fast against K small ones, with E(K) from a law or a study."""
+    from scalecurve.planning.scaleup import compare_scaleup as verb
+    from scalecurve.planning.scaleup import efficiency_of_law, efficiency_of_study
+
+    if (law_name is None) == (study is None):
+        from scalecurve.errors import Fault, InputError
+
+        raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
+    if study is not None:
+        return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
+    rows = efficiency_of_law(law_name or "", parameters or {}, workers)
+    return verb(rows, faster=faster, big_price=big_price, small_price=small_price)

@@ -32,6 +32,11 @@ COMMANDS: dict[str, Entry] = {
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
     "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
+    "scaleup": Entry("money", "one big machine against many small ones"),
+    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them"),
+    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
+    "straggler": Entry("mechanisms", "what the slowest of K costs"),
+    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
     "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
     "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }

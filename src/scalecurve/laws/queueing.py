@@ -36,7 +36,7 @@ def check(rate: float, service_rate: float, servers: int = 1) -> None:
 
 
 def utilisation(rate: float, service_rate: float, servers: int = 1) -> float:
-    """rho = lambda/(c mu)."""
+    """Load of each server: rho = lambda/(c mu)."""
     return rate / (servers * service_rate)
 
 
@@ -127,7 +127,7 @@ def allen_cunneen_wait(
 
 
 def servers_for(limit: float, share: float, rate: float, service_rate: float) -> int | None:
-    """The fewest servers whose M/M/c response stays below `limit` for `share` of requests; None if service alone does not."""
+    """Fewest servers whose M/M/c response is within `limit` for `share` of requests; None if service alone is not."""
     check(rate, service_rate)
     if -math.log1p(-share) / service_rate > limit:
         return None
