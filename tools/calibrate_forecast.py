@@ -1,4 +1,4 @@
-"""Rebuild src/scalecurve/forecasting/calibration.json from the published curves: python -m tools.calibrate_forecast DATA
+"""Rebuild forecasting/calibration.json from the published curves: python -m tools.calibrate_forecast DATA
 
 Deterministic: the same data gives the same file, byte for byte.
 """

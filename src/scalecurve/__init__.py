@@ -27,6 +27,8 @@ _HOME = {
     "diagnose": "scalecurve.api",
     "evaluate_training": "scalecurve.api",
     "doctor": "scalecurve.api",
+    "assess": "scalecurve.api",
+    "cost": "scalecurve.api",
     "TaskGraph": "scalecurve.study.task_graph",
     "TaskRecorder": "scalecurve.mechanisms.recorder",
     "Undecided": "scalecurve.errors",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.errors import InputError
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
+    from scalecurve.proposals.proposal import Proposal
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.planning.cost import CostTable
@@ -235,19 +243,26 @@ def stand(study: Study, domain: str | None = None) -> Standing | None:
 
 
 def price_curve(
-    source: Study | Mapping[str, Any],
+    source: Study | Forecast | Mapping[str, Any] | Any,
     *,
     at: Sequence[int] | None = None,
     work_per_job: float | None = None,
     level: float = 0.95,
 ) -> TimeCurve:
-    """The time of one result over K, from a study (with forecasts where they can be defended) or a plan's JSON."""
+    """The time of one result over K, from a study, a forecast, or a training plan (as noun or as its JSON)."""
+    from scalecurve.forecasting.forecast import Forecast as ForecastNoun
     from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.planning.forecasts import curve_of_forecast, forecast_rows
     from scalecurve.study import Study as StudyNoun
 
-    if isinstance(source, StudyNoun):
-        return curve_of_study(source, at=at, work_per_job=work_per_job, level=level)
-    return curve_of_plan(source, tokens_per_job=work_per_job)
+    match source:
+        case StudyNoun():
+            return curve_of_study(source, at=at, work_per_job=work_per_job, level=level, forecaster=forecast_rows)
+        case ForecastNoun():
+            return curve_of_forecast(source, work_per_job=work_per_job)
+        case Mapping():
+            return curve_of_plan(source, tokens_per_job=work_per_job)
+    return curve_of_plan(source.to_dict(), tokens_per_job=work_per_job)
 
 
 def price_law(
@@ -265,7 +280,7 @@ def price_law(
 
 
 def cost(
-    source: Study | TimeCurve | Mapping[str, Any],
+    source: Study | Forecast | TimeCurve | Mapping[str, Any] | Any,
     price: float | Tariff,
     *,
     jobs: int = 1,
@@ -293,6 +308,69 @@ def cost(
     goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
     campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
     return verb(times, tariff, campaign=campaign, goal=goal, notes=notes)
+
+
+def assess(proposal: str | Path | Proposal) -> Assessment:
+    """Will this cluster size help?  A proposal file or a Proposal, judged by the checklist."""
+    from scalecurve.proposals import assess as verb
+    from scalecurve.proposals.file import read_proposal
+    from scalecurve.proposals.proposal import Proposal as ProposalNoun
+
+    if isinstance(proposal, ProposalNoun):
+        return verb(proposal)
+    return verb(read_proposal(Path(proposal), read_study=load_for_proposal, evidence_of=_with_forecasts))
+
+
+def _with_forecasts(study: Study) -> Evidence:
+    from scalecurve.planning.forecasts import forecast_rows
+    from scalecurve.proposals.study_evidence import evidence_of_study
+
+    return evidence_of_study(study, forecaster=forecast_rows)
+
+
+def load_for_proposal(path: Path, regime: str) -> Study:
+    """A study a proposal names: a study file says its own regime, a plain table takes the section's."""
+    try:
+        return load(path)
+    except InputError:
+        return load(path, regime=regime)
+
+
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast_all
+    from scalecurve.study import Study
+
+    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
+    return made[0] if isinstance(study, Study) else made
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
 
 
 def plot(result: Any, path: str | Path) -> None:

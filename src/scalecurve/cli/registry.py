@@ -18,6 +18,8 @@ GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 COMMANDS: dict[str, Entry] = {
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
+    "assess": Entry("money", "a proposal: will this cluster size help?"),
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
     "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies"),

@@ -106,14 +106,12 @@ def _reductions(solved: Solved) -> dict[str, str]:
 
 def _fit(study: Study, solved: Solved, name: str, level: float, weighting: str, reduces_to: str | None) -> Fit:
     own = solved.solutions[name]
-    parameters = (
-        _absolute(study, solved, own, level) if weighting == "absolute" else _relative(study, solved, own, level)
-    )
+    estimate = _absolute if weighting == "absolute" else _relative
     return Fit(
         name=name,
         formula=own.model.formula,
         score=float(solved.densities[name].sum()),
-        parameters=parameters,
+        parameters=estimate(study, solved, own, level),
         misfit=float(np.sqrt(np.mean(own.residuals**2))),
         residuals={int(k): float(r) for k, r in zip(solved.seen.k, own.residuals, strict=True)},
         reduces_to=reduces_to,
@@ -132,10 +130,8 @@ def _relative(study: Study, solved: Solved, own: Solution, level: float) -> dict
     low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
     low, high = np.minimum(low, values), np.maximum(high, values)
     names = (_level_name(study), *own.model.parameters)
-    made = {
-        name: Estimate(*numbers, level, BOOTSTRAP)
-        for name, *numbers in zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
-    }
+    columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
+    made = {name: Estimate(value, least, most, level, BOOTSTRAP) for name, value, least, most in columns}
     return {name: made[name] for name in (*own.model.parameters, names[0])}
 
 
@@ -191,9 +187,7 @@ def _lack_of_fit(solved: Solved, fits: Sequence[Fit]) -> Iterator[Finding]:
     ratio = float(np.sum(seen.runs * best.residuals**2) / free / max(seen.noise, 1e-6) ** 2)
     chance = float(fdtrc(free, seen.freedom, ratio))
     if chance < 0.01:
-        message = (
-            f"even the best law ({fits[0].name}) misses the means by more than the noise explains (p = {chance:.2g})"
-        )
+        message = f"even the best law ({fits[0].name}) misses the means by more than noise (p = {chance:.2g})"
         remedy = "do not read its parameters as causes; see diagnose, and mark the node size"
         yield warning("lack-of-fit", message, remedy=remedy, law=fits[0].name, f=ratio, p=chance)
 

@@ -41,18 +41,18 @@ class Curves:
 
     @property
     def count(self) -> Array:
-        return self.mask.sum(axis=1).astype(np.float64)
+        return np.asarray(self.mask.sum(axis=1), dtype=np.float64)
 
     @property
     def last(self) -> Array:
-        return self.y[:, -1:]
+        return np.asarray(self.y[:, -1:])
 
     def doublings(self, at: Array) -> Array:
         """log2 of the distance from the largest measured K."""
         return np.log2(at / self.k[:, -1:])
 
     def weights(self, forgetting: float = FORGETTING) -> Array:
-        """forgetting ** (doublings back from the end); the points nearest the forecast matter most."""
+        """Weights forgetting ** (doublings back from the end); the points nearest the forecast matter most."""
         back = np.log2(self.k[:, -1:] / self.k)
         return np.where(self.mask, forgetting**back, 0.0)
 

@@ -37,7 +37,9 @@ def head(result: CostTable) -> str:
         price = f"spot at {format_money(tariff.spot.per_hour, tariff.currency)} per {each} and hour"
     packed = "one after another on K" if campaign.fleet is None else f"packed into {campaign.fleet}"
     jobs = "1 job" if campaign.jobs == 1 else f"{campaign.jobs:,} jobs, {packed} {unit_words(result.k_unit)}"
-    return f"{result.name}: {price}; {jobs}; a result is {result.result}; baseline K0 = {result.baseline_k}"
+    what = f"{result.name}: {price}; {jobs}; a result is {result.result}; baseline K0 = {result.baseline_k}"
+    levels = sorted({row.seconds.level for row in result.rows if row.seconds.level is not None})
+    return what + (f"; intervals at {' and '.join(f'{level:.0%}' for level in levels)}" if levels else "")
 
 
 def answers(result: CostTable) -> list[str]:

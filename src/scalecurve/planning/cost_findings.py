@@ -38,9 +38,10 @@ def _packing(curve: TimeCurve, tariff: Tariff, campaign: Campaign, rows: Sequenc
     """Many jobs rarely need to be fast one by one: the same workers, packed at an efficient K, finish sooner."""
     if campaign.jobs < 2 or campaign.fleet is not None:
         return
-    largest = rows[-1]
+    known = [row for row in rows if row.kind is not Kind.FORECAST]
+    largest = known[-1]
     packed = Campaign(jobs=campaign.jobs, fleet=largest.k, one_rental=campaign.one_rental)
-    points = [(campaign_seconds(packed, tariff, p.k, p.seconds.value), p) for p in curve.points]
+    points = [(campaign_seconds(packed, tariff, p.k, p.seconds.value), p) for p in curve.points if p.k <= largest.k]
     elapsed, point = min(points, key=lambda pair: (pair[0], pair[1].k))
     total = campaign_cost(packed, tariff, point.k, point.seconds.value)
     if point.k == largest.k or largest.elapsed.value < WORTH_PACKING * elapsed:

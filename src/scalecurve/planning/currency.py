@@ -21,7 +21,11 @@ _ISO_4217 = """
     VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG"""
 CODES = frozenset(_ISO_4217.split())
 
-_FORM = re.compile(r"\s*([$€£¥₹₩]|[A-Za-z]{3}(?=[\s\d.+-]))?\s*([-+]?[\d_,.]+(?:[eE][-+]?\d+)?)\s*([kMB]?)\s*(\S*)\s*$")
+_SYMBOL = r"[$€£¥₹₩]"
+_FACTOR = rf"[kMB](?=\s|$|{_SYMBOL}|[A-Za-z]{{3}}\s*$)"  # 5M, 5MEUR and 5MMYR, but not the M of 5MYR
+_FORM = re.compile(
+    rf"\s*({_SYMBOL}|[A-Za-z]{{3}}(?=[\s\d.+-]))?\s*([-+]?[\d_,.]+(?:[eE][-+]?\d+)?)\s*({_FACTOR}|)\s*(\S*)\s*$"
+)
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9}
 
 

@@ -34,7 +34,7 @@ class Predicted(Protocol):
     def refused(self) -> bool: ...
 
 
-Forecaster = Callable[[Study, Sequence[int], float], Sequence[Predicted]]
+Forecaster = Callable[[Study, Sequence[int], float], tuple[float, Sequence[Predicted]]]
 
 
 def curve_of_study(
@@ -46,17 +46,13 @@ def curve_of_study(
     forecaster: Forecaster | None = None,
 ) -> TimeCurve:
     """Measured K, and between and beyond them what can be defended; `at` names the K instead."""
-    per_result = _seconds_per_result(study, work_per_job)
+    per_result = seconds_per_result(study, work_per_job)
     table = tabulate(study, level=level)
     measured = [_measured(row, per_result) for row in table.rows]
-    wanted = list(at) if at is not None else [*study.all_k, *_gaps(study.all_k)]
-    inside = [_known_or_between(measured, k) for k in wanted if measured[0].k <= k <= measured[-1].k]
-    outside = [k for k in wanted if not measured[0].k <= k <= measured[-1].k]
-    if at is None and forecaster is not None:
-        outside = [measured[-1].k * 2, measured[-1].k * DEFENSIBLE]
+    inside, outside = _wanted(study, at, forecasts=forecaster is not None)
     ahead, findings = _ahead(study, outside, level, per_result, forecaster, insisted=at is not None)
-    baseline = [point for point in measured if point.k == study.baseline_k]
-    points = {point.k: point for point in [*baseline, *inside, *ahead]}
+    chosen = [study.baseline_k, *inside]
+    points = {k: _known_or_between(measured, k) for k in chosen} | {point.k: point for point in ahead}
     return TimeCurve(
         name=study.name,
         points=tuple(points.values()),
@@ -68,10 +64,19 @@ def curve_of_study(
     )
 
 
+def _wanted(study: Study, at: Sequence[int] | None, *, forecasts: bool) -> tuple[list[int], list[int]]:
+    """The K within and beyond the measured range: those asked for, or all that can be defended."""
+    smallest, largest = study.all_k[0], study.all_k[-1]
+    if at is None:
+        return [*study.all_k, *_gaps(study.all_k)], [largest * 2, largest * DEFENSIBLE] if forecasts else []
+    inside = [k for k in at if smallest <= k <= largest]
+    return inside, [k for k in at if not smallest <= k <= largest]
+
+
 PerResult = Callable[[int, float], float]
 
 
-def _seconds_per_result(study: Study, work_per_job: float | None) -> PerResult:
+def seconds_per_result(study: Study, work_per_job: float | None) -> PerResult:
     """From (K, value in the study's quantity) to the seconds of one result."""
     if study.quantity is Quantity.SECONDS:
         if study.regime is Regime.WEAK:
@@ -153,13 +158,13 @@ def _ahead(
     if forecaster is None:
         listed = ", ".join(map(str, workers))
         raise InputError(Fault("outside the measured range", where="K", seen=listed, remedy="measure these K"))
-    rows = forecaster(study, workers, level)
-    points = [_predicted(row, level, per_result) for row in rows if not row.refused and row.value is not None]
+    used, rows = forecaster(study, workers, level)
+    points = [predicted_point(row, used, per_result) for row in rows if not row.refused and row.value is not None]
     refused = [row.k for row in rows if row.refused or row.value is None]
     return points, _refusal(refused, insisted=insisted) if refused else []
 
 
-def _predicted(row: Predicted, level: float, per_result: PerResult) -> CurvePoint:
+def predicted_point(row: Predicted, level: float, per_result: PerResult) -> CurvePoint:
     value = Estimate(row.value or 0.0, row.low, row.high, level, "forecast")
     return CurvePoint(k=row.k, seconds=_converted(row.k, value, per_result), kind=Kind.FORECAST)
 

@@ -107,7 +107,7 @@ def next_runs(
     """The runs to make next within `budget` worker-seconds.
 
     `target` is the K whose forecast shall narrow (default: 4 times the largest measured), `largest` the most workers
-    there are, `run_seconds` the length of a run where the study measures throughput.  `separate` names two laws to part.
+    there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to part.
     """
     _check(budget, target, run_seconds, largest)
     seen, learned = view(study), calibration or shipped()
@@ -150,7 +150,7 @@ def _measured(seen: View) -> Iterator[tuple[float, float]]:
 def _seconds(seen: View, k: float, log: float, run_seconds: float | None) -> float:
     if run_seconds is not None:
         return run_seconds
-    return float(seen.value(k, log)) if seen.study.quantity is Quantity.SECONDS else 60.0
+    return seen.value_at(k, log) if seen.study.quantity is Quantity.SECONDS else 60.0
 
 
 def _narrow(
@@ -203,7 +203,8 @@ def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, 
     continued = [_continue(seen.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, own.k[-1] * 1.0001)]) for own in continued]
     made = predict(continued, [seen.path] * len(continued), at, learned)
-    return np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES)).mean(axis=1)
+    scales = np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES))
+    return np.asarray(scales.mean(axis=1))
 
 
 def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
@@ -215,9 +216,13 @@ def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve
             grown = replace(grown, error=np.where(grown.k == one.k, error / np.sqrt(2), error))
         else:
             y = one.log + outcome * one.scale
-            added = (np.r_[grown.k, one.k], np.r_[grown.log_performance, y], np.r_[grown.error, np.nan])  # type: ignore[arg-type]
-            grown = Curve(*added)
+            grown = _with_point(grown, one.k, y)
     return grown
+
+
+def _with_point(points: Curve, k: float, log: float) -> Curve:
+    error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
+    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:

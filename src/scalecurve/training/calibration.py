@@ -52,9 +52,7 @@ def on_chip(constants: Constants, accelerator: Accelerator, reference: float | N
     return constants.with_values(**moved, **{name: getattr(constants, name) * accelerator.host for name in HOSTED})
 
 
-def log_errors(
-    observations: Sequence[Observation], constants: Constants, *, reference: float | None = None
-) -> Array:
+def log_errors(observations: Sequence[Observation], constants: Constants, *, reference: float | None = None) -> Array:
     """log(predicted / measured), in the order given."""
     errors = np.empty(len(observations))
     for batch in batches([observation.job for observation in observations]):
@@ -149,7 +147,9 @@ def calibration_of(accelerator: Accelerator, stack: Stack) -> Calibration:
     if own is not None:
         values = base.with_values(**own["constants"])
         source = f"{', '.join(own['tables'])} ({own['rows']} rows)"
-        return Calibration(constants=values, evidence="calibrated", source=source, half_width=own["half_width"], rows=own["rows"])
+        return Calibration(
+            constants=values, evidence="calibrated", source=source, half_width=own["half_width"], rows=own["rows"]
+        )
     return _transferred(accelerator, stack, base)
 
 

@@ -126,7 +126,12 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (layout.pp > model.layers, "more pipeline stages than layers", "pp", f"{model.layers} layers, pp {layout.pp}"),
         (layout.ep > 1 and not model.is_moe, "expert parallelism on a dense model", "ep", str(layout.ep)),
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
-        (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave", str(layout.interleave)),
+        (
+            layout.interleave > 1 and layout.pp == 1,
+            "interleaving needs pp above 1",
+            "interleave",
+            str(layout.interleave),
+        ),
         (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
     ]
     faults = [Fault(message, where, seen) for wrong, message, where, seen in checks if wrong]
