@@ -300,6 +300,7 @@ def test_an_existing_study_is_not_overwritten(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "the file exists" in refused.stderr
     assert out.read_bytes() == before
+    assert not out.with_name("s.json.work").exists()
     assert measure(job, out, "--repeats", "2", "--resume").returncode == 0
     assert len(read_study(out).samples) == 4
     assert measure(job, out, "--repeats", "1", "--force").returncode == 0
@@ -326,6 +327,8 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "cannot start './no-such-program'" in done.stderr
+    mended = write_job(tmp_path)
+    assert measure(mended, tmp_path / "s.json", "--repeats", "1").returncode == 0, "nothing was completed before"
 
 
 def test_no_shell_unless_it_is_written(tmp_path: Path) -> None:
