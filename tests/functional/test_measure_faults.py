@@ -239,12 +239,12 @@ def test_a_full_disk_keeps_the_completed_runs(tmp_path: Path) -> None:
 def test_a_small_file_system_that_fills_up(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", str(small)], capture_output=True)
     if mounted.returncode:
         pytest.skip("no right to mount a small tmpfs here")
     try:
         job = write_job(tmp_path)
-        done = measure(job, small / "s.json", "--repeats", "60")
+        done = measure(job, small / "s.json", "--repeats", "30")
         saved = journal_runs(small / "s.json")
     finally:
         subprocess.run(["umount", str(small)], check=True)
