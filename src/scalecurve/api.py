@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.replicas import ReplicaPlan
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
@@ -397,3 +398,10 @@ def compare_scaleup(
         return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
     rows = efficiency_of_law(law_name or "", parameters or {}, workers)
     return verb(rows, faster=faster, big_price=big_price, small_price=small_price)
+
+
+def plan_replicas(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:
+    """How many replicas an SLO needs when requests queue for the first free one (M/M/c)."""
+    from scalecurve.mechanisms.replicas import plan_replicas as verb
+
+    return verb(rate=rate, service=service, slo=slo, share=slo_share)
