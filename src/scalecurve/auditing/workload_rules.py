@@ -20,10 +20,10 @@ def _steps(sizes: list[tuple[int, float]]) -> list[str]:
     """Between neighbours: "fixed" where the total stays, "grows" where the work per worker does, "other" else."""
     kinds = []
     for (k_a, a), (k_b, b) in pairwise(sizes):
-        growth, ideal = b / a, k_b / k_a
-        kinds.append(
-            "fixed" if abs(growth - 1) <= TOLERANCE else "grows" if abs(growth / ideal - 1) <= TOLERANCE else "other"
-        )
+        growth = b / a
+        apart = {"fixed": abs(growth - 1), "grows": abs(growth * k_a / k_b - 1)}
+        nearest = min(apart, key=lambda kind: apart[kind])
+        kinds.append(nearest if apart[nearest] <= TOLERANCE else "other")
     return kinds
 
 
