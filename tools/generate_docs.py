@@ -23,6 +23,7 @@ from pathlib import Path
 import click
 
 from scalecurve.cli.main import app, run
+from scalecurve.cli.manual import manual
 from scalecurve.cli.registry import COMMANDS, GROUPS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -61,6 +62,7 @@ def main() -> int:
 def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
     yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
+    yield ROOT / "docs" / "man" / "scalecurve.1", manual()
     for name, line in LAW_PAGES.items():
         yield ROOT / "docs" / "laws" / f"{name.replace('_', '-')}.md", law_page(name, line)
     for path in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):

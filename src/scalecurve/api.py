@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from scalecurve.errors import InputError
 from scalecurve.errors import Fault, InputError
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
-    from scalecurve.findings import Finding
     from scalecurve.analysis.comparison import Comparison
     from scalecurve.auditing import Audit, Claim
     from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
     from scalecurve.diagnosis.regimes import RegimeVerdict
     from scalecurve.document import Tone
+    from scalecurve.findings import Finding
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
     from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
@@ -32,40 +32,29 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
     from scalecurve.planning.cost import CostTable
     from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.scaleup import ScaleUp
     from scalecurve.planning.tariff import Tariff
     from scalecurve.proposals.assessment import Assessment
     from scalecurve.proposals.known import Evidence
     from scalecurve.proposals.proposal import Proposal
-    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.render.report import Material
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
     from scalecurve.study.task_graph import TaskGraph
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
+    from scalecurve.training.cluster import Cluster
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
-    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
-    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
-    from scalecurve.mechanisms.latency_summary import LatencySummaries
-    from scalecurve.mechanisms.load_curve import LoadCurve
-    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
-    from scalecurve.mechanisms.straggler_cost import StragglerCost
-    from scalecurve.mechanisms.tails import Tails
-    from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.scaleup import ScaleUp
-    from scalecurve.study import Study
-    from scalecurve.study.latency_record import LatencyRecord
-    from scalecurve.study.message_sweep import MessageSweep
-    from scalecurve.study.task_graph import TaskGraph
+    from scalecurve.training.quick import QuickSweep
+    from scalecurve.training.transformer import Transformer
 
 
 def load(
@@ -76,10 +65,17 @@ def load(
     k_column: str | None = None,
     value_column: str | None = None,
     k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
     """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
+    """A study from a study file, a plain table, another tool's result or a folder of them.
+
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
     from scalecurve.formats import load_study
     from scalecurve.formats.chrome_trace import study_from_traces, trace_files
 
@@ -92,9 +88,33 @@ def load(
         k_column=k_column,
         value_column=value_column,
         k_unit=k_unit,
+        k_from=k_from,
+        series=series,
         baseline_k=baseline_k,
         node_size=node_size,
     )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
 
 
 def save(study: Study, path: str | Path) -> None:
@@ -212,6 +232,28 @@ def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
     return table
 
 
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
+
+
 def price_curve(
     source: Study | Forecast | Mapping[str, Any] | Any,
     *,
@@ -306,13 +348,6 @@ def load_for_proposal(path: Path, regime: str) -> Study:
         return load(path, regime=regime)
 
 
-def fit(study: Study, **settings: Any) -> Fits:
-    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
-    from scalecurve.fitting.fit import fit as verb
-
-    return verb(study, **settings)
-
-
 @overload
 def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
 @overload
@@ -328,26 +363,101 @@ def forecast(
     return made[0] if isinstance(study, Study) else made
 
 
-def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
-    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
-    from scalecurve.planning.budget import parse_worker_seconds
-    from scalecurve.planning.next_runs import next_runs as verb
-
-    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
-
-
-def stand(study: Study, domain: str | None = None) -> Standing | None:
-    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
-    from scalecurve.forecasting.standing import stand as verb
-
-    return verb(study, domain)
-
-
 def plot(result: Any, path: str | Path) -> None:
     """Draw a result; the ending of the path (.svg .png .pdf) says how."""
     from scalecurve.render.plots import draw
 
     draw(result, Path(path))
+
+
+def sweep_training(model: Transformer, cluster: Cluster, *, stack: str = "megatron-core", **given: Any) -> QuickSweep:
+    """The best split of a dense model at every P, quickly: for the page's sliders."""
+    from scalecurve.training.presets import stack as named
+    from scalecurve.training.quick import quick_sweep
+
+    return quick_sweep(model, cluster, named(stack), **given)
+
+
+def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) -> Material:
+    """All that can be said about a study, for a report; what is refused stands there with its reason."""
+    from scalecurve.render.report import Material
+
+    priced = "" if price is None else f" --price {price:g}"
+    return Material(
+        study=study,
+        table=tabulate(study, threshold=threshold),
+        fits=_attempt(lambda: fit(study)),
+        forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
+        diagnosis=_attempt(lambda: diagnose(study)),
+        cost=None if price is None else _attempt(lambda: cost(study, price)),
+        command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
+        made=f"scalecurve {_version()}",
+    )
+
+
+def _attempt(verb: Callable[[], Any]) -> Any:
+    """The answer, or the reason why there is none."""
+    from scalecurve.errors import ScalecurveError
+    from scalecurve.render.report import Refusal
+
+    try:
+        return verb()
+    except ScalecurveError as problem:
+        return Refusal(str(problem))
+
+
+def _beyond(study: Study) -> list[int]:
+    """Twice to eight times the largest K measured: where people ask, and short of where answers are refused."""
+    return [study.all_k[-1] * factor for factor in (2, 4, 8)]
+
+
+def write_report(path: str | Path, *studies: Study, **settings: Any) -> list[Path]:
+    """A page about one study, or several side by side; the ending says .html .md .tex .pdf .svg or .png."""
+    from scalecurve.errors import InputError
+    from scalecurve.render.report import write
+
+    if not studies:
+        raise InputError("a report needs at least one study")
+    return write(Path(path), [gather(study, **settings) for study in studies])
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("scalecurve")
+    except PackageNotFoundError:  # run from a source tree
+        return "from source"
+
+
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
+    from scalecurve.measurement.readiness import examine
+    from scalecurve.measurement.system import real_world
+
+    return examine(real_world(), seconds=seconds)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
 
 
 def cost_collective(
@@ -411,6 +521,38 @@ def fit_sweep(sweep: MessageSweep, *, predict: Sequence[int] = ()) -> FittedNetw
     from scalecurve.mechanisms.fitted_network import fit_sweep as verb
 
     return verb(sweep, predict=predict)
+
+
+def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
+    """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
+    from scalecurve.training.planner import plan_training as verb
+
+    return verb(model, cluster, gpus=gpus, **settings)
+
+
+def evaluate_training(**job: Any) -> Evaluation:
+    """One given layout; arguments as in `scalecurve.training.evaluate.evaluate_training`."""
+    from scalecurve.training.evaluate import evaluate_training as verb
+
+    return verb(**job)
+
+
+def plan(file: str | Path | None = None, **given: Any) -> Plan | Evaluation | Explanation:
+    """What a plan.toml and options ask for: a sweep, a given layout, or an explanation of one P."""
+    from scalecurve.training.request import answer, read_plan_file
+
+    named = {key: value for key, value in given.items() if value is not None and value is not False}
+    return answer((read_plan_file(Path(file)) if file else {}) | named)
+
+
+def plot_plan(plan: Any, path: str | Path) -> None:
+    """Draw a sweep."""
+    from scalecurve.render.plan_plot import draw_plan
+    from scalecurve.training.plan import Plan as Sweep
+
+    if not isinstance(plan, Sweep):
+        raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
+    draw_plan(plan, Path(path))
 
 
 def summarise_latencies(
@@ -510,66 +652,6 @@ def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]
     return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
 
 
-def measure(
-    file: str | Path | None = None,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    listener: Listener | None = None,
-    **settings: Any,
-) -> Study:
-    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
-    from scalecurve.measurement.entry import run_measurement
-
-    heard = listener or (lambda _: None)
-    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
-
-
-def doctor(*, seconds: float = 2.0) -> Readiness:
-    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
-    from scalecurve.measurement.readiness import examine
-    from scalecurve.measurement.system import real_world
-
-    return examine(real_world(), seconds=seconds)
-
-
-def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
-    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
-    from scalecurve.measurement.entry import run_outlook
-
-    return run_outlook(Path(file) if file else None, settings)
-
-
-def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
-    """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
-    from scalecurve.training.planner import plan_training as verb
-
-    return verb(model, cluster, gpus=gpus, **settings)
-
-
-def evaluate_training(**job: Any) -> Evaluation:
-    """One given layout; arguments as in `scalecurve.training.evaluate.evaluate_training`."""
-    from scalecurve.training.evaluate import evaluate_training as verb
-
-    return verb(**job)
-
-
-def plan(file: str | Path | None = None, **given: Any) -> Plan | Evaluation | Explanation:
-    """What a plan.toml and options ask for: a sweep, a given layout, or an explanation of one P."""
-    from scalecurve.training.request import answer, read_plan_file
-
-    named = {key: value for key, value in given.items() if value is not None and value is not False}
-    return answer((read_plan_file(Path(file)) if file else {}) | named)
-
-
-def plot_plan(plan: Any, path: str | Path) -> None:
-    """Draw a sweep."""
-    from scalecurve.render.plan_plot import draw_plan
-    from scalecurve.training.plan import Plan as Sweep
-
-    if not isinstance(plan, Sweep):
-        raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-    draw_plan(plan, Path(path))
 def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
     """This machine's ceilings by number of threads."""
     from scalecurve.measurement.calibration.roofline import measure_roofline as verb

@@ -16,6 +16,9 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
+    "import": Entry("study", "other tools' results as a study; --explain shows the mapping first"),
+    "export": Entry("study", "a study in other tools' formats"),
+    "completion": Entry("tools", "shell completion for bash, zsh and fish"),
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
@@ -31,6 +34,8 @@ COMMANDS: dict[str, Entry] = {
     "next": Entry("money", "which K to measure next, and how often"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
+    "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
     "scaleup": Entry("money", "one big machine against many small ones"),
     "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them"),
     "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
