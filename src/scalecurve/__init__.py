@@ -20,6 +20,7 @@ _HOME = {
     "ScalecurveError": "scalecurve.errors",
     "Study": "scalecurve.study",
     "Undecided": "scalecurve.errors",
+    "doctor": "scalecurve.api",
     "evaluate_training": "scalecurve.api",
     "fit": "scalecurve.api",
     "forecast": "scalecurve.api",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scalecurve.laws import Law
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.study import Study
@@ -97,9 +98,11 @@ def forecast(
     study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
 ) -> Forecast | list[Forecast]:
     """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
-    from scalecurve.forecasting.forecast import forecast as verb
+    from scalecurve.forecasting.forecast import forecast_all
+    from scalecurve.study import Study
 
-    return verb(study, at, **settings)
+    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
+    return made[0] if isinstance(study, Study) else made
 
 
 def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
@@ -137,6 +140,14 @@ def measure(
 
     heard = listener or (lambda _: None)
     return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
+    from scalecurve.measurement.readiness import examine
+    from scalecurve.measurement.system import real_world
+
+    return examine(real_world(), seconds=seconds)
 
 
 def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:

@@ -23,6 +23,7 @@ COMMANDS: dict[str, Entry] = {
     "next": Entry("money", "which K to measure next, and how often"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 
 
