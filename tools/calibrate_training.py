@@ -19,7 +19,7 @@ import numpy as np
 from training_report import DENSE, write_report
 from training_tables import Row, all_rows
 
-from scalecurve.training.calibration import SPREAD, Observation, fit_constants, log_errors, on_chip
+from scalecurve.training.calibration import SPREAD, Observation, calibration_of, fit_constants, log_errors, on_chip
 from scalecurve.training.evaluation import Job
 from scalecurve.training.machines import prior_constants
 from scalecurve.training.presets import accelerator, stack
@@ -193,16 +193,13 @@ def main(folder: Path) -> None:
 
 def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row]) -> float:
     """How far off each calibrated scope would be with its own entry hidden, so that another's is transferred."""
-    from scalecurve.training import calibration
-
     errors: list[float] = []
     for scope in SCOPES:
         kept = [e for e in entries if (e["stack"], e["accelerator"]) != (scope.stack, scope.accelerator)]
         record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
-        calibration.shipped = lambda record=record: record  # type: ignore[assignment]
-        constants = calibration.calibration_of(accelerator(scope.accelerator), stack(scope.stack)).constants
+        known = calibration_of(accelerator(scope.accelerator), stack(scope.stack), record)
         own = [row for row in rows if belongs(scope, row) and row.excluded is None]
-        errors += list(np.abs(log_errors(observe(own), constants)))
+        errors += list(np.abs(log_errors(observe(own), known.constants)))
     return float(np.quantile(errors, 0.9))
 
 
