@@ -16,13 +16,33 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
+    "import": Entry("study", "other tools' results as a study; --explain shows the mapping first"),
+    "export": Entry("study", "a study in other tools' formats"),
+    "completion": Entry("tools", "shell completion for bash, zsh and fish"),
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
+    "assess": Entry("money", "a proposal: will this cluster size help?"),
     "fit": Entry("study", "laws ranked by how well they predict, with intervals"),
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold"),
+    "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies"),
+    "diagnose": Entry("trust", "why the curve bends"),
+    "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
+    "compare": Entry("trust", "two studies side by side"),
+    "merge": Entry("trust", "several studies of one question made one"),
+    "check": Entry("trust", "a gate for continuous integration"),
     "next": Entry("money", "which K to measure next, and how often"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),
+    "explore": Entry("tools", "a local web page with sliders: training scale, laws, your data, mechanisms"),
+    "scaleup": Entry("money", "one big machine against many small ones"),
+    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them"),
+    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits"),
+    "straggler": Entry("mechanisms", "what the slowest of K costs"),
+    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network"),
     "doctor": Entry("tools", "what this machine can measure, and how noisy it is"),
 }
 

@@ -17,6 +17,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.laws.tables import LawCase, LawTable
+from scalecurve.planning.cost import CostTable
 from scalecurve.study import Regime
 from scalecurve.study.atomic import write_atomically
 
@@ -84,7 +85,16 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             return lambda figure: law_axes(figure.subplots(), result)
         case Forecast():
             return lambda figure: forecast_axes(figure.subplots(), result)
-    raise InputError(f"there is no picture of a {type(result).__name__}")
+        case CostTable():
+            from scalecurve.render.cost_plot import cost_axes
+
+            return lambda figure: cost_axes(figure.subplots(), result)
+    from scalecurve.render.mechanism_plots import painter_of
+
+    found = painter_of(result)
+    if found is None:
+        raise InputError(f"there is no picture of a {type(result).__name__}")
+    return found
 
 
 def forecast_axes(axes: Axes, result: Forecast) -> None:

@@ -1,0 +1,87 @@
+"""`scalecurve collective`: what a message costs, measured or modelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scalecurve import api
+from scalecurve.cli.inputs import WORKERS, Parsed
+from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.units import parse_bytes, parse_seconds
+
+BYTES = Parsed("size", parse_bytes)
+SECONDS = Parsed("duration", parse_seconds)
+SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
+PLOT = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+
+
+@click.group()
+def command() -> None:
+    """What a collective operation costs: modelled, measured, fitted."""
+
+
+def _drawn(result: Any, plot: Path | None, output: Output) -> None:
+    emit(result, output)
+    if plot is not None:
+        api.plot(result, plot)
+        note(f"plot written to {plot}", output)
+
+
+@command.command()
+@click.option("--op", "operation", default="allreduce", show_default=True, help="allreduce, allgather, alltoall ...")
+@click.option("--bytes", "vector", type=BYTES, required=True, help="The full vector, such as 350MB or 16MiB.")
+@click.option("--ranks", type=WORKERS, default="2..1024", show_default=True, help="Numbers of ranks.")
+@click.option("--network", required=True, help="ib400, nvlink+ib400 or typed 2us/400Gb/s.")
+@click.option("--per-node", type=click.IntRange(1), help="Ranks that share a node (default: the preset's).")
+@click.option("--adapters", type=click.IntRange(1), help="Network adapters of a node (default: one per rank).")
+@click.option("--gamma", type=click.FloatRange(0), default=0.0, help="Seconds per reduced byte (default 0).")
+@click.option("--algorithm", help="Only this algorithm (default: the fastest at each size).")
+@click.option("--per-step", is_flag=True, help="A step that computes, then all-reduces: T(K); needs --compute.")
+@click.option("--compute", type=SECONDS, help="Compute time of the step on one worker, for --per-step.")
+@click.option("--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True)
+@PLOT
+@output_options
+def cost(*, plot: Path | None, output: Output, **given: Any) -> None:
+    """Time of an operation over ranks by its best algorithm, with lower bounds."""
+    per_step, compute, regime = (given.pop(name) for name in ("per_step", "compute", "regime"))
+    if per_step and compute is None:
+        raise click.UsageError("--per-step needs --compute, the step's compute time on one worker")
+    if per_step:
+        result: Any = api.cost_training_step(compute=compute, regime=regime, **given)
+    else:
+        result = api.cost_collective(**given)
+    _drawn(result, plot, output)
+
+
+@command.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--op", "operation", help="Only this operation (needed for nccl-tests that do not name it).")
+@click.option("--ranks", type=click.IntRange(1), help="Ranks of the run, where the output does not say (OSU).")
+@click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
+@click.option("--predict", type=WORKERS, help="Also the times at these numbers of ranks, size by size.")
+@click.option("--holdout", is_flag=True, help="Instead: fit the smaller half of the ranks, test on the larger.")
+@output_options
+def fit(*, output: Output, **given: Any) -> None:
+    """Latency and bandwidth from timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
+    emit(api.fit_collectives(**given), output)
+
+
+@command.command()
+@click.option("--op", "operations", default="allreduce", show_default=True, help="Operations, comma-separated.")
+@click.option("--sizes", type=SIZES, default="64,1KiB,16KiB,64KiB,256KiB,1MiB,4MiB", show_default=True)
+@click.option("--ranks", type=WORKERS, default="2", show_default=True, help="Numbers of ranks to start.")
+@click.option("--engine", type=click.Choice(["mpi", "torch"]), default="mpi", show_default=True)
+@click.option("--launch", help="Launch command with {k}, such as 'srun -n {k}' (default: mpirun or torchrun).")
+@click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
+@click.option("--save", type=click.Path(path_type=Path), help="Keep the raw timings as a sweep file.")
+@output_options
+def measure(*, operations: str, save: Path | None, output: Output, **given: Any) -> None:
+    """Time real collectives through mpi4py or torch.distributed and fit them."""
+    sweep = api.measure_collectives(operations=tuple(operations.split(",")), **given)
+    if save is not None:
+        api.save_sweep(sweep, save)
+        note(f"timings written to {save}", output)
+    emit(api.fit_sweep(sweep), output)
