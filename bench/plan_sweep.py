@@ -1,6 +1,6 @@
 """A whole sweep of 12 values of P with all axes, from a cold start of the program.
 
-    python bench/plan_sweep.py
+python bench/plan_sweep.py
 """
 
 from __future__ import annotations
