@@ -57,7 +57,14 @@ def dense_multi_node(row: Row) -> bool:
 def scopes() -> dict[str, Callable[[Row], bool]]:
     groups: dict[str, Callable[[Row], bool]] = {
         "all dense multi-node": dense_multi_node,
-        "no data-parallel rows of it": lambda row: dense_multi_node(row) and row.layout.dp == 1,
+        "- dp 1": lambda row: dense_multi_node(row) and row.layout.dp == 1,
+        "- dp 2 to 16": lambda row: dense_multi_node(row) and 2 <= row.layout.dp <= 16,
+        "- dp above 16": lambda row: dense_multi_node(row) and row.layout.dp > 16,
+        "- pp 1": lambda row: dense_multi_node(row) and row.layout.pp == 1,
+        "- pp above 1": lambda row: dense_multi_node(row) and row.layout.pp > 1,
+        "- tp 1": lambda row: dense_multi_node(row) and row.layout.tp == 1,
+        "- tp above 1": lambda row: dense_multi_node(row) and row.layout.tp > 1,
+        "- 512 accelerators and more": lambda row: dense_multi_node(row) and row.layout.gpus >= 512,
     }
     for name in ("sc21-t1", "sc21-t2", "sc21-t2-zero3", "korthikanti-t5", "vtrain-multi"):
         groups[name] = lambda row, name=name: row.table == name  # type: ignore[misc]
@@ -117,6 +124,24 @@ def memory_lines(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def apart_lines(rows: Sequence[Row]) -> list[str]:
+    """The single-node A100 set is largely composed from per-layer profiles (half of its groups are exactly linear in
+    depth) on a machine whose links are not published: shown with the shipped constants, never fitted."""
+    chosen = [row for row in rows if row.table == "vtrain-single"]
+    lines = ["| rows of | n | shipped constants |", "|---|---|---|"]
+    jobs = [Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq) for r in chosen]
+    errors = np.zeros(len(chosen))
+    for batch in batches(jobs):
+        first = batch.jobs[0]
+        constants = calibration_of(first.cluster.accelerator, first.stack).constants
+        measured = np.array([chosen[place].seconds for place in batch.places])
+        errors[list(batch.places)] = np.log(batch.seconds(constants) / measured)
+    for name, tp in (("vtrain-single, all", None), ("vtrain-single, tp 1", 1), ("vtrain-single, tp 2", 2)):
+        mine = [error for row, error in zip(chosen, errors, strict=True) if tp is None or row.layout.tp == tp]
+        lines.append(f"| {name} | {len(mine)} | {percent(mine)} |")
+    return lines
+
+
 def memory_errors(rows: Sequence[Row]) -> list[float]:
     jobs = [
         Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq, precision=r.precision)
@@ -160,7 +185,8 @@ def write_report(path: Path, scored: Sequence[Scored], entries: Sequence[dict[st
         BEGIN, "", "Errors are |predicted / measured - 1| of step time in %: median / 90th percentile / maximum.", "",
         *table(scored, scopes()), "", "Rules that leave rows out (of fitting, and of the columns \"kept\"):", "",
         *rules(rows), "", *ratio_lines(scored), "", "### Constants", "", *constants_lines(entries), "",
-        "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "", END,
+        "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "",
+        "### Reported apart", "", *apart_lines(rows), "", END,
     ]  # fmt: skip
     text = (
         path.read_text(encoding="utf-8") if path.exists() else f"# Accuracy\n\n## Training planner\n\n{BEGIN}\n{END}\n"
