@@ -102,7 +102,7 @@ def _keep(path: Path, folder: Path | None, number: int, what: str) -> None:
 
 
 def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def _arguments() -> argparse.Namespace:

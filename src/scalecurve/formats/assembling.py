@@ -13,6 +13,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.comparison import compare_runs
 from scalecurve.formats.curves import Placed, of_metric, of_series, of_wished_series, place
+from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reader, Reading
 from scalecurve.formats.source import Source
@@ -218,7 +219,7 @@ def _sizes(chosen: Sequence[Placed], settled: Settled, wishes: Wishes) -> tuple[
     by_field: dict[str, dict[int, Any]] = {}
     for each in chosen:
         for name, value in each.point.fields.items():
-            if name != settled.field and isinstance(value, int | float | str):
+            if name != settled.field and not worker_unit(name) and isinstance(value, int | float | str):
                 by_field.setdefault(name, {})[each.k] = value
     return tuple(
         _size_finding(name, values) for name, values in by_field.items() if len({*map(str, values.values())}) > 1
