@@ -19,7 +19,7 @@ import numpy as np
 from training_report import write_report
 from training_tables import Row, all_rows
 
-from scalecurve.training.calibration import SPREAD, Observation, fit_constants, log_errors
+from scalecurve.training.calibration import SPREAD, Observation, fit_constants, log_errors, on_chip
 from scalecurve.training.evaluation import Job
 from scalecurve.training.machines import prior_constants
 from scalecurve.training.presets import accelerator, stack
@@ -27,7 +27,7 @@ from scalecurve.training.stack import Constants
 
 ROOT = Path(__file__).resolve().parent.parent
 POOL_REFERENCE = 0.8
-WIDE = {**SPREAD, "matmul": 0.12, "low_precision": 0.12}
+WIDE = {**SPREAD, "matmul": 0.08, "low_precision": 0.06}
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Scope:
     left_out: Callable[[Row], str]
     weight: float = 1.0
     pool: tuple[str, ...] = ()  # tables that first fix the constants over all accelerators of the stack
+    borrow: str | None = None  # another stack's scope on this accelerator that says what its matrix products reach
     keep: Callable[[Row], bool] = field(default=lambda row: True)
 
 
@@ -55,6 +56,10 @@ def by_layout(row: Row) -> str:
     return f"{row.model.name} {row.cluster.name} {row.layout}"
 
 
+def by_row(row: Row) -> str:
+    return row.label
+
+
 CORE = ("bridge-dense", "bridge-moe", "simumax-dense", "simumax-moe")
 SCOPES = (
     Scope("megatron-lm", "a100-80gb", ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi"), by_table, weight=2.0),
@@ -62,10 +67,10 @@ SCOPES = (
     Scope("fsdp", "a100-80gb", ("mpt-a100_80gb",), by_group),
     Scope("fsdp", "a100-40gb", ("mpt-a100_40gb",), by_group),
     Scope("fsdp", "h100", ("mpt-h100_80gb",), by_group),
-    Scope("torchtitan", "h100-96gb", ("torchtitan",), by_layout),
-    Scope("torchtitan", "h200", ("torchtitan",), by_layout),
-    Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_layout),
-    Scope("megatron-core", "h100", CORE, by_layout, pool=CORE),
+    Scope("torchtitan", "h100-96gb", ("torchtitan",), by_row),
+    Scope("torchtitan", "h200", ("torchtitan",), by_row),
+    Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
+    Scope("megatron-core", "h100", CORE, by_layout, pool=CORE, borrow="fsdp"),
     Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "gb200", CORE, by_layout, pool=CORE),
@@ -103,13 +108,17 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
         bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
         return fit_constants(observe(bf16), names, prior, weight=scope.weight)
     pooled = [row for row in used if row.table in scope.pool]
-    start = prior.with_values(matmul=0.64, attention=0.4)
-    common = fit_constants(
-        observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE
-    )
-    ratio = (chip.ceiling or POOL_REFERENCE) / POOL_REFERENCE
-    here = common.with_values(matmul=common.matmul * ratio, attention=common.attention * ratio)
+    start = prior.with_values(matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
+    common = fit_constants(observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE)
+    here = on_chip(common, chip, POOL_REFERENCE)
+    if scope.borrow:
+        here = here.with_values(matmul=borrowed(scope, rows).matmul)
     return fit_constants(observe(own), names, here, tolerance=0.1, spread=WIDE)
+
+
+def borrowed(scope: Scope, rows: Sequence[Row]) -> Constants:
+    other = next(one for one in SCOPES if (one.stack, one.accelerator) == (scope.borrow, scope.accelerator))
+    return fitted(other, rows)
 
 
 @dataclass(frozen=True)
@@ -152,6 +161,7 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored]) -> dict[
         "stack": scope.stack,
         "accelerator": scope.accelerator,
         "ceiling": accelerator(scope.accelerator).ceiling or POOL_REFERENCE,
+        "host": accelerator(scope.accelerator).host,
         "tables": sorted({one.row.table for one in used}),
         "rows": len(used),
         "half_width": round(half_width(used), 4),
@@ -170,7 +180,10 @@ def main(folder: Path) -> None:
     record = {
         "generated_by": "tools/calibrate_training.py",
         "entries": entries,
-        "half_widths": {"assumed": round(float(assumed), 3), "transferred": round(transfer_half_width(entries, rows), 3)},
+        "half_widths": {
+            "assumed": round(float(assumed), 3),
+            "transferred": round(transfer_half_width(entries, rows), 3),
+        },
     }
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -29,7 +29,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice, pairwise
 from threading import current_thread, main_thread
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Work = float | Callable[[Any], float] | None
@@ -66,13 +66,18 @@ def steps(iterable: Iterable[Item], *, work: Work = None) -> Iterator[Item]:
 
 def phase(name: str) -> AbstractContextManager[Any]:
     """Time spent inside is added to `name`; a phase does not contain itself."""
-    recorder = _recorder
-    return _NOTHING if recorder is None else recorder.phase(name)
+    found = _phases.get(name)
+    return _new_phase(name) if found is None else found
 
 
 def region(*, work: float | None = None) -> AbstractContextManager[None]:
     """The measured part of a program that has no steps."""
     return _NOTHING if _recorder is None else _recorder.region(work)
+
+
+def whole() -> AbstractContextManager[None]:
+    """The block counts as measured unless steps or regions inside it say better; for launchers that call functions."""
+    return _NOTHING if _recorder is None else _recorder.whole()
 
 
 def add_work(amount: float) -> None:
@@ -123,6 +128,7 @@ def is_on() -> bool:
 def start(folder: str, *, rank: int | None = None, size: int | None = None) -> None:
     """Begin recording into `folder`; launchers whose workers outlive a run call this and `finish`."""
     global _recorder
+    _phases.clear()
     _recorder = _Recorder(folder, int(os.environ.get(WARMUP) or 0))
     if rank is not None and size is not None:
         _recorder.identity = (rank, size)
@@ -134,24 +140,35 @@ def finish() -> None:
     recorder, _recorder = _recorder, None
     if recorder is not None:
         recorder.write()
+        _phases.clear()
+
+
+def _new_phase(name: str) -> AbstractContextManager[Any]:
+    if _recorder is None:
+        return _NOTHING
+    _phases[name] = _Phase()
+    return _phases[name]
+
+
+def _use_clock(clock: Callable[[], int]) -> None:
+    global _tick
+    _tick = clock
 
 
 class _Phase:
     """Adds the time between enter and exit to its total; one object per name, reused at every step."""
 
-    __slots__ = ("nanoseconds", "now", "opened")
+    __slots__ = ("nanoseconds", "opened")
 
-    def __init__(self, now: Callable[[], int]) -> None:
-        self.now = now
+    def __init__(self) -> None:
         self.nanoseconds = 0
         self.opened = 0
 
-    def __enter__(self) -> Self:
-        self.opened = self.now()
-        return self
+    def __enter__(self) -> None:
+        self.opened = _tick()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.nanoseconds += self.now() - self.opened
+        self.nanoseconds += _tick() - self.opened
 
 
 class _Recorder:
@@ -165,7 +182,6 @@ class _Recorder:
         self.origin = (time.perf_counter_ns(), time.time_ns())
         self.loops: list[list[int]] = []
         self.regions: list[list[int]] = []
-        self.phases: dict[str, _Phase] = {}
         self.series: dict[str, list[float]] = {}
         self.quality: list[tuple[int, float]] = []
         self.work: float | None = None
@@ -173,6 +189,7 @@ class _Recorder:
         self.digest: str | float | None = None
         self.identity: tuple[int | None, int | None] | None = None
         self.ready = False
+        self.met = False
 
     def steps(self, iterable: Iterable[Item], work: Work) -> Iterator[Item]:
         self._prepare()
@@ -184,6 +201,7 @@ class _Recorder:
             yield from self._loop(islice(iterator, self.warmup_steps), ticks, work)
             self._forget_warmup()
             ticks.pop()  # the first measured step begins anew, just below
+        self._meet()
         yield from self._loop(iterator, ticks, work)
 
     def _loop(self, iterator: Iterator[Item], ticks: list[int], work: Work) -> Iterator[Item]:
@@ -214,39 +232,43 @@ class _Recorder:
     def _forget_warmup(self) -> None:
         """Phases and work of warm-up steps do not count; the warm-up step times themselves are kept."""
         self.warmup_work, self.work = self.work or 0.0, None
-        for each in self.phases.values():
+        for each in _phases.values():
             each.nanoseconds = 0
-
-    def phase(self, name: str) -> _Phase:
-        found = self.phases.get(name)
-        if found is None:
-            found = self.phases[name] = _Phase(self.now)
-        return found
 
     @contextmanager
     def region(self, work: float | None) -> Iterator[None]:
         self._prepare()
+        self._meet()
         opened = self.now()
         yield
         self.regions.append([opened, self.now()])
         if work is not None:
             self.work = (self.work or 0.0) + work
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        opened = self.now()
+        yield
+        if not (self.loops or self.regions):
+            self._prepare()
+            self.regions.append([opened, self.now()])
+
     def _prepare(self) -> None:
-        """Once, when set-up is over: who are we, is there a GPU, are the others here."""
+        """Once, when set-up is over: who are we, is there a GPU."""
         if self.ready:
             return
         self.ready = True
-        self.now = _synchronising_clock() or self.now
-        for each in self.phases.values():
-            each.now = self.now
+        _use_clock(_synchronising_clock() or time.perf_counter_ns)
+        self.now = _tick
         self.identity = self.identity or _find_identity()
         _write_when_ended(self)
-        if os.environ.get(MEET):
-            self._meet(int(os.environ[MEET]))
 
-    def _meet(self, size: int) -> None:
-        """Wait in the folder for the other workers, so that all start together."""
+    def _meet(self) -> None:
+        """Wait in the folder for the other workers, once, so that the measured part has a common start."""
+        size = int(os.environ.get(MEET) or 0)
+        if self.met or size < 2:
+            return
+        self.met = True
         rank = self.identity[0] if self.identity else None
         with open(os.path.join(self.folder, f"ready-{rank}-{self.pid}"), "w"):
             pass
@@ -286,7 +308,7 @@ class _Recorder:
             "end_ns": end,
             "steps": [(b - a) / 1e9 for ticks in self.loops for a, b in pairwise(ticks)],
             "warmup_steps": min(self.warmup_steps, max(0, len(self.loops[0]) - 1)) if self.loops else 0,
-            "phases": {name: each.nanoseconds / 1e9 for name, each in self.phases.items()},
+            "phases": {name: each.nanoseconds / 1e9 for name, each in _phases.items()},
             "work": self.work,
             "warmup_work": self.warmup_work,
             "digest": self.digest,
@@ -407,6 +429,8 @@ def _after_fork() -> None:
 
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
+_tick: Callable[[], int] = time.perf_counter_ns
+_phases: dict[str, _Phase] = {}
 _recorder: _Recorder | None = None
 if os.environ.get(FOLDER):
     start(os.environ[FOLDER])

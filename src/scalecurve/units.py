@@ -166,6 +166,14 @@ def format_count(count: float) -> str:
     return f"{count:g}"
 
 
+def format_flops(rate: float) -> str:
+    """A rate of arithmetic with the prefixes of the field: GFLOP/s, TFLOP/s."""
+    for factor, unit in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if rate >= factor:
+            return f"{_significant(rate / factor)} {unit}FLOP/s"
+    return f"{_significant(rate)} FLOP/s"
+
+
 def _significant(value: float, digits: int = 4) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"

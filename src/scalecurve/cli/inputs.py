@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -76,3 +76,17 @@ def study_options(function: Function) -> Function:
         return function(study=load(study, **how), **given)
 
     return click.argument("study", metavar="STUDY")(reading_options(wrapped))  # type: ignore[return-value]
+
+
+def maybe_study_options(function: Function) -> Function:
+    """As `study_options`, for commands that can do without: `study` may be None, `k_unit` and `node_size` stay."""
+
+    @wraps(function)
+    def wrapped(*, study: str | None, **given: Any) -> Any:
+        from scalecurve.api import load
+
+        how = {name: given.pop(name) for name in _LOAD_NAMES}
+        kept = {name: how[name] for name in ("k_unit", "node_size")}
+        return function(study=None if study is None else load(study, **how), **kept, **given)
+
+    return click.argument("study", metavar="[STUDY]", required=False)(reading_options(wrapped))  # type: ignore[return-value]

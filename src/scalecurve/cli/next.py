@@ -25,9 +25,7 @@ def parse_pair(text: str) -> tuple[str, str]:
 @click.option("--target", type=int, help="The K whose forecast shall narrow (default: 4 times the largest).")
 @click.option("--largest", type=int, help="The most workers there are.")
 @click.option("--separate", type=Parsed("laws", parse_pair), help="Part two laws instead, as amdahl,logcomm.")
-@click.option(
-    "--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, where throughput is measured."
-)
+@click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
 @output_options
 def command(
     study: Study,

@@ -92,6 +92,7 @@ def encode(result: Result, format: str) -> str:
         "txt": lambda shown: to_text(shown.document()) + "\n",
         "": lambda shown: to_text(shown.document()) + "\n",
         "md": _markdown,
+        "html": _html,
     }
     if format not in writers:
         known = ", ".join(f".{name}" for name in writers if name)
@@ -123,3 +124,9 @@ def _markdown(result: Result) -> str:
     from scalecurve.render.markdown import to_markdown
 
     return to_markdown(result.document())
+
+
+def _html(result: Result) -> str:
+    from scalecurve.render.html_page import to_page
+
+    return to_page(result.document())

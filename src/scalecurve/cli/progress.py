@@ -39,7 +39,7 @@ def _on_terminal() -> Iterator[Callable[[Progress], None]]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(bar_width=24), TimeElapsedColumn())
     with Bars(*columns, TextColumn("{task.description}"), console=console, refresh_per_second=2) as bars:
-        task = bars.add_task("starting", total=None)
+        task = bars.add_task("starting", total=1)
 
         def show(progress: Progress) -> None:
             done = progress.number - (progress.run is None)

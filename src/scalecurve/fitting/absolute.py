@@ -44,6 +44,7 @@ def refit(solution: Solution, seen: Observations, quantity: Quantity) -> Absolut
     made = least_squares(miss, start / size, bounds=(0.0, np.inf), x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
     freedom = max(len(seen) - len(start), 1)
     variance = 2 * made.cost / freedom
-    covariance = variance * np.linalg.pinv(made.jac.T @ made.jac)
+    slope: Array = np.asarray(made.jac)
+    covariance = variance * np.linalg.pinv(slope.T @ slope)
     back = size * np.r_[level, np.ones(len(start) - 1)]
     return AbsoluteFit(made.x * back, covariance * np.outer(back, back), freedom)

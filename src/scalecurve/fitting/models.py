@@ -11,7 +11,7 @@ Strong scaling (and throughput X = 1/t):
 Weak scaling (time per unit of work of each worker; a serial share cannot be seen there):
     constant  1          logcomm   1 + comm log2 K          linear-cost   1 + coherency (K - 1)
 
-Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages; the root term a surface or a grid of ranks.
+Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages, the root term a grid of ranks.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class PositiveFit:
     level: Array
 
     def log_time(self, k: Array) -> Array:
-        """log T at `k`, an array of N rows."""
+        """The log of T at `k`, an array of N rows."""
         time = np.einsum("nqj,nj->nq", design(self.terms, k / self.base[:, None]), self.coefficients)
-        return np.log(np.maximum(time, np.finfo(float).tiny)) + self.level[:, None]
+        return np.asarray(np.log(np.maximum(time, np.finfo(float).tiny)) + self.level[:, None])
 
 
 def design(terms: Sequence[str], x: Array) -> Array:
@@ -61,7 +61,7 @@ def fit_positive(terms: Sequence[str], k: Array, log_time: Array, weights: Array
 
 
 def solve_positive(matrix: Array, weights: Array) -> Array:
-    """argmin over c >= 0 of sum_i w_i (1 - (M c)_i)^2 for each of N problems; M is N x P x J."""
+    """The argmin over c >= 0 of sum_i w_i (1 - (M c)_i)^2 for each of N problems; M is N x P x J."""
     scale = np.sqrt(np.einsum("npj,np->nj", matrix**2, weights) / weights.sum(axis=1, keepdims=True))
     scale = np.where(scale > 0, scale, 1.0)
     unit = matrix / scale[:, None, :]

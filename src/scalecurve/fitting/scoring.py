@@ -38,7 +38,7 @@ class Solution:
         return np.asarray(self.coefficients[1:] / self.coefficients[0])
 
     def log_time(self, k: Array) -> Array:
-        return np.log(self.model.design(np.asarray(k, dtype=np.float64)) @ self.coefficients)
+        return np.asarray(np.log(self.model.design(np.asarray(k, dtype=np.float64)) @ self.coefficients))
 
 
 def solve(model: Model, seen: Observations) -> Solution:
@@ -53,7 +53,7 @@ def solve_many(model: Model, k: Array, log_time: Array, weights: Array) -> Array
     """Fits of many curves over the same K; rows of coefficients, the first always positive."""
     shift = log_time.mean(axis=1, keepdims=True)
     matrix = model.design(k)[None] / np.exp(log_time - shift)[..., None]
-    coefficients = solve_positive(matrix, weights) * np.exp(shift)
+    coefficients: Array = solve_positive(matrix, weights) * np.exp(shift)
     tiny = 1e-9 * coefficients.sum(axis=1)
     coefficients[:, 0] = np.maximum(coefficients[:, 0], tiny)
     return coefficients
@@ -82,7 +82,7 @@ def pointwise_density(model: Model, seen: Observations, scale: float, freedom: f
 
 
 def _leverage(model: Model, seen: Observations, weights: Array) -> Array:
-    """x' (X'WX)^-1 x of the left-out point, in relative units: what the fit itself adds to the doubt."""
+    """Leverage x' (X'WX)^-1 x of the left-out point, in relative units: what the fit itself adds to the doubt."""
     relative = model.design(seen.k) / np.exp(seen.log_time)[:, None]
     relative = relative / np.sqrt(np.mean(relative**2, axis=0))
     gram = np.einsum("ip,pj,pk->ijk", weights / seen.runs.mean(), relative, relative)

@@ -1,6 +1,6 @@
 """What was learned from published curves: the prior over shapes, the widths of intervals, the percentiles.
 
-`calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers only, with their provenance.
+`calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers and their provenance.
 """
 
 from __future__ import annotations

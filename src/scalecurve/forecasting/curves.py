@@ -16,11 +16,15 @@ FORGETTING = 0.5  # weight of a point per doubling of distance from the largest 
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve: rising K, log performance (higher is better) and the standard error of each centre, where known."""
+    """One curve: rising K, log performance (higher is better) and the standard error of each centre, where known.
+
+    `believed` is the share of a forecast change that is believed: less than 1 where a shared device sets a ceiling.
+    """
 
     k: Array
     log_performance: Array
     error: Array | None = None
+    believed: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -35,24 +39,25 @@ class Curves:
     y: Array
     mask: Mask
     error: Array
+    believed: Array
 
     def __len__(self) -> int:
         return len(self.k)
 
     @property
     def count(self) -> Array:
-        return self.mask.sum(axis=1).astype(np.float64)
+        return np.asarray(self.mask.sum(axis=1), dtype=np.float64)
 
     @property
     def last(self) -> Array:
-        return self.y[:, -1:]
+        return np.asarray(self.y[:, -1:])
 
     def doublings(self, at: Array) -> Array:
         """log2 of the distance from the largest measured K."""
         return np.log2(at / self.k[:, -1:])
 
     def weights(self, forgetting: float = FORGETTING) -> Array:
-        """forgetting ** (doublings back from the end); the points nearest the forecast matter most."""
+        """Weights forgetting ** (doublings back from the end); the points nearest the forecast matter most."""
         back = np.log2(self.k[:, -1:] / self.k)
         return np.where(self.mask, forgetting**back, 0.0)
 
@@ -63,8 +68,8 @@ class Curves:
         weights[np.arange(len(self)), first] = 0.0
         return weights
 
-    def rows(self, chosen: Mask | npt.NDArray[np.intp]) -> Curves:
-        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen])
+    def rows(self, chosen: Mask | npt.NDArray[np.intp] | slice) -> Curves:
+        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen], self.believed[chosen])
 
 
 def pack(curves: Sequence[Curve]) -> Curves:
@@ -80,4 +85,4 @@ def pack(curves: Sequence[Curve]) -> Curves:
         mask[i, start:] = True
         if curve.error is not None:
             error[i, start:] = curve.error
-    return Curves(k, y, mask, error)
+    return Curves(k, y, mask, error, np.array([curve.believed for curve in curves]))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from scalecurve.forecasting.cautions import REFUSED, row_findings, study_finding
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.engine import Prediction, predict
 from scalecurve.forecasting.horizon import ExpectedBend, expected_bend, grid_beyond
-from scalecurve.forecasting.row import ForecastRow
-from scalecurve.forecasting.standing import Standing, standing_of
+from scalecurve.forecasting.row import ForecastRow, refused_row
+from scalecurve.forecasting.slopes import LN2
+from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.study import Study
 from scalecurve.study.samples import MAX_K
@@ -60,6 +61,24 @@ class Forecast(Shown):
         ahead = predict([self.view.fitted], [self.view.path], [grid_beyond(self.view)], self.calibration)[0]
         return expected_bend(self.view, ahead, self.calibration.widths[self.view.path].quantile(self.level))
 
+    @property
+    def measured(self) -> tuple[tuple[int, float], ...]:
+        """The medians the forecast continues, in the study's own quantity."""
+        points = self.view.points
+        values = self.view.value(points.k, points.log_performance).tolist()
+        return tuple(zip(points.k.astype(int).tolist(), values, strict=True))
+
+    @cached_property
+    def curve(self) -> tuple[ForecastRow, ...]:
+        """Rows close enough together to draw, from the largest measured K to the last one answered."""
+        answered = [row.k for row in self.rows if not row.refused]
+        first, last = self.view.largest_k, max(answered, default=0)
+        steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
+        settings = Settings(
+            at=tuple(steps), level=self.level, extrapolate=True, domain=self.domain, calibration=self.calibration
+        )
+        return _forecast_all([self.view], settings)[0].rows
+
     @cached_property
     def standing(self) -> Standing | None:
         return standing_of(self.view, self.domain, self.calibration)
@@ -98,14 +117,13 @@ class Settings:
     calibration: Calibration
 
 
-@overload
-def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
-@overload
-def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast:
+    """Forecast one study; settings as in `forecast_all`."""
+    return forecast_all([study], at, **settings)[0]
 
 
-def forecast(
-    study: Study | Sequence[Study],
+def forecast_all(
+    studies: Sequence[Study],
     at: Sequence[int] | None = None,
     *,
     level: float = 0.9,
@@ -114,19 +132,18 @@ def forecast(
     kind: str | None = None,
     domain: str | None = None,
     calibration: Calibration | None = None,
-) -> Forecast | list[Forecast]:
-    """Forecast one study or many at the worker counts `at` (default: 2 and 4 times the largest measured).
+) -> list[Forecast]:
+    """Forecast many studies in one go at the worker counts `at` (default: 2 and 4 times the largest measured).
 
     Rows beyond 16 times the largest measured K are refused unless `extrapolate`.  `kind` ("strong", "weak",
     "collective") insists on a panel; `domain` on the published curves that `standing` compares with.
     """
     learned = calibration or shipped()
     _check(at, level, node_size, learned)
+    check_domain(domain, learned)
     asked = None if at is None else tuple(int(k) for k in at)
     settings = Settings(at=asked, level=level, extrapolate=extrapolate, domain=domain, calibration=learned)
-    studies = [study] if isinstance(study, Study) else list(study)
-    made = _forecast_all([view(one, kind, node_size) for one in studies], settings)
-    return made[0] if isinstance(study, Study) else made
+    return _forecast_all([view(one, kind, node_size) for one in studies], settings)
 
 
 def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibration: Calibration) -> None:
@@ -139,20 +156,29 @@ def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibr
         faults.append(Fault("a node holds at least one worker", where="node_size", seen=str(node_size)))
     if at is not None and not len(at):
         faults.append(Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256"))
-    for k in at if at is not None else ():
-        if k != int(k) or not 1 <= k <= MAX_K:
-            faults.append(Fault("not a worker count", where="at", seen=str(k), remedy=f"whole numbers, 1 to {MAX_K}"))
+    faults += [
+        Fault("not a worker count", where="at", seen=str(k), remedy=f"whole numbers, 1 to {MAX_K}")
+        for k in (at if at is not None else ())
+        if not _is_count(k)
+    ]
     if faults:
         raise InputError(faults, subject="forecast")
 
 
+def _is_count(k: object) -> bool:
+    whole = isinstance(k, int | np.integer) or (isinstance(k, float) and k.is_integer())
+    return whole and not isinstance(k, bool) and 1 <= k <= MAX_K  # type: ignore[operator]
+
+
 def _forecast_all(views: Sequence[View], settings: Settings) -> list[Forecast]:
     asked = [_asked(own, settings) for own in views]
-    beyond = [
-        np.array([_effective(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)
-    ]
+    beyond = [_beyond(own, ks) for own, ks in zip(views, asked, strict=True)]
     made = predict([own.fitted for own in views], [own.path for own in views], beyond, settings.calibration)
     return [_forecast(*each, settings) for each in zip(views, asked, made, strict=True)]
+
+
+def _beyond(own: View, asked: Sequence[int]) -> Array:
+    return np.array([_effective(own, float(k)) for k in asked if k > own.largest_k])
 
 
 def _asked(own: View, settings: Settings) -> tuple[int, ...]:
@@ -170,10 +196,8 @@ def _forecast(own: View, asked: tuple[int, ...], made: Prediction, settings: Set
     quantile = settings.calibration.widths[own.path].quantile(settings.level)
     ahead = iter(zip(made.ahead.tolist(), (quantile * made.scale).tolist(), strict=True))
     noise = made.noise if len(made.ahead) else 0.0
-    rows = tuple(
-        _row(own, k, *(next(ahead) if k > own.largest_k else _between(own, k, noise, quantile)), settings)
-        for k in asked
-    )
+    expected = [next(ahead) if k > own.largest_k else _between(own, k, noise, quantile) for k in asked]
+    rows = tuple(_row(own, k, log, half, settings) for k, (log, half) in zip(asked, expected, strict=True))
     found = (*own.study.findings, *study_findings(own, noise), *(f for row in rows for f in row.findings))
     return Forecast(
         name=own.name,
@@ -188,28 +212,35 @@ def _forecast(own: View, asked: tuple[int, ...], made: Prediction, settings: Set
 
 
 def _between(own: View, k: int, noise: float, quantile: float) -> tuple[float, float]:
-    """Inside the measured range: the log-log line between neighbours, 5 % of doubt per doubling to the nearest."""
-    x, log_k = np.log(own.points.k), np.log(k)
-    gap: Array = np.min(np.abs(x - log_k)) / np.log(2.0)
-    value = float(np.interp(log_k, x, own.points.log_performance))
-    below = max(0.0, float(x[0] - log_k)) / np.log(2.0)
-    return value, float(quantile * (np.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below))
+    """Inside the measured range: the log-log line between neighbours, 5 % of doubt per doubling to the nearest.
+
+    Below the smallest K the first slope goes on (at most linear), with 30 % of doubt per doubling.
+    """
+    x, y, log_k = np.log(own.points.k), own.points.log_performance, math.log(k)
+    gap = float(np.min(np.abs(x - log_k))) / LN2
+    below = max(0.0, float(x[0]) - log_k)
+    slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
+    value = float(np.interp(log_k, x, y)) - slope * below
+    return value, quantile * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
 
 
 def _row(own: View, k: int, log: float, half: float, settings: Settings) -> ForecastRow:
     ratio = k / own.largest_k
     refused = ratio > REFUSED and not settings.extrapolate
     findings = row_findings(k, ratio, refused)
-    absent = ForecastRow(
-        k=k, quantity=own.study.quantity, value=None, low=None, high=None, speedup=None, efficiency=None,
-        extrapolation=ratio, refused=True, findings=findings,
-    )  # fmt: skip
     if refused:
-        return absent
+        return refused_row(k, own.study.quantity, ratio, findings)
     crosses = own.node_size is not None and own.largest_k <= own.node_size < k
     half = min(half * (NODE_WIDENING if crosses else 1.0), WIDEST)
-    value, efficiency = float(own.value(k, log)), float(own.efficiency(k, log))
+    value, efficiency = own.value_at(k, log), own.efficiency_at(k, log)
     return ForecastRow(
-        k=k, quantity=own.study.quantity, value=value, low=value * math.exp(-half), high=value * math.exp(half),
-        speedup=k * efficiency, efficiency=efficiency, extrapolation=ratio, findings=findings,
-    )  # fmt: skip
+        k=k,
+        quantity=own.study.quantity,
+        value=value,
+        low=value * math.exp(-half),
+        high=value * math.exp(half),
+        speedup=k * efficiency,
+        efficiency=efficiency,
+        extrapolation=ratio,
+        findings=findings,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Tone, table
 from scalecurve.forecasting.backtest import Backtest
 from scalecurve.forecasting.cautions import GREY
 from scalecurve.forecasting.forecast import Forecast
@@ -45,14 +45,14 @@ def _cells(row: ForecastRow, show: Show) -> list[Cell | str | None]:
     ratio = f"{row.extrapolation:.3g}x"
     if row.value is None or row.low is None or row.high is None or row.speedup is None or row.efficiency is None:
         return [str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")]
-    tone = "muted" if row.extrapolation > GREY else "plain"
+    tone: Tone = "muted" if row.extrapolation > GREY else "plain"
     numbers = (show(row.value), show(row.low), show(row.high), f"{row.speedup:.4g}", f"{row.efficiency:.1%}", ratio)
-    return [str(row.k), *(Cell(text, tone) for text in numbers)]  # type: ignore[list-item]
+    return [str(row.k), *(Cell(text, tone) for text in numbers)]
 
 
 def _who(forecast: Forecast) -> str:
     ranked = sorted(forecast.weights.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{name} {share:.0%}" for name, share in ranked)
+    listed = ", ".join(f"{name} {share:.0%}" for name, share in ranked if share >= 0.005)
     return f"Decided by: {listed}." if listed else "Every K asked for lies within the measured range."
 
 

@@ -2,9 +2,9 @@
 
     ln sigma = b . (1, ln(t + 0.1), ln(D + 0.02), ln(s + 0.01), e(1 - e))
 
-t = doublings beyond the largest measured K, D = disagreement of the families, s = noise of the curve, e = slope at the end
-cut to 0..1: a curve halfway between scaling and saturation is the hardest to forecast.  The coefficients minimise the
-Laplace likelihood of cross-validated residuals; the quantiles are conformal, cross-validated by source.
+t = doublings beyond the largest measured K, D = disagreement of the families, s = noise of the curve, e = slope at the
+end cut to 0..1: a curve halfway between scaling and saturation is the hardest to forecast.  The coefficients minimise
+the Laplace likelihood of cross-validated residuals; the quantiles are conformal, cross-validated by source.
 """
 
 from __future__ import annotations

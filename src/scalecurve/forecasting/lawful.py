@@ -1,8 +1,8 @@
 """When a curve lies on a smooth law within its noise, the law may be believed; otherwise the panel decides.
 
-Four laws (serial + shared + one overhead growing as log K, K^1/3, K^1/2 or K) are fitted to all points alike and averaged
-with weights rss^(-n/2), the profile likelihood.  `trust` goes from 1 (residuals well below `ENOUGH`) to 0: published
-curves whose residuals stay under 2 % are forecast better by the law than by the panel (docs/guide/forecasting.md).
+Four laws (serial + shared + one overhead growing as log K, K^1/3, K^1/2 or K) are fitted to all points alike and
+averaged with weights rss^(-n/2), the profile likelihood.  `trust` goes from 1 (residuals well below `ENOUGH`) to 0:
+published curves whose residuals stay under 2 % are forecast better by the law than by the panel (docs/guide).
 """
 
 from __future__ import annotations

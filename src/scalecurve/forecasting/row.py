@@ -49,3 +49,19 @@ class ForecastRow:
             "extrapolation": self.extrapolation,
             "refused": self.refused,
         }
+
+
+def refused_row(k: int, quantity: Quantity, extrapolation: float, findings: tuple[Finding, ...]) -> ForecastRow:
+    """A row without numbers: absent, never a guess."""
+    return ForecastRow(
+        k=k,
+        quantity=quantity,
+        value=None,
+        low=None,
+        high=None,
+        speedup=None,
+        efficiency=None,
+        extrapolation=extrapolation,
+        refused=True,
+        findings=findings,
+    )

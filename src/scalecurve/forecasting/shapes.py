@@ -86,11 +86,7 @@ def predict(curves: Curves, at: Array, shapes: Shapes) -> Array:
     """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
     step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
     blocks = [slice(i, i + step) for i in range(0, len(curves), step)]
-    return np.concatenate([_predict_block(_part(curves, block), at[block], shapes) for block in blocks])
-
-
-def _part(curves: Curves, block: slice) -> Curves:
-    return Curves(curves.k[block], curves.y[block], curves.mask[block], curves.error[block])
+    return np.concatenate([_predict_block(curves.rows(block), at[block], shapes) for block in blocks])
 
 
 def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:
@@ -103,14 +99,14 @@ def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:
 
 def weighted_median(values: Array, weight: Array) -> Array:
     """Along the last axis."""
-    order = np.argsort(values, axis=-1)
+    order = np.argsort(values.astype(np.float32), axis=-1)  # half the width sorts faster; ties hardly matter
     cumulative = np.cumsum(np.take_along_axis(np.broadcast_to(weight, values.shape), order, axis=-1), axis=-1)
     middle = np.argmax(cumulative >= 0.5 * cumulative[..., -1:], axis=-1)[..., None]
     chosen = np.take_along_axis(order, middle, axis=-1)
     return np.take_along_axis(values, chosen, axis=-1)[..., 0]
 
 
-def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int = 2) -> Array:
+def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int) -> Array:
     """Prior weights by `steps` of expectation-maximisation over whole curves."""
     likelihood, _ = log_likelihood(curves, parameters, forgetting=1.0)
     evidence = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))

@@ -12,7 +12,7 @@ LN2 = math.log(2.0)
 
 
 def last_slope(curves: Curves) -> Array:
-    """d ln(performance) / d ln K between the two largest measured K."""
+    """Elasticity d ln(performance) / d ln K between the two largest measured K."""
     return np.asarray((curves.y[:, -1] - curves.y[:, -2]) / np.log(curves.k[:, -1] / curves.k[:, -2]))
 
 
@@ -26,7 +26,7 @@ def weighted_slope(curves: Curves) -> Array:
 
 
 def damped(curves: Curves, at: Array, slope: Array, rho: float) -> Array:
-    """ln p(q) = ln p_n + ln2 e (1 - rho^t)/(1 - rho), t = log2(q/K_n): the slope fades by rho each doubling."""
+    """Trend ln p(q) = ln p_n + ln2 e (1 - rho^t)/(1 - rho), t = log2(q/K_n): the slope fades by rho each doubling."""
     t = curves.doublings(at)
     return curves.last + LN2 * slope[:, None] * (1.0 - rho**t) / (1.0 - rho)
 

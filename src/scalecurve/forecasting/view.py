@@ -8,11 +8,14 @@ as performance per worker, because that is what stays nearly constant there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.curves import Array, Curve, pack
@@ -22,6 +25,13 @@ from scalecurve.study.samples import Samples
 
 MEDIAN_PENALTY = 1.2533  # standard error of a median against that of a mean, normal noise
 RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is that of a collective
+
+
+Places = npt.NDArray[np.intp]
+
+
+SHARED_DEVICE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?|(input|output|i/o).*/s", re.IGNORECASE)
+CEILING = 0.5  # share of a forecast change believed there: published storage curves end near their last value
 
 
 class Path(StrEnum):
@@ -54,21 +64,35 @@ class View:
     def largest_k(self) -> float:
         return float(self.points.k[-1])
 
-    def value(self, k: Array | float, log_performance: Array | float) -> Array:
+    def value(self, k: Array, log_performance: Array) -> Array:
         """In the study's own quantity."""
-        sign, power = _CONVERSION[self.study.quantity, self.study.regime]
-        return np.asarray(np.exp(sign * np.asarray(log_performance) + power * np.log(k)))
+        sign, power = self.conversion
+        return np.asarray(np.exp(sign * log_performance + power * np.log(k)))
 
-    def efficiency(self, k: Array | float, log_performance: Array | float) -> Array:
+    def value_at(self, k: float, log_performance: float) -> float:
+        sign, power = self.conversion
+        return math.exp(sign * log_performance + power * math.log(k))
+
+    def efficiency(self, k: Array, log_performance: Array) -> Array:
         """E(K) against the study's baseline; S = K E."""
-        own = 1.0 if self.study.regime is Regime.STRONG else 0.0
-        return np.asarray(np.exp(np.asarray(log_performance) - own * np.log(k) - self._baseline))
+        return np.asarray(np.exp(log_performance - self._shared * np.log(k) - self._baseline))
+
+    def efficiency_at(self, k: float, log_performance: float) -> float:
+        return math.exp(log_performance - self._shared * math.log(k) - self._baseline)
+
+    @property
+    def conversion(self) -> tuple[float, float]:
+        return _CONVERSION[self.study.quantity, self.study.regime]
+
+    @property
+    def _shared(self) -> float:
+        """1 where the work is shared among workers, so that ideal performance is proportional to K."""
+        return 1.0 if self.study.regime is Regime.STRONG else 0.0
 
     @cached_property
     def _baseline(self) -> float:
         place = int(np.searchsorted(self.points.k, self.study.baseline_k))
-        own = 1.0 if self.study.regime is Regime.STRONG else 0.0
-        return float(self.points.log_performance[place] - own * np.log(self.points.k[place]))
+        return float(self.points.log_performance[place]) - self._shared * math.log(float(self.points.k[place]))
 
 
 _CONVERSION: dict[tuple[Quantity, Regime], tuple[float, float]] = {
@@ -82,17 +106,22 @@ _CONVERSION: dict[tuple[Quantity, Regime], tuple[float, float]] = {
 
 
 def view(study: Study, kind: str | None = None, node_size: int | None = None) -> View:
-    """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel that is chosen from the data."""
+    """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel chosen from the data."""
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
         seen = ", ".join(f"K = {k}" for k in study.all_k) or "none"
         raise InputError(
             Fault("a forecast needs at least two worker counts", seen=seen, remedy=remedy), subject=study.name
         )
-    points = centres(study.samples, *_CONVERSION[study.quantity, study.regime])
+    points = replace(centres(study.samples, *_CONVERSION[study.quantity, study.regime]), believed=believed(study.unit))
     path = _as_path(kind) if kind else choose_path(study, points)
     node = node_size or study.node_size
     return View(study, path, points, beyond_node(points, node), node)
+
+
+def believed(unit: str | None) -> float:
+    """Half for rates of a shared device (bytes or operations per second), where a ceiling is near; else all."""
+    return CEILING if unit is not None and SHARED_DEVICE.fullmatch(unit.strip()) else 1.0
 
 
 def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
@@ -101,7 +130,7 @@ def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
         return points
     start = int(np.searchsorted(points.k, node_size))
     error = None if points.error is None else points.error[start:]
-    return Curve(points.k[start:], points.log_performance[start:], error)
+    return Curve(points.k[start:], points.log_performance[start:], error, points.believed)
 
 
 def _as_path(kind: str) -> Path:
@@ -113,12 +142,13 @@ def _as_path(kind: str) -> Path:
 
 def choose_path(study: Study, points: Curve) -> Path:
     """Weak or strong as the study says; a time that rises steeply from the start is that of a collective operation."""
+    usual = Path.STRONG if study.regime is Regime.STRONG else Path.WEAK
+    gains = float(points.log_performance.max() - points.log_performance[0]) > 0.1
+    if study.quantity is not Quantity.SECONDS or gains:
+        return usual
     slope = float(weighted_slope(pack([points]))[0])
-    never_gains = bool(np.all(points.log_performance <= points.log_performance[0] + 0.1))
     limit = RISING_STRONG if study.regime is Regime.STRONG else RISING_WEAK
-    if study.quantity is Quantity.SECONDS and never_gains and slope < limit:
-        return Path.COLLECTIVE
-    return Path.STRONG if study.regime is Regime.STRONG else Path.WEAK
+    return Path.COLLECTIVE if slope < limit else usual
 
 
 def centres(samples: Samples, sign: float, power: float) -> Curve:
@@ -132,7 +162,7 @@ def centres(samples: Samples, sign: float, power: float) -> Curve:
     return Curve(distinct.astype(np.float64), performance, _standard_errors(np.log(values), first, count))
 
 
-def _standard_errors(logs: Array, first: Array, count: Array) -> Array:
+def _standard_errors(logs: Array, first: Places, count: Places) -> Array:
     mean = np.add.reduceat(logs, first) / count
     squares = np.add.reduceat((logs - np.repeat(mean, count)) ** 2, first)
     with np.errstate(divide="ignore", invalid="ignore"):

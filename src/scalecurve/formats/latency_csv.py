@@ -62,3 +62,14 @@ def _load(path: Path, column: int, skip: int) -> np.ndarray[tuple[int], np.dtype
         return np.loadtxt(path, delimiter=",", usecols=column, skiprows=skip, ndmin=1, comments="#")
     except (ValueError, IndexError) as problem:
         raise FormatError(Fault(f"a row has no number: {problem}"), subject=str(path)) from None
+
+
+def read_numbers(path: Path) -> list[float]:
+    """Bare numbers, one a line or in the first column of a CSV with a header; any unit, since only ratios are used."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            first = file.readline().strip().split(",")[0]
+    except (OSError, UnicodeDecodeError) as problem:
+        raise FormatError(f"cannot be read: {problem}", subject=str(path)) from None
+    values: list[float] = _load(path, 0, 0 if _is_number(first) else 1).tolist()
+    return values

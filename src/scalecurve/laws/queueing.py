@@ -7,8 +7,7 @@
     G/G/c   Wq ~ (ca2 + cs2)/2 x Wq of M/M/c                    (Allen-Cunneen)
 
 lambda arrivals per second, mu served per second and server, rho = lambda/(c mu), ca2 and cs2 the squared coefficients
-of
-variation of arrivals and service.  Little: L = lambda W.  rho >= 1 has no answer: the queue grows for ever (None).
+of variation of arrivals and service. Little: L = lambda W. rho >= 1 has no answer: the queue grows for ever (None).
 Source: L. Kleinrock, Queueing Systems I, 1975; Erlang C through Erlang B's recursion, which cannot overflow.
 Worked number: lambda = 80/s, mu = 100/s, one server: W = 50 ms and p99 = 230 ms.
 """
@@ -36,7 +35,7 @@ def check(rate: float, service_rate: float, servers: int = 1) -> None:
 
 
 def utilisation(rate: float, service_rate: float, servers: int = 1) -> float:
-    """rho = lambda/(c mu)."""
+    """Load of each server: rho = lambda/(c mu)."""
     return rate / (servers * service_rate)
 
 
@@ -127,7 +126,7 @@ def allen_cunneen_wait(
 
 
 def servers_for(limit: float, share: float, rate: float, service_rate: float) -> int | None:
-    """The fewest servers whose M/M/c response stays below `limit` for `share` of requests; None if service alone does not."""
+    """Fewest servers whose M/M/c response is within `limit` for `share` of requests; None if service alone is not."""
     check(rate, service_rate)
     if -math.log1p(-share) / service_rate > limit:
         return None

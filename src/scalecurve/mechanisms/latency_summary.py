@@ -10,7 +10,7 @@ from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, 
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info
-from scalecurve.mechanisms.omission import corrected, suspected
+from scalecurve.mechanisms.omission import corrected, omits, suspected
 from scalecurve.mechanisms.percentiles import (
     LEVEL,
     USUAL,
@@ -78,8 +78,8 @@ class LatencySummary(Shown):
         ]
 
     def document(self) -> Document:
-        head = [Column("percentile", "left"), "latency", "95 % interval"]
-        columns: list[Column | str] = [*head, *(["corrected"] if self.corrected else [])]
+        columns: list[Column | str] = [Column("percentile", "left"), "latency", "95 % interval"]
+        columns += ["corrected"] if self.corrected else []
         other = self.corrected or (None,) * len(self.percentiles)
         rows = [_row(each, fixed) for each, fixed in zip(self.percentiles, other, strict=True)]
         return Document(self.name, (Paragraph(self._words()), table(columns, rows), FindingList(self.findings)))
@@ -122,7 +122,7 @@ def summarise_latency(
         raise InputError(Fault("the SLO is a positive time", seen=f"{slo:g}"))
     histogram = record.histogram
     fixed = None
-    if histogram is not None and record.intended_rate:
+    if histogram is not None and record.intended_rate and omits(record):
         fixed = percentiles(corrected(histogram, 1 / record.intended_rate), shares)
     return LatencySummary(
         name=record.name,

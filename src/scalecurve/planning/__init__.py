@@ -1,1 +1,1 @@
-"""Cost, deadlines and which runs to make next."""
+"""Money and machines: what a result costs, which K to choose, and which runs to make next."""

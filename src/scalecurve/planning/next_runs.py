@@ -29,6 +29,7 @@ MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEVEL = 0.9
+INDISTINCT = 0.05  # standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ def next_runs(
     """The runs to make next within `budget` worker-seconds.
 
     `target` is the K whose forecast shall narrow (default: 4 times the largest measured), `largest` the most workers
-    there are, `run_seconds` the length of a run where the study measures throughput.  `separate` names two laws to part.
+    there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to part.
     """
     _check(budget, target, run_seconds, largest)
     seen, learned = view(study), calibration or shipped()
@@ -150,7 +151,7 @@ def _measured(seen: View) -> Iterator[tuple[float, float]]:
 def _seconds(seen: View, k: float, log: float, run_seconds: float | None) -> float:
     if run_seconds is not None:
         return run_seconds
-    return float(seen.value(k, log)) if seen.study.quantity is Quantity.SECONDS else 60.0
+    return seen.value_at(k, log) if seen.study.quantity is Quantity.SECONDS else 60.0
 
 
 def _narrow(
@@ -203,21 +204,26 @@ def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, 
     continued = [_continue(seen.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, own.k[-1] * 1.0001)]) for own in continued]
     made = predict(continued, [seen.path] * len(continued), at, learned)
-    return np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES)).mean(axis=1)
+    scales = np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES))
+    return np.asarray(scales.mean(axis=1))
 
 
 def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its error."""
     error = points.error if points.error is not None else np.full(len(points.k), np.nan)
-    grown = Curve(points.k, points.log_performance, error)
+    grown = replace(points, error=error)
     for one in sorted(plan, key=lambda own: own.k):
         if one.scale == 0:
             grown = replace(grown, error=np.where(grown.k == one.k, error / np.sqrt(2), error))
         else:
             y = one.log + outcome * one.scale
-            added = (np.r_[grown.k, one.k], np.r_[grown.log_performance, y], np.r_[grown.error, np.nan])  # type: ignore[arg-type]
-            grown = Curve(*added)
+            grown = _with_point(grown, one.k, y)
     return grown
+
+
+def _with_point(points: Curve, k: float, log: float) -> Curve:
+    error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
+    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:
@@ -230,6 +236,8 @@ def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], 
     solved = solve_laws(study, pair)
     solutions, draws = [solved.solutions[name] for name in pair], [solved.draws[name] for name in pair]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
+    if apart.max() < INDISTINCT:
+        raise Refused(f"{pair[0]} and {pair[1]} fit this study as the same curve: no affordable K parts them")
     costs = np.array([one.k * one.seconds for one in affordable])
     enough = apart >= min(PARTING, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
+    from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.roofline_placement import Roofline
+    from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.work_depth import WorkDepth
 
 BLUE, ORANGE, GREEN, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#6b6b6b", "#D55E00"
@@ -22,6 +25,9 @@ def painter_of(result: Any) -> Callable[[Figure], None] | None:
     painters: dict[str, Callable[[Axes, Any], None]] = {
         "CollectiveCost": collective_axes,
         "StepCost": step_axes,
+        "LoadCurve": load_axes,
+        "Roofline": roofline_axes,
+        "StragglerCost": straggler_axes,
         "WorkDepth": work_depth_axes,
     }
     paint = painters.get(type(result).__name__)
@@ -56,7 +62,7 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     _log_ranks(axes, "ranks", ranks)
     axes.set_ylabel("seconds")
     axes.set_title(f"{result.operation} over {result.network.name}")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def step_axes(axes: Axes, result: StepCost) -> None:
@@ -101,3 +107,63 @@ def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
     axes.set_ylabel(f"T_P ({result.unit})")
     axes.set_title("work and depth")
     axes.legend(fontsize=8)
+
+
+def straggler_axes(axes: Axes, result: StragglerCost) -> None:
+    """Barrier efficiency over K: a barrier at every step against one at the end."""
+    k = [row.workers for row in result.rows]
+    axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="no waiting")
+    axes.plot(
+        k, [row.to_dict()["efficiency"] for row in result.rows], color=BLUE, marker="o", label="barrier every step"
+    )
+    ends = [row.to_dict()["end_efficiency"] for row in result.rows]
+    axes.plot(k, ends, color=GREEN, marker="s", label=f"one barrier after {result.steps} steps")
+    seen = [(row.workers, row.to_dict()["simulated_efficiency"]) for row in result.rows if row.simulated]
+    axes.plot([a for a, _ in seen], [b for _, b in seen], color=ORANGE, marker="x", linestyle="none", label="simulated")
+    axes.set_ylim(0, 1.05)
+    _log_ranks(axes, "K", k)
+    axes.set_ylabel("barrier efficiency, mean / slowest")
+    axes.set_title(f"stragglers, {result.delays}")
+    axes.legend(fontsize=8)
+
+
+def load_axes(axes: Axes, result: LoadCurve) -> None:
+    """Latency against offered load, with the knee and the queue model."""
+    offered = [point.offered for point in result.points]
+    axes.plot(offered, [point.mean for point in result.points], color=BLUE, marker="o", label="mean")
+    high = [(point.offered, point.p99.value) for point in result.points if point.p99 is not None]
+    axes.plot([a for a, _ in high], [b for _, b in high], color=RED, marker="^", label="p99")
+    model = [(point.offered, point.mmc) for point in result.points if point.mmc is not None]
+    axes.plot([a for a, _ in model], [b for _, b in model], color=GREY, linestyle="--", label="M/M/c mean")
+    axes.axvline(result.knee, color=GREEN, linestyle=":", label=f"knee {result.knee:.4g}/s")
+    if result.slo is not None:
+        axes.axhline(result.slo, color=ORANGE, linestyle=":", label="SLO")
+    axes.set_yscale("log")
+    axes.set_xlabel("offered requests per second")
+    axes.set_ylabel("seconds")
+    axes.set_title("latency over load")
+    axes.legend(fontsize=8)
+
+
+def roofline_axes(axes: Axes, result: Roofline) -> None:
+    """The plot people know: log-log, ceilings labelled, kernels named."""
+    for i, (label, corners) in enumerate(result.lines):
+        xs, ys = [x for x, _ in corners], [y for _, y in corners]
+        style = "-" if i + 1 < len(result.lines) else "--"
+        axes.plot(xs, ys, color=SERIES[i % len(SERIES)], linestyle=style, linewidth=1.6, label=label)
+        axes.annotate(label, (xs[0], ys[0]), textcoords="offset points", xytext=(2, 5), fontsize=8, color=SERIES[i])
+    for i, each in enumerate(result.placements):
+        height = each.achieved or each.attainable
+        if each.intensity and height:
+            hollow = "none" if each.achieved is None else SERIES[i % len(SERIES)]
+            axes.plot([each.intensity], [height], marker=MARKERS[i % len(MARKERS)], color=SERIES[i % len(SERIES)],
+                      markerfacecolor=hollow, linestyle="none")  # fmt: skip
+            axes.annotate(
+                each.kernel.name, (each.intensity, height), textcoords="offset points", xytext=(6, -10), fontsize=8
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(f"intensity (flop per byte of {result.level})")
+    axes.set_ylabel("flop/s")
+    axes.set_title(f"roofline of {result.machine}")
+    axes.legend(fontsize=8, loc="lower right")

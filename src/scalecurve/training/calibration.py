@@ -24,13 +24,15 @@ from scalecurve.training.stack import CONSTANTS, Constants, Stack
 BOUNDS = {
     "matmul": (0.2, 1.0), "ramp": (0.0, 800.0), "tail": (0.0, 6.0), "memory": (0.3, 1.0), "inner": (0.3, 1.05),
     "outer": (0.2, 1.05), "attention": (0.05, 0.9), "contention": (0.0, 1.0), "imbalance": (1.0, 3.0),
-    "launch": (1e-5, 4e-3), "expert_launch": (1e-4, 1e-2), "low_precision": (0.3, 1.0),
+    "launch": (1e-5, 4e-3), "expert_launch": (1e-4, 1e-2), "low_precision": (0.3, 1.0), "grouped": (0.2, 1.0),
 }  # fmt: skip
 SPREAD = {
     "matmul": 0.05, "ramp": 80.0, "tail": 0.6, "memory": 0.08, "inner": 0.1, "outer": 0.08, "attention": 0.15,
     "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12,
+    "grouped": 0.15,
 }  # fmt: skip
 SCALED = ("matmul", "attention")  # constants that move with an accelerator's measured ceiling
+HOSTED = ("launch", "expert_launch")  # constants that move with its host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +49,11 @@ def on_chip(constants: Constants, accelerator: Accelerator, reference: float | N
     if reference is None:
         return constants
     ratio = (accelerator.ceiling or DEFAULT_CEILING) / reference
-    return constants.with_values(**{name: getattr(constants, name) * ratio for name in SCALED})
+    moved = {name: getattr(constants, name) * ratio for name in SCALED}
+    return constants.with_values(**moved, **{name: getattr(constants, name) * accelerator.host for name in HOSTED})
 
 
-def log_errors(
-    observations: Sequence[Observation], constants: Constants, *, reference: float | None = None
-) -> Array:
+def log_errors(observations: Sequence[Observation], constants: Constants, *, reference: float | None = None) -> Array:
     """log(predicted / measured), in the order given."""
     errors = np.empty(len(observations))
     for batch in batches([observation.job for observation in observations]):
@@ -97,7 +98,7 @@ def fit_constants(
         return np.concatenate([*parts, weight * tolerance * z])
 
     edges = (np.minimum((low - middle) / width, -1e-3), np.maximum((high - middle) / width, 1e-3))
-    found = least_squares(residuals, np.zeros(len(names)), diff_step=1e-3, bounds=edges)
+    found = least_squares(residuals, np.zeros(len(names)), diff_step=[1e-3] * len(names), bounds=edges)
     return at(found.x)
 
 
@@ -106,7 +107,8 @@ def _seconds(batch: Batch, constants: Constants, reference: float | None) -> Arr
 
 
 def _huber(errors: Array, tolerance: float) -> Array:
-    return np.sign(errors) * tolerance * np.sqrt(2.0 * (np.sqrt(1.0 + (errors / tolerance) ** 2) - 1.0))
+    result: Array = np.sign(errors) * tolerance * np.sqrt(2.0 * (np.sqrt(1.0 + (errors / tolerance) ** 2) - 1.0))
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +149,9 @@ def calibration_of(accelerator: Accelerator, stack: Stack) -> Calibration:
     if own is not None:
         values = base.with_values(**own["constants"])
         source = f"{', '.join(own['tables'])} ({own['rows']} rows)"
-        return Calibration(constants=values, evidence="calibrated", source=source, half_width=own["half_width"], rows=own["rows"])
+        return Calibration(
+            constants=values, evidence="calibrated", source=source, half_width=own["half_width"], rows=own["rows"]
+        )
     return _transferred(accelerator, stack, base)
 
 
@@ -157,7 +161,7 @@ def _entry(accelerator: str, stack: str) -> dict[str, Any] | None:
 
 
 HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
-SOFTWARE = ("attention", "contention", "imbalance", "launch", "expert_launch")
+SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch")
 
 
 def _transferred(accelerator: Accelerator, stack: Stack, base: Constants) -> Calibration:
@@ -185,8 +189,9 @@ def _scaled(entry: dict[str, Any] | None, accelerator: Accelerator, names: Seque
     if entry is None:
         return {}
     ratio = (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"]
+    host = accelerator.host / entry["host"]
     return {
-        name: value * (ratio if name in SCALED else 1.0)
+        name: value * (ratio if name in SCALED else host if name in HOSTED else 1.0)
         for name, value in entry["constants"].items()
         if name in names and name in CONSTANTS
     }

@@ -23,6 +23,7 @@ class Accelerator:
     outer_rate: float
     ceiling: float | None  # share of peak the best matrix product was measured to reach
     watts: float | None
+    host: float  # launch cost of its usual host and recipes, relative to an x86 server without graphs
     source: str
 
 

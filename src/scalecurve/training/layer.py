@@ -83,11 +83,10 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = tokens * shape.top_k * np.where(grid.ep > 1, machine.imbalance, 1.0)
     rows = routed / local
-    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local))
-    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local))
-    moved = routed * (
-        machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
-    )
+    slower = np.asarray(machine.matmul_rate / machine.grouped_rate)
+    inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
+    outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local)) * slower
+    moved = routed * (machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden)
     gate = kernels.traffic_seconds(machine, moved)
     return inward + outward + Pass(gate, 2.0 * gate)
 
@@ -105,7 +104,8 @@ def elementwise(machine: Machine, shape: Shape, grid: Grid) -> Pass:
 
 def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     """Two all-reduces of b s h forward and two backward (Shoeybi et al. 2019); with sequence parallelism each is a
-    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept."""
+    reduce-scatter and an all-gather of the same size, and backward gathers once more per pair unless it was kept.
+    Hiding it under the products needs the fast link, so nothing is hidden between nodes."""
     size = ACTIVATION_BYTES * grid.micro * shape.seq / grid.cp * shape.hidden
     outer = grid.tp / grid.tp_inner
     half = gather_seconds(machine, size, grid.tp_inner, outer)
@@ -113,7 +113,7 @@ def tensor_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
         grid.traffic == TensorTraffic.ALL_REDUCE, reduce_seconds(machine, size, grid.tp_inner, outer), 2.0 * half
     )
     again = np.where((grid.traffic == TensorTraffic.SEQUENCE) & (grid.regather > 0), 2.0 * half, 0.0)
-    exposed = 1.0 - grid.tensor_overlap
+    exposed = 1.0 - np.where(outer > 1, 0.0, grid.tensor_overlap)
     return Pass(2.0 * whole * exposed, (2.0 * whole + again) * exposed)
 
 
@@ -128,8 +128,8 @@ def context_traffic(machine: Machine, shape: Shape, grid: Grid, core: Pass) -> P
 
 
 def expert_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
-    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes only once
-    to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
+    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes
+    only once to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
     tokens = grid.micro * shape.seq / grid.cp / grid.tp
     nodes = grid.ep / grid.ep_inner
     copies = nodes * (1.0 - (1.0 - 1.0 / nodes) ** shape.top_k) / nodes
@@ -186,7 +186,8 @@ def _compute(machine: Machine, shape: Shape, grid: Grid, body: Pass) -> Pass:
 
 def slowest_moe_share(shape: Shape, grid: Grid) -> Array:
     """Dense layers come first, so the last stage has the most MoE layers."""
-    return np.minimum(shape.moe_layers / np.ceil(shape.layers / grid.pp), 1.0)
+    result: Array = np.minimum(shape.moe_layers / np.ceil(shape.layers / grid.pp), 1.0)
+    return result
 
 
 def _expert_share(machine: Machine, shape: Shape, grid: Grid) -> Pass:
@@ -197,7 +198,8 @@ def _expert_share(machine: Machine, shape: Shape, grid: Grid) -> Pass:
 
 
 def _with_recompute(traffic: Pass, full: Array) -> Array:
-    return traffic.forward + traffic.backward + np.where(full, traffic.forward, 0.0)
+    result: Array = traffic.forward + traffic.backward + np.where(full, traffic.forward, 0.0)
+    return result
 
 
 def _with_host(seconds: Pass, launch: float) -> Pass:
@@ -207,4 +209,5 @@ def _with_host(seconds: Pass, launch: float) -> Pass:
 
 
 def _power_mean(first: Array, second: float) -> Array:
-    return np.sqrt(np.sqrt(first**4 + second**4))
+    result: Array = np.sqrt(np.sqrt(first**4 + second**4))
+    return result

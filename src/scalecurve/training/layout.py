@@ -83,7 +83,7 @@ class Layout:
         return " ".join(words if self.recompute == "none" else [*words, self.recompute])
 
 
-def read_layout(given: Layout | str | Mapping[str, Any], *, zero: int = 0) -> dict[str, Any]:
+def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     """Fields as a user names them: a Layout, `tp=8,pp=12,micro=1`, or a mapping with the usual aliases."""
     if isinstance(given, Layout):
         return {entry.name: getattr(given, entry.name) for entry in fields(given)}
@@ -95,7 +95,7 @@ def read_layout(given: Layout | str | Mapping[str, Any], *, zero: int = 0) -> di
         hint = f"known: {', '.join(sorted(known))}"
         raise InputError([Fault("unknown layout field", name, remedy=hint) for name in strange], subject="layout")
     present = {name: value for name, value in named.items() if value is not None}
-    return {"zero": zero} | {name: _value(name, value) for name, value in present.items()}
+    return {name: _value(name, value) for name, value in present.items()}
 
 
 def _split(text: str) -> dict[str, str]:
@@ -126,7 +126,12 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (layout.pp > model.layers, "more pipeline stages than layers", "pp", f"{model.layers} layers, pp {layout.pp}"),
         (layout.ep > 1 and not model.is_moe, "expert parallelism on a dense model", "ep", str(layout.ep)),
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
-        (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave", str(layout.interleave)),
+        (
+            layout.interleave > 1 and layout.pp == 1,
+            "interleaving needs pp above 1",
+            "interleave",
+            str(layout.interleave),
+        ),
         (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
     ]
     faults = [Fault(message, where, seen) for wrong, message, where, seen in checks if wrong]
@@ -162,7 +167,7 @@ def grid_of(layout: Layout, node: int, *, data_overlap: bool, tensor_overlap: fl
         regather=as_array(1.0),
         data_overlap=as_array(overlap),
         tensor_overlap=as_array(hidden),
-        **place(*(numbers[name] for name in ("tp", "cp", "dp", "pp", "ep")), node=float(node)),
+        **place(numbers["tp"], numbers["cp"], numbers["dp"], numbers["pp"], numbers["ep"], float(node)),
     )
 
 

@@ -15,6 +15,7 @@ class Machine:
     peak: float  # FLOP/s of the matrix units at the precision of the matrix products
     model_peak: float  # FLOP/s that MFU is measured against
     matmul_rate: float  # FLOP/s a long product reaches
+    grouped_rate: float  # FLOP/s of the experts' grouped products
     attention_rate: float  # FLOP/s of fused attention
     memory_rate: float  # bytes/s of HBM as elementwise kernels see it
     capacity: float  # bytes of HBM

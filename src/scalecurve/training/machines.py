@@ -32,9 +32,10 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
         attention=0.45 * ceiling,
         contention=0.25,
         imbalance=1.3,
-        launch=stack.launch,
-        expert_launch=2.5e-3,
+        launch=stack.launch * accelerator.host,
+        expert_launch=2.5e-3 * accelerator.host,
         low_precision=0.75,
+        grouped=0.7,
     )
 
 
@@ -43,10 +44,12 @@ def resolve(cluster: Cluster, stack: Stack, constants: Constants, precision: str
     chip = cluster.accelerator
     low = precision == "fp8" and chip.fp8_peak is not None
     peak = chip.fp8_peak if low and chip.fp8_peak else chip.peak
+    matmul_rate = peak * constants.matmul * (constants.low_precision if low else 1.0)
     return Machine(
         peak=peak,
         model_peak=peak,
-        matmul_rate=peak * constants.matmul * (constants.low_precision if low else 1.0),
+        matmul_rate=matmul_rate,
+        grouped_rate=matmul_rate * constants.grouped,
         attention_rate=chip.peak * constants.attention,
         memory_rate=chip.memory_rate * constants.memory,
         capacity=chip.capacity,

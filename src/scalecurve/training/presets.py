@@ -64,6 +64,7 @@ def _accelerator(row: dict[str, str]) -> Accelerator:
         outer_rate=float(row["outer_gb_s"]) * 1e9,
         ceiling=_number(row["ceiling"], 1.0),
         watts=_number(row["watts"], 1.0),
+        host=float(row["host"]),
         source=row["source"],
     )
 
@@ -115,15 +116,15 @@ def cluster(name: str) -> Cluster:
     if key in networks():
         return _named_cluster(key)
     chip_name, _, network = key.rpartition("-")
-    if chip_name in accelerators() and network in _link_rates():
-        return of_accelerator(accelerator(chip_name), name=key, outer_rate=_link_rates()[network])
+    if chip_name in accelerators() and network in link_rates():
+        return of_accelerator(accelerator(chip_name), name=key, outer_rate=link_rates()[network])
     if key.removeprefix("nvidia-").removeprefix("amd-") in accelerators():
         return of_accelerator(accelerator(key), name=key)
-    known = [*networks(), *accelerators(), *(f"{chip}-{link}" for chip in accelerators() for link in _link_rates())]
+    known = [*networks(), *accelerators(), *(f"{chip}-{link}" for chip in accelerators() for link in link_rates())]
     raise unknown("cluster", name, known)
 
 
-def _link_rates() -> dict[str, float]:
+def link_rates() -> dict[str, float]:
     """Bytes/s per accelerator by the network's name: ib and roce with the Gb/s of one accelerator's port."""
     speeds = (25, 50, 100, 200, 400, 800)
     return {f"{kind}{speed}": speed / 8 * 1e9 for kind in ("ib", "roce", "eth", "efa") for speed in speeds}

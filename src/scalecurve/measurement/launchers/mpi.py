@@ -11,8 +11,7 @@ import os
 import shutil
 import sys
 from dataclasses import replace
-from functools import cache
-from importlib.util import find_spec
+from pathlib import Path
 
 from scalecurve.errors import RunError
 from scalecurve.measurement.launchers.common import arguments, command, worker_env, wrapped
@@ -29,6 +28,9 @@ _ASK_SIZE = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.Get_size())"
 class Mpi:
     name = "mpi"
 
+    def __init__(self) -> None:
+        self.paired = False
+
     def missing(self, world: World) -> str | None:
         if not any(shutil.which(program) for program in PROGRAMS):
             return "no mpirun or mpiexec on the path; pip install 'scalecurve[mpi]' brings MPICH"
@@ -39,7 +41,9 @@ class Mpi:
             return _baseline(job, settings, world)
         program = settings.launcher.program or next((p for p in PROGRAMS if shutil.which(p)), PROGRAMS[0])
         flavour = flavour_of(program, world)
-        check_pairing(program, flavour, settings, world)
+        if not self.paired:
+            check_pairing(program, flavour, job, settings, world)
+            self.paired = True
         env = worker_env(job, settings)
         argv = (program, *flags(flavour, job.k, settings, tuple(env)), *wrapped_job(job, settings))
         outcome = world.runner.run_together(
@@ -78,23 +82,21 @@ def flags(flavour: str, k: int, settings: Settings, variables: tuple[str, ...]) 
     return ("-n", str(k), *places, *spread, *extra)
 
 
-def check_pairing(program: str, flavour: str, settings: Settings, world: World) -> None:
-    """Ask two mpi4py processes for the size of their job, once."""
-    if find_spec("mpi4py") is None:
+def check_pairing(program: str, flavour: str, job: Job, settings: Settings, world: World) -> None:
+    """Ask two processes of the job's Python for the size of their job; without mpi4py there is no answer."""
+    python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else sys.executable
+    options = flags(flavour, 2, settings, ())
+    code, text = world.runner.capture([program, *options, python, "-c", _ASK_SIZE], timeout=60)
+    if "No module named" in text:
         return
-    seen = _sizes(program, flags(flavour, 2, settings, ()), world)
-    if seen and seen != {2}:
-        raise RunError(
-            f"{program} ({flavour}) started 2 processes whose job has size {sorted(seen)}: it does not belong to the "
-            "MPI library of mpi4py; choose the right one with launcher.program"
-        )
-
-
-@cache
-def _sizes(program: str, options: tuple[str, ...], world: World) -> frozenset[int]:
-    code, text = world.runner.capture([program, *options, sys.executable, "-c", _ASK_SIZE], timeout=60)
     words = [line.split() for line in text.splitlines()]
-    return frozenset(int(line[1]) for line in words if code == 0 and len(line) == 2 and line[0] == "size")
+    seen = {int(line[1]) for line in words if len(line) == 2 and line[0] == "size" and line[1].isdigit()}
+    if code or seen != {2}:
+        what = f"failed: {text.strip()[-300:]}" if code else f"gave jobs of size {sorted(seen)}"
+        raise RunError(
+            f"{program} ({flavour}) does not belong to the MPI library of {python}: a test with 2 processes {what}; "
+            "choose the right one with launcher.program"
+        )
 
 
 def _placement(job: Job, settings: Settings) -> Placement:

@@ -28,7 +28,8 @@ class Slurm:
             if shutil.which(program) is None:
                 return f"no {program} on the path; measure from a host that submits to Slurm"
         code, text = world.runner.capture(["sinfo", "--noheader", "--format=%P"])
-        return f"Slurm does not answer: {text.strip()[:200]}" if code else None
+        first = text.strip().partition("\n")[0]
+        return f"Slurm does not answer here ({first[:80]})" if code else None
 
     def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
         job = _with_visible_folder(job)

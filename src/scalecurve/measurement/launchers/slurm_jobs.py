@@ -102,16 +102,25 @@ def final_state(number: str, world: World) -> str:
 
 def accounted(number: str, world: World) -> dict[str, Any]:
     """State, elapsed seconds and peak memory from sacct, where the cluster keeps accounts."""
-    fields = "State,ElapsedRaw,MaxRSS,Planned"
-    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}", "--noconvert"]
-    code, text = world.runner.capture(query, timeout=60)
-    rows = [line.split("|") for line in text.splitlines() if line.count("|") == 3]
-    if code or not rows:
+    rows = _account_rows(number, world)
+    for _ in range(PATIENCE_POLLS):  # the accounts are written a moment after the job has ended
+        if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
+            break
+        world.clock.sleep(0.3)
+        rows = _account_rows(number, world)
+    if not rows:
         return {}
     peak = max((int(row[2]) for row in rows if row[2].isdigit()), default=None)
     facts = {"slurm_state": rows[0][0], "slurm_elapsed_seconds": _whole(rows[0][1]), "peak_process_bytes": peak}
-    facts["slurm_queued"] = rows[0][3] or None
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _account_rows(number: str, world: World) -> list[list[str]]:
+    """State, seconds and peak memory of the job and its steps; nothing where there are no accounts."""
+    wanted = "--format=State,ElapsedRaw,MaxRSS"
+    query = ["sacct", "--noheader", "--parsable2", wanted, f"--jobs={number}", "--noconvert"]
+    code, text = world.runner.capture(query, timeout=60)
+    return [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 2]
 
 
 def nodes_for(k: int, settings: Settings) -> int | None:

@@ -66,7 +66,7 @@ def resource_flags(job: Job, settings: Settings, *, array: bool = False) -> list
         f"--output={where}/out-0",
         f"--error={where}/err-0",
     ]
-    named = {"--partition": slurm.partition, "--account": slurm.account, "--time": slurm.time_limit}
+    named: dict[str, object] = {"--partition": slurm.partition, "--account": slurm.account, "--time": slurm.time_limit}
     named |= {"--chdir": settings.folder and settings.folder.absolute(), "--cpus-per-task": job.threads}
     if slurm.tasks_per_node:
         named["--ntasks-per-node"] = min(slurm.tasks_per_node, job.k)

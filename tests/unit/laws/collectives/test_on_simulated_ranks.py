@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes import simulated_ranks as sim
 
 from scalecurve.laws.collectives import Step, all_to_all, double_tree, one_to_all, two_level
+from tests.fakes import simulated_ranks as sim
 
 P = [*range(1, 18), 24, 31, 32, 33, 48, 63, 64, 65]
 N = [0, 1, 3, 7, 64, 257]

@@ -1,0 +1,109 @@
+"""How fast the explorer answers, in a real browser: slider to redraw in the training view, and first paint.
+
+    python bench/explorer.py [--moves 60]
+
+Prints the median and 90th percentile of slider to redraw, server included, every move with a setting not asked before;
+and the time from starting a cold server to the first paint of the page.  Needs playwright and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+CHROMIUM = os.environ.get("SCALECURVE_CHROMIUM", "/usr/bin/chromium")
+LIMIT_REDRAW_MS, LIMIT_PAINT_S = 50.0, 1.5
+
+# Moves a slider as a reader would and waits for the chart to be drawn anew; all clocks are the browser's.
+MOVE = """async ([param, place]) => {
+  const slider = document.querySelector(`[data-param=${param}]`);
+  const chart = document.querySelector('#panel-training .chart');
+  const before = chart.dataset.drawn;
+  const start = performance.now();
+  slider.value = place;
+  slider.dispatchEvent(new Event('input', {bubbles: true}));
+  while (chart.dataset.drawn === before) await new Promise(resolve => setTimeout(resolve, 0));
+  await new Promise(resolve => requestAnimationFrame(resolve));
+  return performance.now() - start;
+}"""
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+
+
+def serve() -> tuple[subprocess.Popen[str], str, float]:
+    """A cold server, its address, and when it was started."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    line = process.stdout.readline() if process.stdout else ""
+    found = re.search(r"http://\S+", line)
+    if found is None:
+        raise SystemExit(f"the server did not start: {line}")
+    return process, found[0], started
+
+
+def first_paint(browser: Any) -> tuple[float, float, float]:
+    """Seconds from starting the server to the page's first paint, to its first chart, and the page's own share."""
+    process, address, started = serve()
+    try:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        opened = time.perf_counter()
+        page.goto(address, wait_until="commit")
+        page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length > 0")
+        own = page.evaluate(PAINT) / 1000
+        painted = opened - started + own
+        page.wait_for_selector("#panel-training svg")
+        charted = time.perf_counter() - started
+        page.close()
+        return painted, charted, own
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def redraws(browser: Any, moves: int) -> dict[str, list[float]]:
+    process, address, _ = serve()
+    try:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(address + "#training?pinned=true")
+        page.wait_for_selector("#panel-training svg")
+        page.evaluate(MOVE, ["size", 300])  # the first move may still load something
+        places = [200 + 600 * step / moves + 0.37 for step in range(moves)]
+        return {
+            param: [page.evaluate(MOVE, [param, place]) for place in places] for param in ("size", "critical_tokens")
+        }
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--moves", type=int, default=60)
+    given = parser.parse_args()
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for param, times in redraws(browser, given.moves).items():
+            middle, late = statistics.median(times), statistics.quantiles(times, n=10)[-1]
+            print(
+                f"{param}: slider to redraw, median {middle:.1f} ms, 90th percentile {late:.1f} ms, "
+                f"{middle / LIMIT_REDRAW_MS:.2f} of the limit"
+            )
+        paints = [first_paint(browser) for _ in range(3)]
+        painted, charted, own = (statistics.median(each) for each in zip(*paints, strict=True))
+        print(
+            f"cold server to first paint, median {painted:.2f} s ({own:.2f} s of it the page), "
+            f"{painted / LIMIT_PAINT_S:.2f} of the limit; first chart after {charted:.2f} s"
+        )
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""`scalecurve audit`: may a scaling result be believed?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from scalecurve import api
+from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.errors import InputError
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("--speedup", type=float, help="A bare claim: the speedup ...")
+@click.option("--efficiency", type=float, help="... or the efficiency ...")
+@click.option("--workers", type=int, help="... on so many workers.")
+@click.option("--regime", type=click.Choice(["strong", "weak"]), help="What the claim says was held fixed.")
+@click.option("--k-unit", help="What a worker is: gpus, nodes ...")
+@click.option("--markdown", is_flag=True, help="Answer as Markdown, ready for a review.")
+@click.option("--badge", type=click.Path(path_type=Path), help="Also write an SVG badge with the verdict.")
+@click.option("--init", type=click.Path(path_type=Path), help="Write a claim.toml to fill in, and stop.")
+@output_options
+def command(
+    source: str | None, markdown: bool, badge: Path | None, init: Path | None, output: Output, **claim: object
+) -> int:
+    """Hold the reporting checklist and the red flags against a study, a claim.toml, a table, or a bare claim.
+
+    SOURCE is a study file, a claim.toml, or a table with a column of worker counts and columns of times, speedups or
+    efficiencies; or give --speedup 180 --workers 256.  Exit code 1 when the result is not publishable.
+    """
+    if init is not None:
+        api.write_claim_template(init)
+        note(f"claim to fill in written to {init}", output)
+        return 0
+    if (source is None) == (claim["workers"] is None):
+        raise InputError("give a SOURCE, or a bare claim with --workers and --speedup or --efficiency")
+    result = api.audit(api.load_claim(source, **claim))
+    emit(result, replace(output, format="md") if markdown else output)
+    if badge is not None:
+        api.write_badge("scaling", result.verdict, badge)
+        note(f"badge written to {badge}", output)
+    return 0 if result.publishable else 1

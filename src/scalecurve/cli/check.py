@@ -1,0 +1,42 @@
+"""`scalecurve check`: a gate for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scalecurve import api
+from scalecurve.cli.inputs import WORKERS, study_options
+from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.study import Study
+
+
+@click.command()
+@study_options
+@click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where speed was lost since.")
+@click.option("--min-efficiency", multiple=True, metavar="E@K", help="Fail when E(K) is below; may be repeated.")
+@click.option("--workers", type=WORKERS, help="Gate these K only (default: every K both measured).")
+@click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload, and leave a finding.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML.")
+@click.option("--history", type=click.Path(path_type=Path), help="Append one JSON line with T, E and the verdict.")
+@output_options
+def command(
+    study: Study, against: Path | None, junit: Path | None, history: Path | None, output: Output, **given: Any
+) -> int:
+    """Exit 1 with one line when efficiency is below a floor, or speed was lost beyond noise since an older study.
+
+    Identical code fails in at most 1 % of invocations over all gated K together; the smallest loss that could have
+    been seen is printed.
+    """
+    older = None if against is None else api.load(against, regime=str(study.regime))
+    gate = api.check(study, against=older, **given)
+    emit(gate, output)
+    if junit is not None:
+        api.write_junit(gate, junit)
+    if history is not None:
+        api.append_history(gate, study, history)
+    if output.quiet and not gate.passed:
+        note(gate.line, Output())
+    return 0 if gate.passed else 1

@@ -1,0 +1,28 @@
+"""`scalecurve workdepth`: work, depth and the speedup a task graph admits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scalecurve import api
+from scalecurve.cli.inputs import WORKERS
+from scalecurve.cli.output import Output, emit, note, output_options
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+@output_options
+def command(*, graph: str, workers: tuple[int, ...], plot: Path | None, output: Output) -> None:
+    """Work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
+
+    GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, or module:attribute with a Dask graph or recorder.
+    """
+    result = api.measure_parallelism(graph, workers=workers)
+    emit(result, output)
+    if plot is not None:
+        api.plot(result, plot)
+        note(f"plot written to {plot}", output)

@@ -1,0 +1,62 @@
+// @ts-check
+/** Asking the server.  While an answer is on its way only the latest further question waits, so dragging never queues. */
+
+/** @type {Map<string, any>} */
+const known = new Map();
+/** @type {Map<string, {busy: boolean, next: (() => void) | null}>} */
+const channels = new Map();
+const MOST_KNOWN = 200;
+
+export class Refusal extends Error {}
+
+/**
+ * @param {string} name  the question
+ * @param {object} body
+ * @returns {Promise<any>}
+ */
+export async function ask(name, body) {
+  const text = JSON.stringify(body);
+  const key = `${name} ${text}`;
+  if (known.has(key)) return known.get(key);
+  const { response, answer } = await counted(async () => {
+    const response = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: text });
+    return { response, answer: await response.json().catch(() => ({ error: `the server answered ${response.status}` })) };
+  });
+  if (!response.ok) throw new Refusal(answer.error ?? `the server answered ${response.status}`);
+  if (text.length < 20000) known.set(key, answer);
+  if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? "");
+  return answer;
+}
+
+/** How many answers are awaited, told to those who read the page by machine. @template Kind @param {() => Promise<Kind>} work */
+async function counted(work) {
+  const page = document.documentElement;
+  const count = (/** @type {number} */ change) => { page.dataset.asking = String(Number(page.dataset.asking ?? 0) + change); };
+  count(1);
+  try {
+    return await work();
+  } finally {
+    count(-1);
+  }
+}
+
+/**
+ * Run `work` now, or after the one under way; of several that wait only the last is run.
+ * @param {string} channel
+ * @param {() => Promise<void>} work
+ */
+export function latest(channel, work) {
+  const line = channels.get(channel) ?? { busy: false, next: null };
+  channels.set(channel, line);
+  if (line.busy) {
+    line.next = () => latest(channel, work);
+    return;
+  }
+  line.busy = true;
+  work().finally(() => {
+    line.busy = false;
+    const next = line.next;
+    line.next = null;
+    next?.();
+  });
+}

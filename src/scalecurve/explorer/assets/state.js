@@ -1,0 +1,158 @@
+// @ts-check
+/** What the reader has set: kept in the address, so that a link reproduces the view, with undo. */
+
+/** @typedef {import("./types.js").Params} Params */
+/** @typedef {{view: string, params: Record<string, Params>, pins: Record<string, Params[]>}} Snapshot */
+
+export const PIN_NAMES = ["A", "B"];
+const MOST_LINK = 30000;
+const MOST_UNDO = 200;
+
+export class Store {
+  /** @param {Record<string, Params>} defaults  of every view */
+  constructor(defaults) {
+    this.defaults = defaults;
+    /** @type {Snapshot} */
+    this.now = { view: Object.keys(defaults)[0], params: structuredClone(defaults), pins: {} };
+    /** @type {string[]} */
+    this.past = [];
+    /** @type {string[]} */
+    this.future = [];
+    /** @type {Array<() => void>} */
+    this.listeners = [];
+    this.committed = JSON.stringify(this.now);
+  }
+
+  get view() { return this.now.view; }
+  /** @returns {Params} */
+  get params() { return this.now.params[this.now.view]; }
+  /** @returns {Params[]} */
+  get pins() { return this.now.pins[this.now.view] ?? []; }
+
+  /** @param {() => void} listener */
+  listen(listener) { this.listeners.push(listener); }
+  tell() { for (const listener of this.listeners) listener(); }
+
+  /** Change while dragging: shown at once, not yet a step of undo. @param {Params} changes */
+  adjust(changes) {
+    Object.assign(this.params, changes);
+    this.tell();
+  }
+
+  /** Change and make it a step. @param {Params} changes */
+  set(changes) {
+    Object.assign(this.params, changes);
+    this.commit();
+  }
+
+  /** @param {string} view */
+  open(view) {
+    this.now.view = view;
+    this.commit();
+  }
+
+  pin() {
+    this.now.pins[this.view] = [...this.pins, structuredClone(this.params)].slice(-PIN_NAMES.length);
+    this.commit();
+  }
+
+  /** @param {number} place */
+  unpin(place) {
+    this.now.pins[this.view] = this.pins.filter((_, other) => other !== place);
+    this.commit();
+  }
+
+  commit() {
+    const text = JSON.stringify(this.now);
+    if (text !== this.committed) {
+      this.past = [...this.past, this.committed].slice(-MOST_UNDO);
+      this.future = [];
+      this.committed = text;
+    }
+    this.tell();
+    this.write();
+  }
+
+  undo() { this.travel(this.past, this.future); }
+  redo() { this.travel(this.future, this.past); }
+
+  /** @param {string[]} from @param {string[]} to */
+  travel(from, to) {
+    const text = from.pop();
+    if (text === undefined) return;
+    to.push(this.committed);
+    this.committed = text;
+    this.now = JSON.parse(text);
+    this.tell();
+    this.write();
+  }
+
+  async write() {
+    const link = await this.link();
+    if (link !== location.hash) history.replaceState(null, "", link);
+  }
+
+  /** The part of the address that holds the view. */
+  async link() {
+    const query = await encode(this.params, this.defaults[this.view]);
+    for (const [place, pin] of this.pins.entries()) query.append(`pin${PIN_NAMES[place]}`, (await encode(pin, this.defaults[this.view])).toString());
+    const text = query.toString();
+    return `#${this.view}${text ? `?${text}` : ""}`;
+  }
+
+  /** Read the address. @param {string} hash */
+  async read(hash) {
+    const [view, text = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
+    if (!(view in this.defaults)) return;
+    const query = new URLSearchParams(text);
+    this.now.view = view;
+    this.now.params[view] = await decode(query, this.defaults[view]);
+    const pins = PIN_NAMES.map((name) => query.get(`pin${name}`)).filter((pin) => pin !== null);
+    this.now.pins[view] = await Promise.all(pins.map((pin) => decode(new URLSearchParams(pin), this.defaults[view])));
+    this.committed = JSON.stringify(this.now);
+  }
+}
+
+/** Only what differs from the defaults; long texts packed. @param {Params} params @param {Params} defaults */
+async function encode(params, defaults) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value === defaults[name]) continue;
+    if (typeof value === "string" && value.length > 60) {
+      const packed = await pack(value);
+      if (packed.length <= MOST_LINK) query.set(`z.${name}`, packed);
+    } else query.set(name, String(value));
+  }
+  return query;
+}
+
+/** @param {URLSearchParams} query @param {Params} defaults @returns {Promise<Params>} */
+async function decode(query, defaults) {
+  /** @type {Params} */
+  const params = structuredClone(defaults);
+  for (const [name, standard] of Object.entries(defaults)) {
+    const packed = query.get(`z.${name}`);
+    const text = packed === null ? query.get(name) : await unpack(packed).catch(() => null);
+    if (text === null) continue;
+    if (typeof standard === "number") params[name] = Number.isFinite(Number(text)) ? Number(text) : standard;
+    else params[name] = typeof standard === "boolean" ? text === "true" : text;
+  }
+  return params;
+}
+
+/** @param {string} text */
+async function pack(text) {
+  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+
+/** @param {string} packed */
+async function unpack(packed) {
+  const binary = atob(packed.replace(/-/g, "+").replace(/_/g, "/"));
+  const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Response(stream).text();
+}

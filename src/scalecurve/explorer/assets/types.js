@@ -1,0 +1,76 @@
+// @ts-check
+/**
+ * Shapes shared by the modules of the page.  There is no code here: the types are read by editors and by
+ * `tsc --checkJs`, and there is no build step.
+ *
+ * @typedef {string | number | boolean} Value
+ * @typedef {Record<string, Value>} Params
+ *
+ * @typedef {object} Control
+ * @property {string} id
+ * @property {string} label
+ * @property {"range" | "choice" | "toggle" | "text"} kind
+ * @property {number} [min]
+ * @property {number} [max]
+ * @property {number} [step]
+ * @property {"linear" | "log" | "log2"} [scale]
+ * @property {Array<{value: string, label: string}>} [options]
+ * @property {string} [unit]
+ * @property {string} [help]
+ * @property {(value: number) => string} [format]
+ * @property {string} [group]
+ * @property {(params: Params) => boolean} [shown]
+ *
+ * @typedef {object} Point
+ * @property {number} x
+ * @property {number} y
+ * @property {number} [low]
+ * @property {number} [high]
+ * @property {string} [label]
+ *
+ * @typedef {object} Series
+ * @property {string} name
+ * @property {Point[]} points
+ * @property {string} [color]
+ * @property {string} [dash]
+ * @property {"line" | "points" | "both" | "band" | "area" | "bars"} [kind]
+ * @property {string} [marker]
+ * @property {number} [width]
+ * @property {boolean} [quiet]
+ *
+ * @typedef {object} Mark
+ * @property {number} [x]
+ * @property {number} [y]
+ * @property {string} label
+ * @property {string} [color]
+ * @property {string} [param]
+ * @property {string} [paramY]
+ *
+ * @typedef {object} Axis
+ * @property {string} label
+ * @property {"linear" | "log2" | "log10"} scale
+ * @property {number} [min]
+ * @property {number} [max]
+ * @property {string[]} [categories]
+ * @property {(value: number) => string} [format]
+ *
+ * @typedef {object} ChartSpec
+ * @property {string} id
+ * @property {string} title
+ * @property {string} alt
+ * @property {Axis} x
+ * @property {Axis} y
+ * @property {Series[]} series
+ * @property {Mark[]} [marks]
+ * @property {Mark[]} [levels]
+ * @property {Mark[]} [handles]
+ * @property {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} [zones]
+ * @property {string} [pick]
+ *
+ * @typedef {{text: string, tone?: string}} CellData
+ * @typedef {object} TableData
+ * @property {string | null} [caption]
+ * @property {Array<{header: string, align?: string}>} columns
+ * @property {CellData[][]} rows
+ */
+export {};

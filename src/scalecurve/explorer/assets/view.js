@@ -1,0 +1,121 @@
+// @ts-check
+/** What the four views share: presets, settings, pins, a summary that is read aloud, and commands. */
+import { latest } from "./api.js";
+import { Controls } from "./controls.js";
+import { el, toast } from "./dom.js";
+import { copyText } from "./share.js";
+import { PIN_NAMES } from "./state.js";
+
+/** @typedef {import("./state.js").Store} Store */
+/** @typedef {import("./types.js").Params} Params */
+/** @typedef {import("./types.js").Control} Control */
+
+export class View {
+  /**
+   * @param {Store} store
+   * @param {string} name
+   * @param {Control[]} controls
+   * @param {Array<{label: string, params: Params}>} presets
+   */
+  constructor(store, name, controls, presets) {
+    this.store = store;
+    this.name = name;
+    this.controls = new Controls(controls, store, name);
+    this.summary = el("div", { class: "summary", role: "status", "aria-live": "polite" });
+    this.problem = el("p", { class: "problem", role: "alert", hidden: true });
+    this.stage = el("div", { class: "stage" });
+    this.commands = el("div", { class: "commands" });
+    this.pinned = el("div", { class: "pins" });
+    this.lead = el("div", { class: "lead" });
+    this.side = el("div", { class: "side" }, this.presetBox(presets), this.controls.element, this.pinned);
+    const foot = el("div", { class: "foot" }, this.commands);
+    this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.summary, this.problem,
+      el("div", { class: "split" }, el("div", { class: "left-half" }, this.side, foot), el("div", { class: "right-half" }, this.lead, this.stage)));
+  }
+
+  /** The current settings first, then each pin. @returns {Array<{name: string, params: Params, pin: boolean}>} */
+  get settings() {
+    return [{ name: "", params: this.store.params, pin: false }, ...this.store.pins.map((params, place) => ({ name: PIN_NAMES[place], params, pin: true }))];
+  }
+
+  /** @param {Array<{label: string, params: Params}>} presets */
+  presetBox(presets) {
+    if (!presets.length) return el("div");
+    const id = `${this.name}-preset`;
+    const select = el("select", { id }, el("option", { value: "" }, "choose a worked case"), ...presets.map((preset, place) => el("option", { value: place }, preset.label)));
+    select.addEventListener("change", () => {
+      const preset = presets[Number(select.value)];
+      if (select.value !== "" && preset) this.store.set({ ...this.store.defaults[this.name], ...preset.params });
+      select.value = "";
+    });
+    return el("div", { class: "control choice" }, el("label", { for: id }, "Worked cases"), select);
+  }
+
+  /** Show the settings now and the answer when it comes. */
+  update() {
+    this.controls.show();
+    this.showPins();
+    latest(this.name, async () => {
+      try {
+        await this.refresh();
+        this.problem.hidden = true;
+      } catch (error) {
+        this.problem.textContent = error instanceof Error ? error.message : String(error);
+        this.problem.hidden = false;
+      }
+    });
+  }
+
+  /** @returns {Promise<void>} */
+  async refresh() {}
+
+  showPins() {
+    const key = JSON.stringify(this.store.pins);
+    if (this.pinned.dataset.key === key) return;
+    this.pinned.dataset.key = key;
+    const rows = this.store.pins.map((pin, place) => el("li", {}, el("b", {}, PIN_NAMES[place]), ` ${this.describe(pin)} `,
+      el("button", { type: "button", onclick: () => this.store.unpin(place), "aria-label": `Remove pin ${PIN_NAMES[place]}` }, "remove")));
+    this.pinned.replaceChildren(el("button", { type: "button", class: "pin", onclick: () => { this.store.pin(); toast("Pinned; change the settings to compare"); } }, "Pin these settings to compare"),
+      el("ul", {}, ...rows));
+  }
+
+  /** What differs from the defaults, in words. @param {Params} params */
+  describe(params) {
+    const standard = this.store.defaults[this.name];
+    const changed = this.controls.controls.filter((control) => control.kind !== "text" && params[control.id] !== standard[control.id]);
+    const words = changed.map((control) => `${control.label.toLowerCase()} ${typeof params[control.id] === "number" && control.format ? control.format(Number(params[control.id])) : params[control.id]}`);
+    return words.join(", ") || "as at the start";
+  }
+
+  /** @param {string[]} sentences */
+  say(sentences) {
+    this.summary.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
+  }
+
+  /** @param {string[]} commands */
+  showCommands(commands) {
+    const key = commands.join("\n");
+    if (this.commands.dataset.key === key) return;
+    this.commands.dataset.key = key;
+    this.commands.replaceChildren(el("h3", {}, "The same on the command line"), ...commands.map((command) =>
+      el("div", { class: "command" }, el("pre", { tabindex: "0" }, command), el("button", { type: "button", onclick: () => copyText(command, "Command") }, "Copy"))));
+  }
+
+  /** Dragging a handle in a chart. @param {Record<string, number>} changes @param {boolean} done */
+  dragged(changes, done) {
+    if (done) this.store.commit();
+    else this.store.adjust(this.tidy(changes));
+  }
+
+  /** Whole numbers and ranges for what was dragged. @param {Record<string, number>} changes */
+  tidy(changes) {
+    /** @type {Record<string, number>} */
+    const tidied = {};
+    for (const [id, value] of Object.entries(changes)) {
+      const control = this.controls.controls.find((each) => each.id === id);
+      const limited = Math.min(Math.max(value, control?.min ?? -Infinity), control?.max ?? Infinity);
+      tidied[id] = control?.scale === "log2" ? 2 ** Math.round(Math.log2(limited)) : control?.step ? Number((Math.round(limited / control.step) * control.step).toPrecision(6)) : Number(limited.toPrecision(3));
+    }
+    return tidied;
+  }
+}

@@ -1,0 +1,176 @@
+// @ts-check
+/** My data: a dropped or pasted file, its points with error bars, and what can be said about them. */
+import { ask, latest } from "../api.js";
+import { el, showBlocks, toast } from "../dom.js";
+import { dollars, duration, percent, short, whole } from "../format.js";
+import { Panel } from "../panel.js";
+import { View } from "../view.js";
+
+/** @typedef {import("../types.js").Params} Params */
+
+/** @type {Params} */
+export const DATA = { text: "", name: "pasted.csv", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 8, price: 2.5, jobs: 1 };
+const MOST_TEXT = 2_000_000;
+
+/** @type {import("../types.js").Control[]} */
+const CONTROLS = [
+  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "never guessed; a study file states its own" },
+  { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
+  { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
+  { id: "reach", label: "Forecast up to", kind: "range", min: 2, max: 16, scale: "log2", format: (value) => `${value} times` , help: "multiples of the largest K measured" },
+  { id: "price", label: "Price of a worker-hour", kind: "range", min: 0.01, max: 100, scale: "log", format: dollars },
+  { id: "jobs", label: "Results wanted", kind: "range", min: 1, max: 1000000, scale: "log", format: whole },
+  { id: "level", label: "Level of intervals", kind: "range", min: 0.5, max: 0.99, step: 0.01, format: percent },
+  { id: "text", label: "The data (paste here, or drop a file anywhere on this view)", kind: "text", help: "a column of worker counts and one of times or rates, or a study file" },
+];
+
+const PARTS = [
+  { name: "diagnosis", title: "Why it bends", settings: ["threshold", "rule", "level"] },
+  { name: "forecast", title: "Forecast beyond the data", settings: ["reach"] },
+  { name: "fits", title: "Laws fitted to the data", settings: [] },
+  { name: "cost", title: "What it costs", settings: ["price", "jobs"] },
+];
+
+export class DataView extends View {
+  /** @param {import("../state.js").Store} store */
+  constructor(store) {
+    super(store, "data", CONTROLS, []);
+    /** What came later than the table, by part. @type {Record<string, any>} */
+    this.more = {};
+    /** @type {any} */
+    this.answer = null;
+    this.curve = new Panel("curve", "The curve", this.dragged.bind(this));
+    this.efficiency = new Panel("efficiency", "Efficiency", this.dragged.bind(this));
+    this.table = el("section", { class: "block", "aria-label": "Table", id: "data-table" });
+    this.empty = el("p", { class: "empty" }, "Drop a CSV or a study file here, or paste one on the left. Nothing leaves this machine.");
+    this.charts = el("div", { class: "panels" }, this.curve.element, this.efficiency.element);
+    this.money = new Panel("cost", "Time against cost", this.dragged.bind(this));
+    this.money.element.hidden = true;
+    this.parts = new Map(PARTS.map(({ name, title }) => [name, el("section", { class: "block", id: `data-${name}`, "aria-label": title })]));
+    this.filled = el("div", {}, this.table, el("div", { class: "panels" }, this.money.element), ...this.parts.values());
+    this.lead.append(this.empty, this.charts);
+    this.stage.append(this.filled);
+    this.side.prepend(this.chooser());
+    this.element.addEventListener("dragover", (event) => event.preventDefault());
+    this.element.addEventListener("drop", (event) => this.dropped(event));
+    this.examples();
+  }
+
+  chooser() {
+    const file = el("input", { type: "file", id: "data-file", accept: ".csv,.tsv,.txt,.json" });
+    file.addEventListener("change", () => { if (file.files?.[0]) this.read(file.files[0]); });
+    this.cases = el("select", { id: "data-case" }, el("option", { value: "" }, "choose a worked case"));
+    return el("div", {}, el("div", { class: "control" }, el("label", { for: "data-file" }, "Open a file"), file),
+      el("div", { class: "control choice" }, el("label", { for: "data-case" }, "Worked cases"), this.cases));
+  }
+
+  /** Worked cases are made by the server, so that their numbers come from the formulas they illustrate. */
+  async examples() {
+    const { cases } = await ask("data/cases", {});
+    this.cases?.append(...cases.map((/** @type {any} */ each, /** @type {number} */ place) => el("option", { value: place }, each.label)));
+    this.cases?.addEventListener("change", () => {
+      const chosen = cases[Number(this.cases?.value)];
+      if (this.cases?.value && chosen) this.store.set({ text: chosen.text, name: chosen.name, regime: chosen.regime });
+    });
+  }
+
+  /** @param {DragEvent} event */
+  dropped(event) {
+    event.preventDefault();
+    const file = event.dataTransfer?.files[0];
+    if (file) this.read(file);
+  }
+
+  /** @param {File} file */
+  async read(file) {
+    if (file.size > MOST_TEXT) return toast(`${file.name} is larger than the page takes (2 MB); use the command line`);
+    this.store.set({ text: await file.text(), name: file.name });
+  }
+
+  async refresh() {
+    const { text, name, regime, threshold, rule, level } = this.store.params;
+    this.empty.hidden = Boolean(text);
+    this.filled.hidden = !text;
+    this.charts.hidden = !text;
+    if (!text) return this.say(["Your own measurements, with the intervals they deserve."]);
+    const answer = await ask("data/table", { text, name, regime, threshold, rule, level });
+    this.answer = answer;
+    if (!this.more.diagnosis) this.say(answer.sentences);
+    this.showCommands(answer.commands);
+    this.table.replaceChildren(el("h3", {}, "Table"), ...showBlocks(answer.blocks));
+    this.draw(answer);
+    for (const part of PARTS) this.fill(part);
+  }
+
+  /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
+  fill(part) {
+    const { text, name, regime } = this.store.params;
+    const asked = { text, name, regime, ...Object.fromEntries(part.settings.map((setting) => [setting, this.store.params[setting]])) };
+    const box = /** @type {HTMLElement} */ (this.parts.get(part.name));
+    const key = JSON.stringify(asked);
+    if (box.dataset.key === key) return;
+    box.dataset.key = key;
+    latest(`data-${part.name}`, async () => {
+      const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
+      if (box.dataset.key !== key) return;
+      const shown = found.error ? [el("p", { class: "tone-warn" }, `Refused: ${found.error}`)] : showBlocks(found.blocks);
+      box.replaceChildren(el("h3", {}, part.title), ...shown);
+      this.more[part.name] = found.error ? null : found;
+      if (part.name === "cost") this.drawCost(found);
+      else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
+      else if (this.answer) this.draw(this.answer);
+    });
+  }
+
+  /** @param {any} found */
+  drawCost(found) {
+    this.money.element.hidden = Boolean(found.error);
+    if (found.error) return;
+    const { rows, cheapest } = found.cost;
+    const points = rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, label: `${dollars(row.cost)} (K = ${row.k})` }));
+    const least = rows.find((/** @type {any} */ row) => row.k === cheapest);
+    this.money.show({
+      id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${duration(row.elapsed_seconds)}`).join("; "),
+      x: { label: "time of all results", scale: "log10", format: duration }, y: { label: "cost", scale: "linear", min: 0, format: dollars },
+      series: [{ name: "each K", points, color: "var(--green)", kind: "both" }],
+      marks: least ? [{ x: least.elapsed_seconds, label: `cheapest: K = ${whole(cheapest)}`, color: "var(--blue)" }] : [],
+    }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), duration(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);
+  }
+
+  /** @param {any} answer */
+  draw(answer) {
+    const table = answer.table;
+    const shown = answer.blocks.find((/** @type {any} */ block) => block.kind === "table");
+    const strong = table.regime === "strong";
+    const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}${table.bend.probability === null ? "" : `, p = ${table.bend.probability.toFixed(2)}`}` }] : [];
+    const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
+    this.curve.element.hidden = !strong;
+    if (strong) {
+      this.curve.show({
+        id: "curve", title: table.name, alt: `Speedup of ${table.name}: ${points("speedup").map((/** @type {any} */ point) => `${short(point.y)} at K = ${point.x}`).join(", ")}.`,
+        x: { label: `K (${table.k_unit})`, scale: "log2" }, y: { label: "speedup S(K)", scale: "log2" },
+        series: [{ name: "ideal S = K", points: points("speedup").map((/** @type {any} */ point) => ({ x: point.x, y: point.x })), color: "var(--muted)", dash: "5 4", width: 1.3 },
+          { name: "measured S", points: points("speedup"), color: "var(--blue)", kind: "both" }, ...this.beyond(answer, "speedup")], marks: bend,
+      }, shown, answer.commands[0], "Strong scaling: total work fixed.");
+    }
+    this.efficiency.show({
+      id: "efficiency", title: table.name, alt: `Efficiency of ${table.name}: ${points("efficiency").map((/** @type {any} */ point) => `${percent(point.y)} at K = ${point.x}`).join(", ")}.`,
+      x: { label: `K (${table.k_unit})`, scale: "log2" }, y: { label: strong ? "efficiency E(K)" : "weak-scaling efficiency E(K)", scale: "linear", min: 0, max: Math.max(1.05, ...table.rows.map((/** @type {any} */ row) => row.efficiency_high ?? row.efficiency)), format: percent },
+      series: [{ name: "measured E", points: points("efficiency"), color: strong ? "var(--blue)" : "var(--green)", kind: "both", marker: strong ? "" : "square" }, ...this.beyond(answer, "efficiency")],
+      levels: [{ y: 1, label: "ideal E = 1", color: "var(--muted)" }, { y: table.threshold, label: "threshold (drag)", color: "var(--red)", param: "threshold" }], marks: bend,
+    }, shown, answer.commands[0], strong ? "" : "Weak scaling: work per worker fixed.");
+  }
+
+  /** Fitted laws within the data and the forecast beyond it. @param {any} answer @param {string} what @returns {any[]} */
+  beyond(answer, what) {
+    const drawn = [];
+    const best = this.more.fits ? this.more.fits.fits.laws[0].name : null;
+    if (best) drawn.push({ name: `law: ${best}`, points: this.more.fits.curves[best].map((/** @type {any} */ row) => ({ x: row.k, y: row[what] })), color: "var(--purple)", dash: "2 3", width: 1.5, quiet: true });
+    if (!this.more.forecast) return drawn;
+    const last = answer.table.rows.at(-1);
+    const bands = [{ k: last.k, [what]: last[what], [`${what}_low`]: last[`${what}_low`] ?? last[what], [`${what}_high`]: last[`${what}_high`] ?? last[what] }, ...this.more.forecast.bands];
+    const points = bands.map((row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
+    return [...drawn, { name: "forecast interval", points, color: "var(--orange)", kind: "band" },
+      { name: "forecast (not measured)", points: points.map(({ x, y }) => ({ x, y })), color: "var(--orange)", dash: "6 4", kind: "line" }];
+  }
+}

@@ -1,0 +1,93 @@
+"""Roofline: is a kernel bound by arithmetic or by moving bytes?
+
+    P <= min(pi, bw I),   I = F/Q (flop per byte),   ridge I* = pi/bw
+    T >= max(F/pi, max_l Q_l/bw_l)   with everything overlapped, at most the sum of the terms without
+
+The time form works where F = 0 (copies) or Q = 0, takes any number of levels (caches, memory, network) and a launch
+floor.
+Source: S. Williams, A. Waterman, D. Patterson, Roofline, Communications of the ACM 52(4), 2009; hierarchical form: C.
+Yang, T. Kurth, S. Williams, 2020.
+Worked number: H100, bf16 dense, 989 TFLOP/s and 3.35 TB/s: ridge 295 flop/byte.
+Limits: peaks are ceilings, not promises; a kernel below both is bound by latency, occupancy or something not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scalecurve.errors import Fault, InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceilings:
+    """A machine: peak flop/s, and bytes/s of each level, nearest first (`memory` is the usual last or only one)."""
+
+    peak: float
+    bandwidths: Mapping[str, float]
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        numbers = {"peak": self.peak, **self.bandwidths}
+        faults = [
+            Fault("a ceiling is a positive finite number", where=name, seen=f"{value:g}")
+            for name, value in numbers.items()
+            if not (math.isfinite(value) and value > 0)
+        ]
+        if not self.bandwidths:
+            faults.append(Fault("a roofline needs at least one bandwidth"))
+        if not (math.isfinite(self.floor) and self.floor >= 0):
+            faults.append(Fault("the launch floor is a time from 0", where="floor", seen=f"{self.floor:g}"))
+        if faults:
+            raise InputError(faults, subject="roofline")
+
+    def ridge(self, level: str) -> float:
+        """I* = pi/bw: from this intensity on arithmetic is the limit."""
+        return self.peak / self.bandwidths[level]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """Where the time goes at best: seconds of each term, the largest of them, and its name."""
+
+    terms: Mapping[str, float]
+    seconds: float
+    limited_by: str
+    at_most: float
+
+
+def check_kernel(flops: float, moved: Mapping[str, float]) -> None:
+    """Refuse negative or infinite work."""
+    faults = [
+        Fault("flops and bytes are finite numbers from 0", where=name, seen=f"{value:g}")
+        for name, value in {"flops": flops, **moved}.items()
+        if not (math.isfinite(value) and value >= 0)
+    ]
+    if faults:
+        raise InputError(faults, subject="kernel")
+
+
+def least_time(flops: float, moved: Mapping[str, float], machine: Ceilings) -> Bound:
+    """T >= max(F/pi, max_l Q_l/bw_l, floor); `at_most` is the sum, nothing overlapped."""
+    check_kernel(flops, moved)
+    unknown = sorted(set(moved) - set(machine.bandwidths))
+    if unknown:
+        known = ", ".join(machine.bandwidths)
+        raise InputError(Fault(f"no bandwidth for {', '.join(unknown)}", remedy=f"the machine has {known}"))
+    terms = {"compute": flops / machine.peak}
+    terms |= {level: volume / machine.bandwidths[level] for level, volume in moved.items()}
+    if machine.floor > 0:
+        terms["launch"] = machine.floor
+    limited = max(terms, key=lambda name: terms[name])
+    return Bound(terms=terms, seconds=terms[limited], limited_by=limited, at_most=sum(terms.values()))
+
+
+def attainable(intensity: float, machine: Ceilings, level: str) -> float:
+    """P = min(pi, bw I)."""
+    return min(machine.peak, machine.bandwidths[level] * intensity)
+
+
+def intensity(flops: float, volume: float) -> float | None:
+    """I = F/Q; None where nothing is moved."""
+    return flops / volume if volume > 0 else None

@@ -1,0 +1,103 @@
+"""The planner's picture: effective speed against P with its regimes, and efficiency below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.render.plots import BLUE, FORMATS, GREEN, GREY, ORANGE, PURPLE, RED, paint
+from scalecurve.study.atomic import write_atomically
+from scalecurve.training.plan import Plan, PlanRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINES = {
+    "statistical cap": (RED, "--"), "granularity cap": (ORANGE, "-."), "node boundary": (GREY, ":"),
+    "tp or pp forced": (PURPLE, ":"), "all-reduce no longer hidden": (GREY, "--"), "cost-effective scale": (GREEN, "-"),
+}  # fmt: skip
+
+
+def draw_plan(plan: Plan, path: Path) -> None:
+    """Draw a sweep to a file, whole or not at all."""
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise InputError(Fault("unknown picture format", seen=path.name, remedy="name the file .svg, .png or .pdf"))
+    write_atomically(path, paint(lambda figure: paint_plan(figure, plan), kind, size=(8.5, 6.8)))
+
+
+def paint_plan(figure: Figure, plan: Plan) -> None:
+    upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
+    figure.suptitle(plan.title, fontsize=11)
+    _speed(upper, plan)
+    _efficiency(lower, plan)
+    _marks(upper, lower, plan)
+    upper.legend(loc="upper left", fontsize=8)
+    lower.legend(loc="lower left", fontsize=8)
+
+
+def _speed(axes: Axes, plan: Plan) -> None:
+    _band(axes, plan.rows, BLUE, "weak scaling" if plan.strong else f"{plan.regime} scaling")
+    if plan.strong:
+        _band(axes, plan.strong, ORANGE, "strong scaling (fixed job)")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_ylabel("tokens/s, 90 % band")
+
+
+def _band(axes: Axes, rows: Sequence[PlanRow], colour: str, label: str) -> None:
+    gpus = [row.gpus for row in rows]
+    lows = [row.outcome.tokens / (row.outcome.step.high or row.outcome.seconds) for row in rows]
+    highs = [row.outcome.tokens / (row.outcome.step.low or row.outcome.seconds) for row in rows]
+    axes.plot(gpus, [row.outcome.tokens_per_second for row in rows], "o-", color=colour, label=label, markersize=4)
+    axes.fill_between(gpus, lows, highs, color=colour, alpha=0.18, linewidth=0)
+
+
+def _efficiency(axes: Axes, plan: Plan) -> None:
+    gpus = [row.gpus for row in plan.rows]
+    axes.plot(
+        gpus,
+        [row.outcome.efficiency for row in plan.rows],
+        "o-",
+        color=BLUE,
+        label="E = 1/(1 + comm_frac)",
+        markersize=4,
+    )
+    axes.plot(gpus, [row.outcome.mfu for row in plan.rows], "s--", color=GREEN, label="MFU", markersize=4)
+    if plan.critical:
+        shares = [1.0 / row.tokens_factor for row in plan.rows]
+        axes.plot(gpus, shares, "^:", color=RED, label="statistical efficiency 1/(1 + B/B_crit)", markersize=4)
+    if plan.strong:
+        axes.plot(
+            [row.gpus for row in plan.strong],
+            [row.outcome.mfu for row in plan.strong],
+            "s--",
+            color=ORANGE,
+            label="MFU, fixed job",
+            markersize=4,
+        )
+    axes.set_ylim(0.0, 1.05)
+    axes.set_xlabel("accelerators P")
+    axes.set_ylabel("share")
+    axes.set_xticks(gpus, [f"{count:,}" for count in gpus], rotation=45)
+    axes.minorticks_off()
+
+
+def _marks(upper: Axes, lower: Axes, plan: Plan) -> None:
+    low, high = plan.rows[0].gpus, plan.rows[-1].gpus
+    for mark in plan.marks:
+        if mark.gpus is None or not low <= mark.gpus <= high:
+            continue
+        colour, dash = LINES[mark.name]
+        for axes in (upper, lower):
+            axes.axvline(
+                mark.gpus,
+                color=colour,
+                linestyle=dash,
+                linewidth=1.2,
+                alpha=0.9,
+                label=mark.name if axes is upper else None,
+            )

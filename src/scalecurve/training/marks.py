@@ -1,0 +1,60 @@
+"""Places on the axis of P: the caps, where splitting the model becomes forced, where traffic shows, where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scalecurve.training.critical_batch import CriticalBatch
+from scalecurve.training.plan import Mark, PlanRow
+from scalecurve.training.search import Found, Task
+from scalecurve.training.tokens import Rounded
+from scalecurve.units import format_count
+
+SHOWS = 0.02  # gradient traffic counts as exposed from this share of the step
+
+
+def find_marks(
+    task: Task,
+    rows: Sequence[PlanRow],
+    found: Sequence[Found],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    effective: int | None,
+    regime: str,
+) -> tuple[Mark, ...]:
+    """All marks of a sweep, in the order of reading."""
+    copies = min(row.outcome.layout.tp * row.outcome.layout.pp * row.outcome.layout.cp for row in rows)
+    marks = [
+        Mark(name="node boundary", gpus=task.cluster.node, meaning=f"{task.cluster.node} accelerators share a node")
+    ]
+    if critical:
+        replicas = critical.tokens.value / task.seq
+        meaning = f"B_crit = {format_count(critical.tokens.value)} tokens: dp <= {replicas:,.0f} at one sequence each"
+        marks.append(Mark(name="statistical cap", gpus=replicas * copies, meaning=meaning))
+    if regime == "strong":
+        meaning = f"the batch holds {batch.sequences:,} sequences: dp cannot exceed them"
+        marks.append(Mark(name="granularity cap", gpus=float(batch.sequences * copies), meaning=meaning))
+    marks += [_forced(rows, found, batch), _traffic(rows)]
+    meaning = "the last P before a doubling gives less than 1.7x the effective tokens"
+    marks.append(Mark(name="cost-effective scale", gpus=effective, meaning=meaning))
+    return tuple(marks)
+
+
+def _forced(rows: Sequence[PlanRow], found: Sequence[Found], batch: Rounded) -> Mark:
+    """The first P where no purely data-parallel layout is left."""
+    name = "tp or pp forced"
+    for one in found:
+        if one.layouts and not one.data_parallel_fits:
+            cause = "by the cap: more accelerators than sequences" if one.gpus > batch.sequences else "by memory"
+            return Mark(name=name, gpus=one.gpus, meaning=cause)
+    return Mark(name=name, gpus=None, meaning="data parallelism alone is possible throughout")
+
+
+def _traffic(rows: Sequence[PlanRow]) -> Mark:
+    for row in rows:
+        if row.outcome.breakdown["data"] > SHOWS * row.outcome.seconds and row.outcome.layout.dp > 1:
+            meaning = (
+                f"gradient traffic is {100 * row.outcome.breakdown['data'] / row.outcome.seconds:.0f} % of the step"
+            )
+            return Mark(name="all-reduce no longer hidden", gpus=row.gpus, meaning=meaning)
+    return Mark(name="all-reduce no longer hidden", gpus=None, meaning="hidden throughout")

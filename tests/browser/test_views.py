@@ -1,0 +1,295 @@
+"""Each view in a real browser: it loads, sliders move curves the right way, links reproduce it, keys suffice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VIEWS = ["laws", "data", "mechanisms"]
+HASHES = {
+    "laws": "#laws",
+    "data": "#data",
+    "roofline": "#mechanisms",
+    "collectives": "#mechanisms?topic=collectives",
+    "slowest": "#mechanisms?topic=slowest",
+    "depth": "#mechanisms?topic=depth",
+}
+CSV = "gpus,seconds\n" + "".join(
+    f"{k},{0.04 + 0.96 / k + 0.01 * k**0.3 + 0.001 * i:.5f}\n" for k in (1, 2, 4, 8, 16) for i in range(5)
+)
+
+OVERLAPS = """() => {
+  const seen = [];
+  const boxes = [...document.querySelectorAll(
+      'svg text, button, label, select, input, h3, .summary p, th, td, pre, .note, summary')]
+    .filter(e => e.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}) && !e.closest('.scroll'))
+    .map(e => ({e, b: e.getBoundingClientRect()})).filter(({b}) => b.width > 0 && b.height > 0);
+  for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+    const [one, two] = [boxes[i], boxes[j]];
+    if (one.e.contains(two.e) || two.e.contains(one.e)) continue;
+    const w = Math.min(one.b.right, two.b.right) - Math.max(one.b.left, two.b.left);
+    const h = Math.min(one.b.bottom, two.b.bottom) - Math.max(one.b.top, two.b.top);
+    const name = ({e}) => `${e.tagName} "${e.textContent.slice(0, 30)}"`;
+    if (w > 2 && h > 3) seen.push(`${name(one)} and ${name(two)}`);
+  }
+  return seen;
+}"""
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("name", list(HASHES))
+def test_a_view_loads_without_complaint_and_nothing_overlaps(
+    open_page: Callable[..., Any], settle: Callable[[Any], None], pictures: Path, name: str, size: str
+) -> None:
+    page = open_page(HASHES[name], size)
+    settle(page)
+    page.screenshot(path=pictures / f"{name}-{size}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate(OVERLAPS) == []
+
+
+def quiet(page: Any) -> None:
+    """Wait until every answer has come."""
+    page.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
+
+
+def slide(page: Any, param: str, value: float) -> None:
+    """Type an exact value beside a slider."""
+    box = page.locator(f"[data-exact={param}]")
+    box.fill(str(value))
+    box.press("Enter")
+    quiet(page)
+
+
+def curve_points(page: Any, panel: str, place: int) -> list[tuple[float, float]]:
+    """Pixels of a drawn line."""
+    path = page.locator(f"#panel-{panel} svg path[stroke-linejoin=round]").nth(place).get_attribute("d")
+    pairs = [pair.split() for pair in path.replace("M", "L").split("L") if pair]
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def test_a_larger_serial_fraction_lowers_the_speedup(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    page = open_page("#laws")
+    settle(page)
+    before = curve_points(page, "strong", 1)[-1][1]
+    slide(page, "serial", 0.2)
+    assert curve_points(page, "strong", 1)[-1][1] > before  # further down on the screen
+
+
+def test_dragging_a_slider_redraws(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#laws")
+    settle(page)
+    before = page.locator("#panel-strong .chart").inner_html()
+    box = page.locator("[data-param=comm]").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2, steps=6)
+    page.mouse.up()
+    quiet(page)
+    assert page.locator("#panel-strong .chart").inner_html() != before
+    assert "comm=" in page.url
+
+
+def test_the_threshold_can_be_dragged_in_the_chart(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    page = open_page("#data")
+    settle(page)
+    page.locator("#data-case").select_option("0")
+    page.wait_for_selector("#data-fits table")
+    page.wait_for_selector("#data-forecast table")
+    grip = page.locator("#panel-efficiency svg rect[rx='3']").bounding_box()
+    page.mouse.move(grip["x"] + 4, grip["y"] + grip["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(grip["x"] - 40, grip["y"] - 45, steps=5)
+    page.mouse.up()
+    page.wait_for_function("() => location.hash.includes('threshold=0.8') || location.hash.includes('threshold=0.9')")
+    page.wait_for_function(
+        "() => document.querySelector('#panel-efficiency svg').textContent.includes('bend at K = 4')"
+    )
+
+
+def test_a_kernel_can_be_dragged_over_the_ridge(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#mechanisms")
+    settle(page)
+    assert "memory bound" in page.locator(".summary").inner_text()
+    grip = page.locator("#panel-first svg circle[r='8']").bounding_box()
+    page.mouse.move(grip["x"] + 8, grip["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(grip["x"] + 300, grip["y"] - 30, steps=5)
+    page.mouse.up()
+    quiet(page)
+    assert "compute bound" in page.locator(".summary").inner_text()
+
+
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "#laws?serial=0.12&comm=0.02&largest=512",
+        "#mechanisms?topic=collectives&ranks=256",
+        "#laws?serial=0.2&pinA=serial%3D0.1",
+    ],
+)
+def test_a_link_reproduces_the_view(open_page: Callable[..., Any], settle: Callable[[Any], None], hash: str) -> None:
+    first = open_page(hash)
+    settle(first)
+    first.locator("#link").click()
+    link = first.evaluate("navigator.clipboard.readText()")
+    second = open_page(link[link.index("#") :])
+    settle(second)
+    assert second.locator(".lead").inner_html() == first.locator(".lead").inner_html()
+
+
+def test_data_travels_in_the_link(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#data")
+    settle(page)
+    page.locator("#data-case").select_option("1")
+    page.wait_for_selector("#data-table table")
+    page.wait_for_function("() => location.hash.includes('z.text')")
+    again = open_page(page.evaluate("location.hash"))
+    again.wait_for_selector("#data-table table")
+    assert again.locator("#data-table").inner_text() == page.locator("#data-table").inner_text()
+
+
+def test_undo_and_redo(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#laws")
+    settle(page)
+    slide(page, "serial", 0.2)
+    slide(page, "serial", 0.3)
+    page.locator("#undo").click()
+    assert page.locator("[data-exact=serial]").input_value() == "0.2"
+    page.locator("h3").first.click()
+    page.keyboard.press("Control+z")
+    assert page.locator("[data-exact=serial]").input_value() == "0.05"
+    page.locator("#redo").click()
+    assert page.locator("[data-exact=serial]").input_value() == "0.2"
+
+
+def test_two_settings_can_be_pinned_and_compared(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#laws")
+    settle(page)
+    for value in (0.1, 0.2):
+        slide(page, "serial", value)
+        page.locator("button.pin").click()
+    slide(page, "serial", 0.01)
+    shown = page.locator("#panel-strong svg").text_content()
+    assert "pin A" in shown
+    assert "pin B" in shown
+
+
+def test_a_dropped_csv_gives_the_same_table_as_the_command_line(
+    open_page: Callable[..., Any], settle: Callable[[Any], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text(CSV)
+    page = open_page("#data")
+    settle(page)
+    page.evaluate(
+        """([text]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], 'mine.csv', {type: 'text/csv'}));
+          document.querySelector('.view').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true}));
+        }""",
+        [CSV],
+    )
+    page.wait_for_selector("#data-table table")
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#data-table tbody tr')].map(r => [...r.cells].map(cell => cell.textContent))"
+    )
+    command = [sys.executable, "-m", "scalecurve", "table", str(file), "--regime", "strong"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in printed.splitlines()]
+    assert len(rows) == 5
+    for row in rows:
+        assert " ".join(row).split() in lines
+
+
+def test_hostile_names_stay_text(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#data")
+    settle(page)
+    page.evaluate(
+        """([text]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], "</script><img src=x onerror=window.hacked=1>.csv", {type: 'text/csv'}));
+          document.querySelector('.view').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true}));
+        }""",
+        ["</td><img src=x onerror=window.hacked=1>,seconds\n" + CSV.partition("\n")[2]],
+    )
+    quiet(page)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img").count() == 0
+
+
+def test_keyboard_alone_is_enough(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    """Tab to the tabs, arrow to another view and back, tab to a slider, change it, open a table."""
+    page = open_page("#laws")
+    settle(page)
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "tab-laws":
+            break
+    assert page.evaluate("document.activeElement.id") == "tab-laws"
+    page.keyboard.press("ArrowRight")
+    assert "#data" in page.url
+    page.keyboard.press("ArrowLeft")
+    settle(page)
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.param") == "serial":
+            break
+    before = page.locator("[data-exact=serial]").input_value()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-exact=serial]").input_value() != before
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "SUMMARY":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector("details[open] table")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_everything_has_a_name_a_reader_can_speak(
+    open_page: Callable[..., Any], settle: Callable[[Any], None], view: str
+) -> None:
+    page = open_page(f"#{view}")
+    settle(page)
+    nameless = page.evaluate(
+        """[...document.querySelectorAll('input, select, textarea, button')].filter(e => e.checkVisibility())
+           .filter(e => !(e.labels?.length || e.ariaLabel || e.textContent.trim())).map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.evaluate(
+        "[...document.querySelectorAll('svg')].every(svg => svg.getAttribute('aria-label').length > 20)"
+    )
+    assert page.locator("[aria-live]").count() >= 1
+
+
+@pytest.mark.parametrize("what", ["PNG", "SVG", "CSV", "command"])
+def test_a_chart_can_be_taken_away(open_page: Callable[..., Any], settle: Callable[[Any], None], what: str) -> None:
+    page = open_page("#laws")
+    settle(page)
+    page.locator(f"#panel-strong [data-share={what}]").click()
+    page.wait_for_selector("#toast.shown")
+    if what == "PNG":
+        kinds = page.evaluate("navigator.clipboard.read().then(items => items[0].types)")
+        assert kinds == ["image/png"]
+        return
+    text = page.evaluate("navigator.clipboard.readText()")
+    start = {"SVG": "<svg", "CSV": "K,T(K),S(K),E(K)\n1,1.0000", "command": "scalecurve law logcomm"}[what]
+    assert text.startswith(start)
+    assert "var(" not in text
+
+
+def test_dark_is_dark(open_page: Callable[..., Any], settle: Callable[[Any], None], pictures: Path) -> None:
+    page = open_page("#laws", scheme="dark")
+    settle(page)
+    page.screenshot(path=pictures / "laws-dark.png", full_page=True)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"

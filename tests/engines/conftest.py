@@ -1,0 +1,99 @@
+"""An engine test runs where its engine is, and says why it does not elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from scalecurve.study import Study
+from scalecurve.study.file import read_study
+from tests.testbed import shaped_hosts, slurm_cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+OPENMPI = ROOT / ".engines" / "openmpi" / "bin"
+
+
+def _needs(*packages: str) -> Callable[[], str | None]:
+    def why_not() -> str | None:
+        lacking = [name for name in packages if find_spec(name) is None]
+        return f"not installed: {', '.join(lacking)} (tools/engines-install)" if lacking else None
+
+    return why_not
+
+
+def _mpich() -> str | None:
+    if shutil.which("mpirun") is None:
+        return "no mpirun on the path (tools/engines-install)"
+    return _needs("mpi4py")()
+
+
+def _openmpi() -> str | None:
+    return (
+        None if (OPENMPI / "mpirun").exists() else f"no Open MPI in {OPENMPI.relative_to(ROOT)} (tools/engines-install)"
+    )
+
+
+def _slurm_with_mpi() -> str | None:
+    return slurm_cluster.why_not() or _needs("mpi4py")()
+
+
+ENGINES: dict[str, Callable[[], str | None]] = {
+    "mpi": _mpich,
+    "openmpi": _openmpi,
+    "torchrun": _needs("torch"),
+    "ray": _needs("ray"),
+    "dask": _needs("distributed"),
+    "slurm": _slurm_with_mpi,
+    "hosts": shaped_hosts.why_not,
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("engine"):
+        reason = ENGINES[mark.args[0]]()
+        if reason is not None:
+            pytest.skip(f"engine {mark.args[0]}: {reason}")
+
+
+Measure = Callable[..., tuple[subprocess.CompletedProcess[str], Study]]
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Measure:
+    """Run `scalecurve measure` as a user would, and read the study it wrote."""
+
+    def run(
+        *words: str, env: dict[str, str] | None = None, check: bool = True, python: str = sys.executable
+    ) -> tuple[subprocess.CompletedProcess[str], Study]:
+        out = tmp_path / "study.json"
+        done = subprocess.run(
+            [python, "-m", "scalecurve", "measure", *_with_output(words, out)],
+            env={**(env or os.environ), "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if check:
+            assert done.returncode == 0, done.stderr + done.stdout
+        return done, read_study(out)
+
+    return run
+
+
+def _with_output(words: Sequence[str], out: Path) -> list[str]:
+    """-o before the command, which begins after `--`."""
+    listed = list(words)
+    place = listed.index("--") if "--" in listed else len(listed)
+    return [*listed[:place], "-o", str(out), *listed[place:]]
+
+
+@pytest.fixture
+def examples() -> Path:
+    return ROOT / "examples"

@@ -1,0 +1,167 @@
+"""A real Slurm of four nodes: three ways to allocate, a killed tool, Ctrl-C, a time limit, a job that fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scalecurve.study import RunStatus
+from scalecurve.study.file import read_study
+from tests.engines.conftest import ROOT, Measure
+from tests.testbed import slurm_accounts
+from tests.testbed.slurm_cluster import slurm_cluster, why_not
+
+pytestmark = pytest.mark.engine("slurm")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[dict[str, str]]:
+    if reason := why_not():
+        pytest.skip(f"engine slurm: {reason}")
+    with slurm_cluster() as env:
+        yield {**env, "PYTHONPATH": str(ROOT / "src")}
+
+
+def study_file(
+    folder: Path, command: list[str], *, allocation: str = "run", more: str = "", workers: str = "1,2"
+) -> Path:
+    path = folder / "study.toml"
+    words = ", ".join(f"'{word}'" for word in command)
+    path.write_text(
+        f'regime = "strong"\nworkers = "{workers}"\nrepeats = 2\nwarmup_launches = 0\ncommand = [{words}]\n{more}\n'
+        f'[launcher]\nname = "slurm"\n[launcher.slurm]\nallocation = "{allocation}"\npoll = "100ms"\n'
+        'tasks_per_node = 1\ntime_limit = "00:05:00"\n'
+    )
+    return path
+
+
+def queue(env: dict[str, str]) -> list[str]:
+    done = subprocess.run(["squeue", "-h", "-o", "%i %T"], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.split("\n")[:-1]
+
+
+@pytest.mark.parametrize("allocation", ["run", "array", "all"])
+def test_the_example_in_every_allocation(
+    measure: Measure, cluster: dict[str, str], examples: Path, tmp_path: Path, allocation: str
+) -> None:
+    toml = (examples / "slurm" / "study.toml").read_text().replace('allocation = "run"', f'allocation = "{allocation}"')
+    file = tmp_path / "study.toml"
+    file.write_text(f'folder = "{examples / "slurm"}"\n' + toml)
+    _, study = measure(str(file), "--repeats", "2", "--warmup-launches", "0", env=cluster)
+    runs = [run for run in study.runs if run.counts]
+
+    assert sorted(run.k for run in runs) == [1, 1, 2, 2, 4, 4]
+    assert all(len(run.ranks) == run.k for run in runs)
+    assert {run.k: run.placement.nodes for run in runs if run.placement} == {1: 1, 2: 2, 4: 4}
+    assert {run.work for run in runs} == {1_000_000.0 * 27}
+    assert queue(cluster) == []
+
+
+def test_the_tool_killed_while_jobs_are_queued_finds_them_again(cluster: dict[str, str], tmp_path: Path) -> None:
+    """A job that holds all nodes keeps ours in the queue; the tool dies meanwhile; nothing is submitted twice."""
+    hold = subprocess.run(
+        ["sbatch", "--parsable", "--nodes=4", "--exclusive", "--wrap=sleep 12", "--output=/dev/null"],
+        env=cluster, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    marker = tmp_path / "launches"
+    job = tmp_path / "job.py"
+    job.write_text(
+        "import os, time\nfrom scalecurve import probe\n"
+        f"if os.environ['SLURM_PROCID'] == '0': open({str(marker)!r}, 'a').write('x')\n"
+        "with probe.region(work=1): time.sleep(0.05)\n"
+    )
+    file = study_file(tmp_path, [sys.executable, str(job)], workers="2")
+    out = tmp_path / "s.json"
+    command = [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(out)]
+    _until(lambda: queue(cluster) == [f"{hold.stdout.strip()} RUNNING"])
+    tool = subprocess.Popen(command, env=cluster, stderr=subprocess.DEVNULL)
+    _until(lambda: any("PENDING" in line for line in queue(cluster)))
+    os.kill(tool.pid, signal.SIGKILL)
+    tool.wait()
+    pending = [line for line in queue(cluster) if "PENDING" in line]
+    resumed = subprocess.run([*command, "--resume"], env=cluster, capture_output=True, text=True, timeout=120)
+
+    assert len(pending) == 1
+    assert resumed.returncode == 0, resumed.stderr
+    study = read_study(out)
+    assert len(study.samples) == 2
+    assert marker.read_text() == "xx"
+    assert study.runs[0].observed["slurm_job"] == pending[0].split()[0]
+
+
+def test_ctrl_c_cancels_our_job_and_no_other(cluster: dict[str, str], tmp_path: Path) -> None:
+    other = subprocess.run(
+        ["sbatch", "--parsable", "--ntasks=1", "--wrap=sleep 120", "--output=/dev/null"],
+        env=cluster, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    file = study_file(tmp_path, ["sleep", "60"])
+    command = [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(tmp_path / "s.json")]
+    tool = subprocess.Popen(command, env=cluster, stderr=subprocess.PIPE, text=True)
+    _until(lambda: len(queue(cluster)) == 2)
+    tool.send_signal(signal.SIGINT)
+    _, messages = tool.communicate(timeout=60)
+    _until(lambda: len(queue(cluster)) == 1)
+
+    assert tool.returncode == 130, messages
+    assert [line.split()[0] for line in queue(cluster)] == [other]
+    subprocess.run(["scancel", other], env=cluster, check=True)
+    _until(lambda: queue(cluster) == [])
+
+
+def test_a_failing_job_and_one_that_hangs(cluster: dict[str, str], tmp_path: Path) -> None:
+    code = (
+        'import os, sys, time; n = os.environ["SLURM_NTASKS"]; sys.exit("no licence") if n == "1" else time.sleep(60)'
+    )
+    file = study_file(tmp_path, [sys.executable, "-c", code], more='timeout = "3s"')
+    out = tmp_path / "s.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(out), "--repeats", "1"],
+        env=cluster, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    runs = {run.k: run for run in read_study(out).runs}
+
+    assert done.returncode == 2
+    assert runs[1].status is RunStatus.FAILED
+    assert "no licence" in (runs[1].error or "")
+    assert runs[2].status is RunStatus.TIMEOUT
+    _until(lambda: queue(cluster) == [])
+
+
+def test_a_wrong_partition_is_said_plainly(cluster: dict[str, str], tmp_path: Path) -> None:
+    file = study_file(tmp_path, ["hostname"])
+    file.write_text(file.read_text() + 'partition = "nowhere"\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(tmp_path / "s.json")],
+        env=cluster, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "sbatch refused the job" in done.stderr
+    assert "nowhere" in done.stderr or "partition" in done.stderr
+
+
+def test_sacct_is_read_where_there_are_accounts(measure: Measure, tmp_path: Path) -> None:
+    if reason := slurm_accounts.why_not():
+        pytest.skip(f"engine slurm: {reason}")
+    with slurm_cluster(accounting=True) as env:
+        file = study_file(tmp_path, [sys.executable, "-c", "import time; time.sleep(1)"], workers="1")
+        _, study = measure(str(file), "--repeats", "1", env=env)
+
+    run = next(run for run in study.runs if run.counts)
+    assert run.observed["slurm_state"] == "COMPLETED"
+    assert run.observed["slurm_elapsed_seconds"] >= 1
+
+
+def _until(condition, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail("the awaited state did not come")
+        time.sleep(0.1)

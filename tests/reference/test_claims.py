@@ -1,0 +1,103 @@
+"""Claims with known verdicts: every rule is triggered by one and left alone by another."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scalecurve.auditing import RULES, Audit, audit
+from scalecurve.formats.claims import _ClaimFile, claim_from
+from scalecurve.study import Regime, Run, Study, Treatment, Workload
+
+FILE = tomllib.loads((Path(__file__).parent / "claims.toml").read_text())
+CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in FILE["cases"]}
+
+
+def audited(case: dict[str, Any]) -> Audit:
+    start = dict(FILE["sound"]) if case.get("like") == "sound" else {}
+    data = {**start, **case.get("claim", {})}
+    for name in case.get("drop", ()):
+        del data[name]
+    return audit(claim_from(_ClaimFile.model_validate(data)))
+
+
+def codes(result: Audit) -> set[str]:
+    return {finding.code for finding in result.findings}
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) == len(FILE["cases"]) >= 40
+    assert sum("source" in case for case in CASES.values()) >= 8
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_known_verdict(name: str) -> None:
+    case = CASES[name]
+
+    found = audited(case)
+
+    assert set(case.get("says", ())) <= codes(found)
+    assert not set(case.get("silent", ())) & codes(found)
+    assert found.verdict == case["verdict"]
+    assert len(found.checklist) == 6
+
+
+FROM_STUDIES_ONLY = {"oversubscribed", "answer-changed"}
+
+
+@pytest.mark.parametrize("code", sorted({rule.code for rule in RULES} - FROM_STUDIES_ONLY))
+def test_every_rule_is_triggered_by_one_claim_and_not_by_another(code: str) -> None:
+    assert any(code in case.get("says", ()) for case in CASES.values())
+    assert any(code not in codes(audited(case)) for case in CASES.values())
+
+
+def study(**more: Any) -> Study:
+    over, digests = more.pop("over", False), more.pop("digests", (1.0, 1.0))
+    runs = tuple(
+        Run(
+            k=k,
+            value=8.0 / k * (1 + 0.01 * i),
+            repeat=i,
+            work=100.0,
+            digest=digests[k > 1],
+            oversubscribed=over and k > 1,
+        )
+        for k in (1, 2, 4)
+        for i in range(6)
+    )
+    settings = {"warmup": Treatment.EXCLUDED, "setup": Treatment.EXCLUDED} | more
+    job = Workload(name="job", command=("./job",), total=100.0)
+    return Study(regime=Regime.STRONG, runs=runs, workload=job, **settings)
+
+
+def test_rules_that_only_a_study_can_show() -> None:
+    assert "oversubscribed" in codes(audit(study(over=True)))
+    assert "answer-changed" in codes(audit(study(digests=(1.0, 2.0))))
+    assert not FROM_STUDIES_ONLY & codes(audit(study()))
+
+
+def test_rules_are_documented_and_unique() -> None:
+    names = [rule.code for rule in RULES]
+
+    assert len(set(names)) == len(names)
+    for rule in RULES:
+        assert rule.why.endswith(".")
+        assert rule.remedy
+        assert rule.source
+        assert (rule.item is None) == (rule.effect is None)
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.csv")) + sorted(EXAMPLES.rglob("study*.json")), ids=str)
+def test_no_false_violation_on_the_examples(path: Path) -> None:
+    from scalecurve.formats.claim_sources import load_claim
+
+    found = audit(load_claim(path, regime="weak" if "weak" in path.name else "strong"))
+
+    assert "violated" not in {row.status for row in found.checklist}
+    assert not [finding for finding in found.findings if finding.severity == "error"]

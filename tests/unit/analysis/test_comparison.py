@@ -1,0 +1,101 @@
+"""Comparing and merging studies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scalecurve.analysis.comparison import compare
+from scalecurve.analysis.merging import merge
+from scalecurve.errors import InputError
+from scalecurve.findings import info
+from scalecurve.study import Provenance, Regime, Run, Study, Treatment
+
+
+def study(factor: float = 1.0, *, seed: int = 1, **more: object) -> Study:
+    rng = np.random.default_rng(seed)
+    samples = {k: (factor / k * (1 + 0.02 * rng.standard_normal(6))).tolist() for k in (1, 2, 4)}
+    return Study.from_samples(samples, regime="strong", name="job", **more)
+
+
+def on(cpu: str, **more: object) -> Study:
+    return study(provenance=Provenance(machine={"cpu": cpu}), **more)
+
+
+def test_ratios_with_intervals_and_verdicts() -> None:
+    found = compare(study(), study(1.3, seed=2))
+
+    assert [row.k for row in found.rows] == [1, 2, 4]
+    for row in found.rows:
+        assert row.value.value == pytest.approx(1.3, rel=0.05)
+        assert row.value.low is not None
+        assert row.value.low < row.value.value < (row.value.high or 0)
+        assert row.verdict == "slower"
+    assert found.rows[0].efficiency is None
+    assert found.rows[2].efficiency is not None
+    assert found.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_interval_of_the_efficiency_ratio_is_wider() -> None:
+    row = compare(study(), study(seed=2)).rows[2]
+
+    assert row.efficiency is not None
+    width = [np.log((each.high or 0) / (each.low or 1)) for each in (row.value, row.efficiency)]
+    assert width[1] > width[0]
+
+
+def test_a_study_against_itself_shows_no_difference() -> None:
+    assert {row.verdict for row in compare(study(), study()).rows} == {"no difference seen"}
+
+
+def test_intervals_of_the_ratio_cover() -> None:
+    covered = [
+        (row.value.low or 0) <= 1.0 <= (row.value.high or 0)
+        for seed in range(150)
+        for row in compare(study(seed=seed), study(seed=1000 + seed)).rows
+    ]
+
+    assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_another_machine_is_refused_unless_allowed() -> None:
+    with pytest.raises(InputError, match="machine cpu"):
+        compare(on("A"), on("B"))
+    assert [finding.code for finding in compare(on("A"), on("B"), allow_mixed=True).findings] == ["mixed-studies"]
+    assert compare(on("A"), study()).findings == ()
+
+
+def test_another_regime_is_always_refused() -> None:
+    weak = Study.from_samples({1: [1.0, 1.1], 2: [1.1, 1.2]}, regime="weak", name="job")
+
+    with pytest.raises(InputError, match="regime"):
+        compare(study(), weak, allow_mixed=True)
+
+
+def test_no_common_k_is_refused() -> None:
+    other = Study.from_samples({3: [1.0], 5: [0.7]}, regime="strong", name="job")
+
+    with pytest.raises(InputError, match="no K in common"):
+        compare(study(), other)
+
+
+def test_merging_keeps_every_run_and_finding() -> None:
+    bare = study().with_findings([info("a", "seen once")])
+    full = Study(regime=Regime.STRONG, runs=(Run(k=8, value=0.2), Run(k=8, value=0.21)), warmup=Treatment.EXCLUDED)
+
+    both = merge([bare, study(seed=2).with_findings([info("a", "seen once")])])
+    mixed = merge([bare, full])
+
+    assert len(both.samples) == 36
+    assert [finding.code for finding in both.findings] == ["a"]
+    assert mixed.all_k == (1, 2, 4, 8)
+    assert len(mixed.runs) == 20
+    assert mixed.warmup is Treatment.UNKNOWN
+
+
+def test_merging_other_machines_leaves_a_finding() -> None:
+    with pytest.raises(InputError, match="allow-mixed"):
+        merge([on("A"), on("B")])
+    assert "mixed-studies" in {finding.code for finding in merge([on("A"), on("B")], allow_mixed=True).findings}
+    with pytest.raises(InputError, match="at least two"):
+        merge([on("A")])

@@ -1,0 +1,72 @@
+"""The pieces of the diagnosis that have an answer of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scalecurve.diagnosis.noise import observe
+from scalecurve.diagnosis.phases import kind_of
+from scalecurve.diagnosis.shapes import Maxima
+from scalecurve.diagnosis.waiting import lasting_effects
+from scalecurve.laws.stragglers import lognormal_maximum
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("compute", "compute"),
+        ("forward", "compute"),
+        ("all_reduce", "communication"),
+        ("MPI_Allreduce", "communication"),
+        ("ncclKernel_AllReduce", "communication"),
+        ("communication", "communication"),
+        ("communication (hidden)", "hidden"),
+        ("data loading", "data"),
+        ("waiting", "wait"),
+        ("barrier", "wait"),
+        ("serial", "serial"),
+    ],
+)
+def test_phase_names(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.3, 0.6])
+def test_maxima_agree_with_the_law_by_quadrature(sigma: float) -> None:
+    k = (1, 2, 8, 64, 1024)
+    means, spreads = Maxima.of(np.array(k, dtype=float)).at(np.array([sigma]))
+
+    expected = [lognormal_maximum(each, sigma) for each in k]
+    assert means[0].tolist() == pytest.approx(expected, rel=1e-3)
+    assert spreads[0, 0] == pytest.approx(np.sqrt(np.expm1(sigma**2)), rel=2e-2)
+
+
+def test_the_largest_of_many_noisy_workers_is_not_lasting() -> None:
+    rng = np.random.default_rng(1)
+    falsely = sum(lasting_effects(rng.lognormal(0, 0.3, size=(5, 64))).excess > 0 for _ in range(200))
+
+    assert falsely <= 8  # the test behind it errs in 1 % of cases
+
+
+def test_a_lasting_effect_is_found_and_not_overstated() -> None:
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(1.0, 0.05, size=(5, 16))
+    matrix[:, 3] += 0.5
+
+    found = lasting_effects(matrix)
+
+    assert int(np.argmax(found.effects)) == 3
+    assert found.excess == pytest.approx(0.47, abs=0.06)
+
+
+def test_slow_runs_do_not_move_the_curve() -> None:
+    rng = np.random.default_rng(2)
+    clean = {k: 1 / k * (1 + 0.01 * rng.standard_normal(5)) for k in (1, 2, 4)}
+    spoilt = {k: np.append(values, values.max() * 1.4) for k, values in clean.items()}
+
+    seen, slow = observe(spoilt)
+
+    assert slow.count == 3
+    assert slow.worst == pytest.approx(0.4, abs=0.05)
+    assert seen.kept.mean == pytest.approx([np.log(v).mean() for v in clean.values()])

@@ -1,0 +1,65 @@
+"""Regimes from amounts of work."""
+
+from __future__ import annotations
+
+import pytest
+
+from scalecurve.diagnosis.regimes import classify_regime, regime_of_study
+from scalecurve.diagnosis.sentence import regime_of_sentence
+from scalecurve.errors import InputError
+from scalecurve.study import Regime, Run, Study, Workload
+
+
+@pytest.mark.parametrize(
+    ("name", "work", "regime"),
+    [
+        ("fixed validation set of 50,000 images", {4: 5e4, 16: 5e4, 64: 5e4}, "strong"),
+        ("pretraining, batch and tokens grow", {8: 8 * 4e6, 64: 64 * 4e6, 512: 512 * 4e6}, "weak"),
+        ("a billion Monte Carlo samples divided", {1: 1e9, 10: 1e9, 100: 1e9}, "strong"),
+        ("weather model, cells per node constant", {2: 2e6, 8: 8e6, 32: 32e6}, "weak"),
+        ("batch fixed to 8, then growing", {1: 1024, 8: 1024, 64: 8192}, "mixed"),
+        ("batch grows with the square root", {1: 100, 4: 200, 16: 400}, "neither"),
+    ],
+)
+def test_scenarios(name: str, work: dict[int, float], regime: str) -> None:
+    found = classify_regime(work, name=name)
+
+    assert found.regime == regime
+    assert found.answers["held constant"]
+
+
+def test_calling_a_fixed_job_weak_makes_a_slow_result_look_like_a_success() -> None:
+    times = {4: 100.0, 16: 98.0, 64: 97.0}
+
+    found = classify_regime(dict.fromkeys(times, 5e4), declared="weak", times=times)
+
+    last = found.both_efficiencies[-1]
+    assert last["weak"] > 1.0
+    assert last["strong"] < 0.07
+    assert "looks like a success" in found.findings[0].message
+
+
+def test_a_study_that_counts_its_work() -> None:
+    runs = tuple(Run(k=k, value=1.0, work=100.0 * k) for k in (1, 2, 4))
+
+    found = regime_of_study(Study(regime=Regime.STRONG, runs=runs))
+
+    assert found.regime == "weak"
+    assert found.findings[0].code == "regime-mislabelled"
+
+
+def test_a_study_that_declares_its_work() -> None:
+    study = Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong", workload=Workload(total=50.0))
+
+    assert regime_of_study(study).regime == "strong"
+    with pytest.raises(InputError, match="how much work"):
+        regime_of_study(Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong"))
+
+
+def test_faults_of_a_sentence() -> None:
+    with pytest.raises(InputError, match="worker counts and the work"):
+        regime_of_sentence(workers=(1, 2))
+    with pytest.raises(InputError, match="one number of work for each K"):
+        regime_of_sentence(workers=(1, 2, 4), total=(1.0, 2.0))
+    with pytest.raises(InputError, match="positive"):
+        regime_of_sentence(workers=(1, 2), total=(0.0,))

@@ -1,0 +1,103 @@
+"""What the page asks, without a server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scalecurve import api
+from scalecurve.document import to_text
+from scalecurve.explorer.questions import all_questions
+from scalecurve.explorer.worker import answer
+
+QUESTIONS = [*all_questions(), "openapi"]
+CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
+
+
+def asked(question: str, /, **body: Any) -> tuple[int, Any]:
+    status, content = answer(question, json.dumps(body).encode())
+    return status, json.loads(content)
+
+
+def test_the_two_questions_of_one_system() -> None:
+    """Worked tables for s = 0.05, c = 0.01: S is 8.010 at K = 64 and 7.848 at 128; weak efficiency 93.5 %."""
+    status, found = asked("laws", serial=0.05, comm=0.01, largest=128)
+    assert status == 200
+    shown = {row[0]["text"]: float(row[2]["text"]) for row in found["strong"]["table"]["rows"]}
+    assert shown["64"] == pytest.approx(8.010, abs=5e-4)
+    assert shown["128"] == pytest.approx(7.848, abs=5e-4)
+    assert found["weak"]["rows"][-1]["efficiency"] == pytest.approx(1 / 1.07)
+    assert found["answers"]["ceiling"]["value"] == pytest.approx(20)
+    assert found["answers"]["optimum"]["value"] == 66
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
+    path = tmp_path / "steps.csv"
+    path.write_text(CSV)
+    printed = to_text(api.tabulate(api.load(path, regime="strong"), threshold=0.7).document())
+    _, found = asked("data/table", text=CSV, name="steps.csv", regime="strong")
+    table = next(block for block in found["blocks"] if block["kind"] == "table")
+    for row in table["rows"]:
+        assert "  ".join(cell["text"] for cell in row).split() in [line.split() for line in printed.splitlines()]
+
+
+def test_a_fault_names_the_dropped_file_and_not_where_we_put_it() -> None:
+    status, found = asked("data/table", text="gpus,seconds\n1,x\n", name="../../mine.csv", regime="strong")
+    assert status == 422
+    assert "mine.csv" in found["error"]
+    assert "/" not in found["error"].partition("mine.csv")[0]
+
+
+def test_the_regime_is_never_guessed() -> None:
+    status, found = asked("data/table", text=CSV)
+    assert status == 422
+    assert "regime" in found["error"]
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS))
+def test_wrong_questions_are_refused_in_words(name: str) -> None:
+    status, content = answer(name, b'{"nonsense": 1}')
+    assert status == 422
+    assert "nonsense" in json.loads(content)["error"]
+
+
+@pytest.mark.parametrize("body", [b"[", b"[]", b"null", b"\xff\xfe", b'{"serial": NaN}', b'{"serial": 1e999}'])
+def test_broken_json_is_refused(body: bytes) -> None:
+    assert answer("laws", body)[0] == 422
+
+
+def test_unknown_questions_do_not_exist() -> None:
+    assert answer("../../etc/passwd", b"{}")[0] == 404
+
+
+def test_compute_is_capped_by_the_shape_of_the_question() -> None:
+    assert asked("laws", largest=10**12)[0] == 422
+    assert asked("data/table", text="x" * 2_000_001, regime="strong")[0] == 422
+    assert asked("mechanisms/collectives", ranks=10**9)[0] == 422
+
+
+def test_every_question_is_described() -> None:
+    _, described = asked("openapi")
+    assert described["openapi"] == "3.1.0"
+    assert set(described["paths"]) == {f"/api/{name}" for name in QUESTIONS if name != "openapi"}
+    text = json.dumps(described)
+    for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert reference in described["components"]["schemas"]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in QUESTIONS if not name.startswith("data/") or name == "data/cases")
+)
+def test_questions_without_data_have_an_answer_by_default(name: str) -> None:
+    assert answer(name, b"{}")[0] == 200
+
+
+@pytest.mark.parametrize("name", ["data/table", "data/fits", "data/forecast", "data/diagnosis", "data/cost"])
+def test_worked_cases_can_be_asked_everything(name: str) -> None:
+    _, found = asked("data/cases")
+    for case in found["cases"]:
+        status, content = asked(name, text=case["text"], name=case["name"], regime=case["regime"])
+        assert status == 200, content
+        assert content["blocks"]

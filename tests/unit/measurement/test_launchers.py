@@ -1,0 +1,212 @@
+"""What each launcher would start, without starting it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scalecurve.errors import InputError, RunError
+from scalecurve.measurement.launchers import LAUNCHERS, launcher_named, slurm_jobs
+from scalecurve.measurement.launchers.mpi import Mpi, flags
+from scalecurve.measurement.launchers.slurm_script import batch_script, quoted, resource_flags
+from scalecurve.measurement.launchers.torchrun import agents, shape
+from scalecurve.measurement.ports import Job, Outcome, World
+from scalecurve.measurement.readiness import examine
+from scalecurve.measurement.settings import Settings, make_settings
+from scalecurve.study import RunStatus
+from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
+
+
+def settings(**launcher: object) -> Settings:
+    return make_settings(
+        {"regime": "strong", "workers": "1,2,4", "command": ["python", "x.py", "{workers}"], "launcher": launcher}
+    )
+
+
+def job(folder: Path, k: int = 4, **more: object) -> Job:
+    base = {
+        "k": k,
+        "repeat": 0,
+        "order": 0,
+        "role": "scaling",
+        "argv": ("python", "x.py"),
+        "env": {},
+        "token": "abc123",
+    }
+    return Job(**{**base, "folder": folder, **more})  # type: ignore[arg-type]
+
+
+def world(answers: dict[str, tuple[int, str]] | None = None, cores: int = 4) -> World:
+    return World(FakeClock(), FakeRunner(answers=answers or {}), FakeMachine(cores))
+
+
+def test_every_launcher_has_its_name() -> None:
+    assert [launcher_named(name).name for name in LAUNCHERS] == list(LAUNCHERS)
+    with pytest.raises(InputError, match="did you mean slurm"):
+        launcher_named("slum")
+
+
+def test_local_starts_k_processes_that_know_each_other_and_are_bound(tmp_path: Path) -> None:
+    here = world()
+    outcome = launcher_named("local").launch(
+        job(tmp_path, threads=1),
+        settings(mode="processes", pin="compact", wrap=["ssh", "{host}"], hosts=["a", "b"]),
+        here,
+    )
+    commands = here.runner.ran[0]  # type: ignore[attr-defined]
+
+    assert [each.env["SCALECURVE_RANK"] for each in commands] == ["0", "1", "2", "3"]
+    assert {each.env["SCALECURVE_SIZE"] for each in commands} == {"4"}
+    assert {each.env["OMP_NUM_THREADS"] for each in commands} == {"1"}
+    assert [each.cores for each in commands] == [(0,), (1,), (2,), (3,)]
+    assert [each.argv[:2] for each in commands] == [("ssh", "a"), ("ssh", "b"), ("ssh", "a"), ("ssh", "b")]
+    assert outcome.placement is not None
+    assert outcome.placement.nodes == 2
+    assert outcome.placement.cores == (0, 1, 2, 3)
+
+
+def test_local_gives_one_command_its_cores(tmp_path: Path) -> None:
+    here = world()
+    launcher_named("local").launch(job(tmp_path, k=2), settings(pin="compact"), here)
+
+    assert [each.cores for each in here.runner.ran[0]] == [(0, 1)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("flavour", "expected"),
+    [
+        ("mpich", ("-n", "4", "-hosts", "a,b", "-ppn", "2", "--extra")),
+        ("intel", ("-n", "4", "-hosts", "a,b", "-ppn", "2", "--extra")),
+    ],
+)
+def test_flags_of_hydra(flavour: str, expected: tuple[str, ...]) -> None:
+    asked = settings(name="mpi", hosts=["a", "b"], workers_per_node=2, extra=["--extra"])
+
+    assert flags(flavour, 4, asked, ("SCALECURVE_PROBE",)) == expected
+
+
+def test_flags_of_open_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    found = " ".join(flags("openmpi", 4, settings(name="mpi", hosts=["a"], workers_per_node=4), ("SCALECURVE_PROBE",)))
+
+    assert "--allow-run-as-root --oversubscribe --bind-to none" in found
+    assert "--host a:4" in found
+    assert "-x SCALECURVE_PROBE" in found
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "--allow-run-as-root" not in flags("openmpi", 4, settings(name="mpi"), ())
+
+
+def test_an_mpirun_that_gives_jobs_of_size_one_is_refused(tmp_path: Path) -> None:
+    here = world({"mpirun": (0, "Open MPI\nsize 1\nsize 1\n")})
+    with pytest.raises(RunError, match=r"does not belong to the MPI library .* size \[1\]"):
+        Mpi().launch(job(tmp_path), settings(name="mpi", program="mpirun"), here)
+    assert here.runner.ran == []  # type: ignore[attr-defined]
+
+
+def test_torchrun_shares_workers_out_over_nodes(tmp_path: Path) -> None:
+    asked = settings(name="torchrun", workers_per_node=2, hosts=["a", "b"], wrap=["ssh", "{host}"], endpoint="a:29400")
+    started = list(agents(replace(job(tmp_path), threads=1), asked))
+
+    assert shape(4, asked) == (2, 2)
+    assert [each.argv[:2] for each in started] == [("ssh", "a"), ("ssh", "b")]
+    assert all("--nnodes" in each.argv and "a:29400" in each.argv for each in started)
+    assert all(each.argv[-1] == "x.py" for each in started)
+    assert shape(1, asked) == (1, 1)
+    with pytest.raises(InputError, match="cannot be shared out"):
+        shape(3, asked)
+
+
+def test_torchrun_sets_the_same_threads_at_every_k(tmp_path: Path) -> None:
+    here = world()
+    for k in (1, 2):
+        launcher_named("torchrun").launch(job(tmp_path / str(k), k=k), settings(name="torchrun"), here)
+
+    assert {each[0].env["OMP_NUM_THREADS"] for each in here.runner.ran} == {"1"}  # type: ignore[attr-defined]
+
+
+def test_the_batch_script_survives_odd_words(tmp_path: Path) -> None:
+    """Spaces, quotes and dollars of a command reach the program as they are."""
+    odd = ("python", "-c", "import sys; print(sys.argv[1:])", "a b", "$HOME", "q\"u'o", "{x}")
+    asked = make_settings(
+        {
+            "regime": "strong",
+            "workers": "1",
+            "command": ["x"],
+            "launcher": {"name": "slurm", "slurm": {"launch": ["env"]}},
+        }
+    )
+    text = batch_script(job(tmp_path, k=1, argv=odd), asked, {"A": "x y$z"}, str(tmp_path))
+    script = tmp_path / "job.sh"
+    script.write_text(text)
+    done = subprocess.run(["bash", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == str(list(odd[3:]))
+    assert (tmp_path / "code").read_text() == "0\n"
+    assert f"export A={shlex.quote('x y$z')}" in text
+
+
+def test_the_number_of_an_array_task_is_left_to_the_node() -> None:
+    assert quoted("/a b/$SLURM_ARRAY_TASK_ID/probe") == "'/a b/'\"$SLURM_ARRAY_TASK_ID\"/probe"
+
+
+def test_flags_of_sbatch(tmp_path: Path) -> None:
+    slurm = {"partition": "p", "account": "a", "time_limit": "00:05:00", "tasks_per_node": 2, "extra": ["--exclusive"]}
+    asked = settings(name="slurm", slurm=slurm)
+    found = resource_flags(job(tmp_path, threads=3), asked)
+
+    assert {"--partition=p", "--account=a", "--time=00:05:00", "--ntasks=4", "--ntasks-per-node=2"} <= set(found)
+    assert {"--cpus-per-task=3", "--exclusive"} <= set(found)
+
+
+def test_a_job_that_leaves_the_queue_without_a_trace_has_failed(tmp_path: Path) -> None:
+    here = world({"squeue": (0, ""), "scontrol": (0, "JobId=7 JobState=NODE_FAIL Reason=x")})
+    asked = settings(name="slurm")
+    outcome: Outcome = slurm_jobs.outcome_of("7", tmp_path, job(tmp_path), asked, here)
+
+    assert outcome.status is RunStatus.FAILED
+    assert outcome.error is not None
+    assert "NODE_FAIL" in outcome.error
+
+
+def test_a_job_that_runs_too_long_is_cancelled(tmp_path: Path) -> None:
+    here = world({"squeue": (0, "RUNNING\n"), "scancel": (0, "")})
+    (tmp_path / "began").write_text(str(here.clock.unix()))
+    outcome = slurm_jobs.outcome_of("7", tmp_path, job(tmp_path, timeout=5.0), settings(name="slurm"), here)
+
+    assert outcome.status is RunStatus.TIMEOUT
+    assert ("scancel", "7") in here.runner.captured  # type: ignore[attr-defined]
+
+
+def test_accounts_are_read_where_there_are_any() -> None:
+    rows = "COMPLETED|61|\nCOMPLETED|61|1048576\nCOMPLETED|60|2097152\n"
+
+    assert slurm_jobs.accounted("7", world({"sacct": (0, rows)})) == {
+        "slurm_state": "COMPLETED",
+        "slurm_elapsed_seconds": 61,
+        "peak_process_bytes": 2097152,
+    }
+    assert slurm_jobs.accounted("7", world({"sacct": (1, "Slurm accounting storage is disabled")})) == {}
+
+
+def test_functions_for_ray_and_dask_are_checked(tmp_path: Path) -> None:
+    for name in ("ray", "dask"):
+        with pytest.raises(InputError, match="not a Python function"):
+            launcher_named(name).launch(job(tmp_path, argv=("./solver",)), settings(name=name), world())
+
+
+def test_doctor_names_the_missing_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("scalecurve.measurement.launchers.ray.find_spec", lambda _: None)
+    found = examine(world(), seconds=0.02)
+
+    assert found.launchers["local"] is None
+    assert "mpirun" in (found.launchers["mpi"] or "")
+    assert "sbatch" in (found.launchers["slurm"] or "")
+    assert "scalecurve[ray]" in (found.launchers["ray"] or "")
+    assert "What this machine can measure" in str(found)
+    assert {row["launcher"] for row in found.records()} == set(LAUNCHERS)

@@ -1,0 +1,180 @@
+"""The sweep with fakes: order, journal, resuming, sameness, baselines and verdicts, without a single real process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scalecurve.errors import InputError, RunError
+from scalecurve.measurement.ports import Job
+from scalecurve.measurement.settings import Settings, make_settings
+from scalecurve.measurement.sweep import Progress, measure
+from scalecurve.study import RunStatus, Study
+from scalecurve.study.file import read_study
+from tests.fakes.world import FakeLauncher, fake_world
+
+
+def settings(**more: object) -> Settings:
+    base = {"regime": "strong", "workers": "1,2,4", "repeats": 3, "command": ["job", "{workers}"]}
+    return make_settings({**base, **more})
+
+
+def ideal(job: Job) -> float:
+    return 8.0 / job.k
+
+
+def run(
+    tmp_path: Path, launcher: FakeLauncher, asked: Settings | None = None, *, resume: bool = False, cores: int = 8
+) -> Study:
+    out = tmp_path / "s.json"
+    return measure(asked or settings(), fake_world(cores), output=out, launcher=launcher, resume=resume)
+
+
+def codes(study: Study) -> set[str]:
+    return {finding.code for finding in study.findings}
+
+
+def test_every_run_is_there_with_its_evidence(tmp_path: Path) -> None:
+    study = run(tmp_path, FakeLauncher(ideal))
+
+    assert {k: list(values) for k, values in study.samples.by_k().items()} == {1: [8.0] * 3, 2: [4.0] * 3, 4: [2.0] * 3}
+    assert [each.status for each in study.runs[:3]] == [RunStatus.WARMUP] * 3
+    assert [each.order for each in study.runs] == list(range(12))
+    assert all(each.setup_seconds is not None for each in study.runs)
+    assert study.provenance.timing == "probe"
+    assert read_study(tmp_path / "s.json") == study
+    assert not (tmp_path / "s.json.work").exists()
+
+
+def test_the_listener_hears_every_launch_twice(tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    measure(settings(), fake_world(), output=tmp_path / "s.json", launcher=FakeLauncher(ideal), listener=heard.append)
+
+    assert len(heard) == 24
+    assert [each.number for each in heard[1::2]] == list(range(1, 13))
+    assert heard[-1].remaining == 0
+    assert all(each.total == 12 for each in heard)
+
+
+def test_other_total_work_breaks_a_strong_study(tmp_path: Path) -> None:
+    study = run(tmp_path, FakeLauncher(ideal, work=lambda job: 1000.0 if job.k < 4 else 900.0))
+    broken = next(finding for finding in study.findings if finding.code == "work-differs")
+
+    assert broken.severity == "error"
+    assert broken.evidence["low"] == {"k": 4, "work": 900.0}
+    assert broken.evidence["high"]["work"] == 1000.0
+
+
+def test_weak_studies_hold_the_work_of_a_worker(tmp_path: Path) -> None:
+    weak = settings(regime="weak", per_worker=10, command=["job", "{workers}", "{total}"])
+
+    assert "work-differs" not in codes(run(tmp_path, FakeLauncher(lambda _: 1.0, work=lambda job: 10.0 * job.k), weak))
+    (tmp_path / "s.json").unlink()
+    assert "work-differs" in codes(run(tmp_path, FakeLauncher(lambda _: 1.0), weak))
+
+
+def test_rounding_is_no_difference(tmp_path: Path) -> None:
+    assert "work-differs" not in codes(run(tmp_path, FakeLauncher(ideal, work=lambda job: 1000.0 + 1e-8 * job.k)))
+
+
+def test_another_answer_breaks_the_study(tmp_path: Path) -> None:
+    assert "answer-differs" in codes(run(tmp_path, FakeLauncher(ideal, digest=lambda job: f"sum{job.k // 4}")))
+
+
+def test_failures_are_kept_without_times_and_tried_again_on_resume(tmp_path: Path) -> None:
+    broken = FakeLauncher(ideal, fails=lambda job: job.k == 4)
+    first = run(tmp_path, broken)
+
+    assert {each.status for each in first.runs if each.k == 4} == {RunStatus.FAILED}
+    assert all(each.value is None and each.error == "exit code 3" for each in first.runs if each.k == 4)
+    assert {"failed-runs", "missing-points"} <= codes(first)
+    mended = FakeLauncher(ideal)
+    second = run(tmp_path, mended, resume=True)
+    assert {job.k for job in mended.launched} == {4}
+    assert len(mended.launched) == 4
+    assert len(second.samples.at(4)) == 3
+    assert "missing-points" not in codes(second)
+
+
+def test_nothing_but_failures_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="exit code 3"):
+        run(tmp_path, FakeLauncher(ideal, fails=lambda _: True))
+
+    assert all(each.value is None for each in read_study(tmp_path / "s.json").runs)
+
+
+def test_an_interrupt_keeps_the_completed_runs_and_resumes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, FakeLauncher(ideal, interrupts=lambda job: job.order == 7))
+    cut = read_study(tmp_path / "s.json")
+
+    assert "interrupted" in codes(cut)
+    assert cut.runs[-1].status is RunStatus.INTERRUPTED
+    rest = FakeLauncher(ideal)
+    whole = run(tmp_path, rest, resume=True)
+    assert len(rest.launched) == 12 - 7
+    assert len(whole.samples) == 9
+
+
+def test_the_budget_of_time_ends_the_sweep(tmp_path: Path) -> None:
+    study = run(tmp_path, FakeLauncher(ideal), settings(max_time=30))
+
+    assert "too-few-repeats" in codes(study) or "missing-points" in codes(study)
+    assert (tmp_path / "s.json.work").exists()
+
+
+def test_the_fastest_correct_candidate_is_t1(tmp_path: Path) -> None:
+    def seconds(job: Job) -> float:
+        return {"scaling": 8.0 / job.k, "serial": 5.0, "wrong": 1.0}[job.role]
+
+    launcher = FakeLauncher(seconds, digest=lambda job: "other" if job.role == "wrong" else "same")
+    study = run(tmp_path, launcher, settings(baseline={"serial": {"command": ["a"]}, "wrong": {"command": ["b"]}}))
+    found = next(finding for finding in study.findings if finding.code == "baseline-chosen")
+
+    assert study.baseline.chosen == "serial"
+    assert list(study.samples.at(1)) == [5.0] * 3
+    assert list(study.samples.at(2)) == [4.0] * 3
+    assert found.evidence["inflation"] == pytest.approx(8 / 5)
+    assert "baseline-wrong-answer" in codes(study)
+    assert "answer-differs" not in codes(study)
+
+
+def test_more_workers_than_cores_only_when_asked(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than the 2 cores"):
+        run(tmp_path, FakeLauncher(ideal), cores=2)
+    study = run(tmp_path, FakeLauncher(ideal), settings(oversubscribe=True), cores=2)
+
+    assert {each.k for each in study.runs if each.oversubscribed} == {4}
+    assert "oversubscribed" in codes(study)
+
+
+def test_a_job_of_another_size_is_no_time(tmp_path: Path) -> None:
+    class Mismatched(FakeLauncher):
+        def _write(self, job: Job, rank: int, wall: float) -> None:
+            from dataclasses import replace
+
+            super()._write(replace(job, k=1), 0, wall)
+
+    with pytest.raises(RunError):
+        run(tmp_path, Mismatched(ideal), settings(workers="2,4"))
+
+    assert all("workers were asked for" in (each.error or "") for each in read_study(tmp_path / "s.json").runs)
+
+
+def test_steps_that_still_warm_up_and_drift_are_said(tmp_path: Path) -> None:
+    warming = [3.0, 2.5, 2.0, 1.5] + [1.0 + 0.001 * (i % 3) for i in range(36)]
+    drifting = [1.0 + 0.02 * i for i in range(40)]
+
+    assert "still-warming" in codes(run(tmp_path, FakeLauncher(ideal, steps=lambda _: warming)))
+    (tmp_path / "s.json").unlink()
+    assert "drift" in codes(run(tmp_path, FakeLauncher(ideal, steps=lambda _: drifting)))
+
+
+def test_a_finished_study_can_be_given_more_repeats(tmp_path: Path) -> None:
+    run(tmp_path, FakeLauncher(ideal))
+    more = FakeLauncher(ideal)
+    study = run(tmp_path, more, settings(repeats=5), resume=True)
+
+    assert len(more.launched) == 6
+    assert all(len(values) == 5 for values in study.samples.by_k().values())

@@ -1,0 +1,150 @@
+"""Each verdict on a record that deserves it, and silence on one that does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scalecurve.errors import InputError, Refused
+from scalecurve.measurement import noise
+from scalecurve.measurement.gradient_noise import noise_scale
+from scalecurve.measurement.sameness import sameness_findings
+from scalecurve.measurement.settings import Settings, make_settings
+from scalecurve.measurement.steady import steadiness_of
+from scalecurve.measurement.verdicts import Record, verdicts_on
+from scalecurve.study import Placement, Run, RunStatus
+
+
+def settings(**more: object) -> Settings:
+    return make_settings({"regime": "strong", "workers": "1,2", "repeats": 1, "command": ["x", "{workers}"], **more})
+
+
+def good(k: int, **more: object) -> Run:
+    observed = {"timing": "probe", **more.pop("observed", {})}  # type: ignore[dict-item]
+    return Run(k=k, value=1.0 / k, repeat=0, work=10.0, observed=observed, **more)  # type: ignore[arg-type]
+
+
+def codes(*runs: Run, cores: int = 8, **more: object) -> set[str]:
+    return {finding.code for finding in verdicts_on(Record(settings(**more), runs, cores, {}))}
+
+
+def test_a_clean_study_has_no_verdicts() -> None:
+    assert codes(good(1), good(2)) == set()
+
+
+@pytest.mark.parametrize(
+    ("observed", "code"),
+    [
+        ({"timing": "wall"}, "timing-wall"),
+        ({"foreign_cores": 1.5}, "busy-machine"),
+        ({"major_faults": 5000}, "starved"),
+        ({"swapped_pages": 5000}, "starved"),
+        ({"debug": ["python -X dev"]}, "debug-build"),
+        ({"start_skew_seconds": 0.4}, "start-skew"),
+        ({"thread_pools": {"torch": 8}}, "too-many-threads"),
+    ],
+)
+def test_verdicts_from_what_was_observed(observed: dict[str, object], code: str) -> None:
+    assert code in codes(good(1, observed=observed), good(2, observed=observed))
+
+
+def test_mixed_sources_of_time_are_an_error() -> None:
+    assert "timing-mixed" in codes(good(1), good(2, observed={"timing": "wall"}))
+
+
+def test_threads_that_change_with_k_break_the_study() -> None:
+    """The default of torchrun: all cores at K = 1, one thread at K > 1; S(2) read 0.84 instead of 1.57."""
+    runs = [good(1, observed={"thread_pools": {"torch": 2}}), good(2, observed={"thread_pools": {"torch": 1}})]
+    found = sameness_findings(runs, settings())
+
+    assert [finding.code for finding in found] == ["threads-differ"]
+    assert "2 threads at K = 1 and 1 at K = 2" in found[0].message
+
+
+def test_node_and_numa_boundaries_are_marked() -> None:
+    inside = good(1, placement=Placement(nodes=1, numa_nodes=(0,)))
+    beyond = good(2, placement=Placement(nodes=2, numa_nodes=(0, 1)))
+
+    assert codes(inside, beyond) == {"node-boundary", "numa-node-boundary"}
+
+
+def test_missing_precision_and_points() -> None:
+    failed = Run(k=2, status=RunStatus.FAILED, error="exit code 1")
+
+    assert codes(good(1), failed) == {"missing-points", "failed-runs"}
+    assert "precision-not-reached" in codes(good(1), good(2), precision=0.01)
+
+
+def test_steady_series_is_steady_and_short_ones_say_nothing() -> None:
+    rng = np.random.default_rng(5)
+    calm = steadiness_of(list(1.0 + 0.02 * rng.standard_normal(200)))
+
+    assert calm is not None
+    assert (calm.warmup, calm.drift) == (0, None)
+    assert steadiness_of([1.0] * 9) is None
+
+
+def test_the_length_of_a_warm_up_is_found() -> None:
+    rng = np.random.default_rng(6)
+    series = 1.0 + 0.02 * rng.standard_normal(100)
+    series[:7] += 1.5
+    found = steadiness_of(list(series))
+
+    assert found is not None
+    assert 6 <= found.warmup <= 10
+    assert found.drift is None
+
+
+def test_drift_has_its_sign_and_size() -> None:
+    rng = np.random.default_rng(7)
+    series = np.linspace(1.0, 1.3, 1000) + 0.02 * rng.standard_normal(1000)
+    found = steadiness_of(list(series))
+
+    assert found is not None
+    assert found.drift == pytest.approx(0.26, abs=0.05)
+
+
+def test_false_alarms_of_drift_are_rare() -> None:
+    rng = np.random.default_rng(8)
+    alarms = sum(steadiness_of(list(rng.lognormal(0, 0.05, 60))).drift is not None for _ in range(200))  # type: ignore[union-attr]
+
+    assert alarms <= 6  # the test of trend is made at 1 %
+
+
+def test_the_noise_scale_of_a_known_gradient() -> None:
+    """Gradients N(g, S) with |g|^2 = 4 and tr S = 400: B_simple = 100."""
+    rng = np.random.default_rng(9)
+    g = np.full(100, 0.2)
+    small_batch, big_batch, steps = 16, 64, 400
+    small = [np.mean([np.sum((g + rng.normal(0, 2 / 4, 100)) ** 2) for _ in range(4)]) for _ in range(steps)]
+    big = [np.sum((g + rng.normal(0, 2 / 8, 100)) ** 2) for _ in range(steps)]
+    found = noise_scale(small, big, small_batch=small_batch, big_batch=big_batch)
+
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 100 < found.high
+    assert found.value == pytest.approx(100, rel=0.15)
+
+
+def test_a_noise_scale_that_cannot_be_had_is_refused() -> None:
+    with pytest.raises(InputError, match="different batch sizes"):
+        noise_scale([1.0] * 9, [1.0] * 9, small_batch=8, big_batch=8)
+    with pytest.raises(Refused, match="at least 5 steps"):
+        noise_scale([1.0], [1.0], small_batch=4, big_batch=8)
+    with pytest.raises(Refused, match="lost in its noise"):
+        noise_scale([9.0] * 9, [1.0] * 9, small_batch=4, big_batch=8)
+
+
+def test_the_noise_floor_of_known_times() -> None:
+    found = noise.summarise(np.asarray([1.0] * 98 + [2.0, 4.0]))
+
+    assert (found.quanta, found.quantum_seconds, found.median, found.worst) == (100, 1.0, 1.0, 4.0)
+    assert found.slow_share == pytest.approx(0.02)
+    assert found.run_to_run > 0
+
+
+def test_the_noise_floor_of_this_machine_is_a_number() -> None:
+    found = noise.measure_noise(0.05)
+
+    assert found.quanta >= 50
+    assert found.median >= 1.0

@@ -1,0 +1,29 @@
+"""Time against cost: every K named, the goals drawn, measured and not measured told apart."""
+
+import scalecurve as sc
+from scalecurve.render.plots import picture
+from tests.reference_study import strong_study
+
+
+def test_what_is_on_the_picture() -> None:
+    table = sc.cost(strong_study(), 2.5, jobs=100_000, deadline=12 * 3600, budget=120, value_per_hour=10)
+    svg = picture(table, "svg").decode()
+
+    for words in ("K = 64", "deadline 12 h", "budget 120", "cheapest in time: K = 4", "fastest in budget: K = 8"):
+        assert words in svg
+    assert "measured" in svg
+    assert "forecast" in svg
+    assert "cost (USD)" in svg
+    assert "100,000 jobs, GPUs at 2.5 USD/h" in svg
+
+
+def test_the_same_table_gives_the_same_file() -> None:
+    table = sc.cost(strong_study(), 2.5, at=[1, 2, 4])
+
+    assert picture(table, "svg") == picture(table, "svg")
+
+
+def test_a_name_with_a_dollar_sign_is_text() -> None:
+    study = sc.Study.from_samples({1: [4.0], 2: [2.1], 4: [1.2]}, regime="strong", name="$x_1$ </script>")
+
+    assert b"</script>" not in picture(sc.cost(study, 1.0, at=[1, 2, 4]), "svg")
