@@ -108,9 +108,8 @@ def main() -> int:
             good = outcome in ("study", "refused") and float(seconds) <= MOST_SECONDS and float(peak) <= MOST_BYTES
             failures += not good
             size = path.stat().st_size / 1e6
-            print(
-                f"{name:<22} {size:6.1f} MB  {outcome:<8} {float(seconds):6.2f} s of CPU, {float(wall):6.2f} s in all {float(peak) / 1e6:7.0f} MB{'' if good else '  <-- too much'}"
-            )
+            spent = f"{float(seconds):6.2f} s of CPU, {float(wall):6.2f} s in all, {float(peak) / 1e6:7.0f} MB"
+            print(f"{name:<22} {size:6.1f} MB  {outcome:<8} {spent}{'' if good else '  <-- too much'}")
             path.unlink()
     return 1 if failures else 0
 

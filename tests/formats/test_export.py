@@ -124,9 +124,13 @@ def test_texts_for_people() -> None:
     assert "<script>" not in summary
 
 
-def test_parquet_says_what_to_install(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow", reason="the refusal is tested where it is absent")
+def test_parquet_keeps_every_observation(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "a.parquet").write_bytes(api.export(study(), "parquet"))
+
+    table = parquet.read_table(tmp_path / "a.parquet")
+    assert table.column("k").to_pylist() == [1, 1, 2, 2, 2, 8]
+    assert table.schema.metadata[b"scalecurve.regime"] == b"strong"
 
 
 def test_parquet_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,12 @@ def activations(name: str, pp: int, chunks: int, micro: int, **choices) -> float
     return float(activation_bytes(machine, shape, grid) * layers_in_flight(shape, grid))
 
 
-@pytest.mark.parametrize(("name", "heads", "hidden", "layers", "pp", "chunks", "micro", "none", "selective"), KORTHIKANTI)
-def test_activation_memory_is_exactly_korthikanti_figure_1(name, heads, hidden, layers, pp, chunks, micro, none, selective):
+@pytest.mark.parametrize(
+    ("name", "heads", "hidden", "layers", "pp", "chunks", "micro", "none", "selective"), KORTHIKANTI
+)
+def test_activation_memory_is_exactly_korthikanti_figure_1(
+    name, heads, hidden, layers, pp, chunks, micro, none, selective
+):
     assert activations(name, pp, chunks, micro) / GIB == pytest.approx(none, rel=1e-9)
     split = activations(name, pp, chunks, micro, recompute="selective", sequence_parallel=True)
     assert split / GIB == pytest.approx(selective, rel=1e-9)
