@@ -263,19 +263,6 @@ def fit(study: Study, **settings: Any) -> Fits:
     return verb(study, **settings)
 
 
-@overload
-def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
-@overload
-def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
-def forecast(
-    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
-) -> Forecast | list[Forecast]:
-    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
-    from scalecurve.forecasting.forecast import forecast as verb
-
-    return verb(study, at, **settings)
-
-
 def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
     """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
     from scalecurve.planning.budget import parse_worker_seconds
@@ -385,13 +372,6 @@ def load_for_proposal(path: Path, regime: str) -> Study:
         return load(path, regime=regime)
 
 
-def fit(study: Study, **settings: Any) -> Fits:
-    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
-    from scalecurve.fitting.fit import fit as verb
-
-    return verb(study, **settings)
-
-
 @overload
 def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
 @overload
@@ -405,21 +385,6 @@ def forecast(
 
     made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
     return made[0] if isinstance(study, Study) else made
-
-
-def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
-    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
-    from scalecurve.planning.budget import parse_worker_seconds
-    from scalecurve.planning.next_runs import next_runs as verb
-
-    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
-
-
-def stand(study: Study, domain: str | None = None) -> Standing | None:
-    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
-    from scalecurve.forecasting.standing import stand as verb
-
-    return verb(study, domain)
 
 
 def plot(result: Any, path: str | Path) -> None:
@@ -580,6 +545,8 @@ def fit_sweep(sweep: MessageSweep, *, predict: Sequence[int] = ()) -> FittedNetw
     from scalecurve.mechanisms.fitted_network import fit_sweep as verb
 
     return verb(sweep, predict=predict)
+
+
 def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
     """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
     from scalecurve.training.planner import plan_training as verb
@@ -707,60 +674,6 @@ def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]
     from scalecurve.study.task_graph import TaskGraph
 
     return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
-
-
-def measure(
-    file: str | Path | None = None,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    listener: Listener | None = None,
-    **settings: Any,
-) -> Study:
-    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
-    from scalecurve.measurement.entry import run_measurement
-
-    heard = listener or (lambda _: None)
-    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
-
-
-def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
-    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
-    from scalecurve.measurement.entry import run_outlook
-
-    return run_outlook(Path(file) if file else None, settings)
-
-
-def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
-    """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
-    from scalecurve.training.planner import plan_training as verb
-
-    return verb(model, cluster, gpus=gpus, **settings)
-
-
-def evaluate_training(**job: Any) -> Evaluation:
-    """One given layout; arguments as in `scalecurve.training.evaluate.evaluate_training`."""
-    from scalecurve.training.evaluate import evaluate_training as verb
-
-    return verb(**job)
-
-
-def plan(file: str | Path | None = None, **given: Any) -> Plan | Evaluation | Explanation:
-    """What a plan.toml and options ask for: a sweep, a given layout, or an explanation of one P."""
-    from scalecurve.training.request import answer, read_plan_file
-
-    named = {key: value for key, value in given.items() if value is not None and value is not False}
-    return answer((read_plan_file(Path(file)) if file else {}) | named)
-
-
-def plot_plan(plan: Any, path: str | Path) -> None:
-    """Draw a sweep."""
-    from scalecurve.render.plan_plot import draw_plan
-    from scalecurve.training.plan import Plan as Sweep
-
-    if not isinstance(plan, Sweep):
-        raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-    draw_plan(plan, Path(path))
 
 
 def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:
