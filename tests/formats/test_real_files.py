@@ -150,6 +150,9 @@ def test_traces_of_the_ranks_are_one_run() -> None:
     assert means(result) == pytest.approx({1: one, 2: two})
     run = next(run for run in result.study.runs if run.k == 2)
     assert [rank.rank for rank in run.ranks] == [0, 1]
+    assert sum(run.ranks[0].phases.values()) >= sum(
+        run.ranks[0].steps
+    )  # compute, exposed, data and idle add up to them
     assert run.ranks[1].steps == pytest.approx([24349.227 * US, 15737.875 * US, 27954.793 * US, 23965.03 * US])
 
 

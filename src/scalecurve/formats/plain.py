@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +128,8 @@ def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str)
     if _has_longer_rows(source, layout, subject):
         return _load_slowly(source, layout, columns, subject)
     try:
-        with _open(source, subject) as file:
+        with _open(source, subject) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy says on standard error that there are no rows; we say it better
             table = np.loadtxt(
                 file,
                 delimiter=layout.delimiter,
@@ -138,7 +140,7 @@ def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str)
                 quotechar='"',
             )
         return table[:, 0], table[:, 1]
-    except (ValueError, UserWarning, IndexError):
+    except (ValueError, IndexError):
         return _load_slowly(source, layout, columns, subject)
 
 
