@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.errors import InputError
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
     from scalecurve.auditing import Audit, Claim
     from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
-    from scalecurve.findings import Finding
     from scalecurve.diagnosis.regimes import RegimeVerdict
     from scalecurve.document import Tone
+    from scalecurve.findings import Finding
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
@@ -34,51 +32,29 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
-    from scalecurve.mechanisms.straggler_cost import StragglerCost
-    from scalecurve.mechanisms.tails import Tails
-    from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.proposals.assessment import Assessment
-    from scalecurve.proposals.known import Evidence
-    from scalecurve.proposals.proposal import Proposal
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
-    from scalecurve.study.latency_record import LatencyRecord
-    from scalecurve.study.message_sweep import MessageSweep
-    from scalecurve.study.task_graph import TaskGraph
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
-    from scalecurve.training.evaluate import Evaluation
-    from scalecurve.training.explain import Explanation
-    from scalecurve.training.plan import Plan
-    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
-    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.render.report import Material
-    from scalecurve.mechanisms.latency_summary import LatencySummaries
-    from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.scaleup import ScaleUp
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
+    from scalecurve.proposals.proposal import Proposal
+    from scalecurve.render.report import Material
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
+    from scalecurve.study.task_graph import TaskGraph
     from scalecurve.training.cluster import Cluster
-    from scalecurve.training.quick import QuickSweep
-    from scalecurve.training.transformer import Transformer
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
-    from scalecurve.study.task_graph import TaskGraph
+    from scalecurve.training.quick import QuickSweep
+    from scalecurve.training.transformer import Transformer
 
 
 def load(
