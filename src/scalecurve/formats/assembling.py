@@ -111,8 +111,11 @@ def _runs(chosen: Sequence[Placed], quantity: Quantity) -> tuple[tuple[Run, ...]
     return tuple(_numbered([run for _, run in runs])), dropped
 
 
-def _usable(values: Sequence[float]) -> list[float]:
-    return [value for value in values if 0 < value < float("inf")]
+def _usable(values: Sequence[float]) -> Sequence[float]:
+    """Positive and finite; the whole sequence as it is where all of them are."""
+    array = np.asarray(values, dtype=np.float64)
+    good = (array > 0) & np.isfinite(array)
+    return values if good.all() else [value for value, keep in zip(values, good.tolist(), strict=True) if keep]
 
 
 def _runs_of(each: Placed, values: Sequence[float], quantity: Quantity) -> list[tuple[str | None, Run]]:
