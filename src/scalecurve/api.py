@@ -263,8 +263,9 @@ def price_curve(
 ) -> TimeCurve:
     """The time of one result over K, from a study, a forecast, or a training plan (as noun or as its JSON)."""
     from scalecurve.forecasting.forecast import Forecast as ForecastNoun
-    from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.planning.curve_sources import curve_of_study
     from scalecurve.planning.forecasts import curve_of_forecast, forecast_rows
+    from scalecurve.planning.plan_curve import curve_of_plan
     from scalecurve.study import Study as StudyNoun
 
     match source:
@@ -378,11 +379,14 @@ def sweep_training(model: Transformer, cluster: Cluster, *, stack: str = "megatr
     return quick_sweep(model, cluster, named(stack), **given)
 
 
-def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) -> Material:
+def gather(
+    study: Study, *, threshold: float = 0.7, price: float | None = None, proposal: str | Path | None = None
+) -> Material:
     """All that can be said about a study, for a report; what is refused stands there with its reason."""
     from scalecurve.render.report import Material
 
     priced = "" if price is None else f" --price {price:g}"
+    priced += "" if proposal is None else " --proposal proposal.toml"
     return Material(
         study=study,
         table=tabulate(study, threshold=threshold),
@@ -390,6 +394,7 @@ def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) 
         forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
         diagnosis=_attempt(lambda: diagnose(study)),
         cost=None if price is None else _attempt(lambda: cost(study, price)),
+        proposal=None if proposal is None else assess(proposal),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
         made=f"scalecurve {_version()}",
     )
