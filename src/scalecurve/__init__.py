@@ -58,6 +58,7 @@ _HOME = {
     "place_kernels": "scalecurve.api",
     "place_torch_model": "scalecurve.api",
     "plan": "scalecurve.api",
+    "plan_replicas": "scalecurve.api",
     "plan_training": "scalecurve.api",
     "plot": "scalecurve.api",
     "price_curve": "scalecurve.api",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.replicas import ReplicaPlan
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
@@ -718,15 +719,23 @@ def compare_scaleup(
     parameters: Mapping[str, float] | None = None,
     study: Study | None = None,
 ) -> ScaleUp:
-    """One machine `faster` times as fast against K small ones, with E(K) from a law or a study."""
+    """One machine `faster` times as fast against K small ones; E(K) from a law, or a study and its forecast."""
     from scalecurve.planning.scaleup import compare_scaleup as verb
-    from scalecurve.planning.scaleup import efficiency_of_law, efficiency_of_study
+    from scalecurve.planning.scaleup import efficiency_of_forecast, efficiency_of_law
 
     if (law_name is None) == (study is None):
         from scalecurve.errors import Fault, InputError
 
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
     if study is not None:
-        return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
-    rows = efficiency_of_law(law_name or "", parameters or {}, workers)
+        rows = efficiency_of_forecast(study, workers)
+    else:
+        rows = efficiency_of_law(law_name or "", parameters or {}, workers)
     return verb(rows, faster=faster, big_price=big_price, small_price=small_price)
+
+
+def plan_replicas(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:
+    """How many replicas an SLO needs when requests queue for the first free one (M/M/c)."""
+    from scalecurve.mechanisms.replicas import plan_replicas as verb
+
+    return verb(rate=rate, service=service, slo=slo, share=slo_share)
