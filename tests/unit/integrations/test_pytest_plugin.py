@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from importlib.metadata import entry_points
 
 import pytest
 
 from scalecurve.integrations.pytest_plugin import measure_function
 
 pytest_plugins = ["pytester"]
-PLUGIN = ("-p", "scalecurve.integrations.pytest_plugin", "-p", "no:cacheprovider")
+INSTALLED = any(point.name == "scalecurve" for point in entry_points(group="pytest11"))
+# Where the package is installed its entry point has loaded the plugin already; a second name would be refused.
+PLUGIN = ("-p", "no:cacheprovider", *(() if INSTALLED else ("-p", "scalecurve.integrations.pytest_plugin")))
 
 
 class FakeClock:
