@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.errors import InputError
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
     from scalecurve.auditing import Audit, Claim
     from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
-    from scalecurve.findings import Finding
     from scalecurve.diagnosis.regimes import RegimeVerdict
     from scalecurve.document import Tone
+    from scalecurve.findings import Finding
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
@@ -29,38 +27,33 @@ if TYPE_CHECKING:
     from scalecurve.measurement.outlook import Outlook
     from scalecurve.measurement.readiness import Readiness
     from scalecurve.measurement.sweep import Listener
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.proposals.assessment import Assessment
-    from scalecurve.proposals.known import Evidence
-    from scalecurve.proposals.proposal import Proposal
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.render.report import Material
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
     from scalecurve.planning.next_runs import NextRuns
     from scalecurve.planning.scaleup import ScaleUp
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
+    from scalecurve.proposals.proposal import Proposal
+    from scalecurve.render.report import Material
     from scalecurve.study import Study
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
+    from scalecurve.study.task_graph import TaskGraph
     from scalecurve.training.cluster import Cluster
-    from scalecurve.training.quick import QuickSweep
-    from scalecurve.training.transformer import Transformer
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
-    from scalecurve.study.task_graph import TaskGraph
+    from scalecurve.training.quick import QuickSweep
+    from scalecurve.training.transformer import Transformer
 
 
 def load(
@@ -336,43 +329,6 @@ def load_for_proposal(path: Path, regime: str) -> Study:
         return load(path, regime=regime)
 
 
-def fit(study: Study, **settings: Any) -> Fits:
-    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
-    from scalecurve.fitting.fit import fit as verb
-
-    return verb(study, **settings)
-
-
-@overload
-def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
-@overload
-def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
-def forecast(
-    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
-) -> Forecast | list[Forecast]:
-    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
-    from scalecurve.forecasting.forecast import forecast_all
-    from scalecurve.study import Study
-
-    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
-    return made[0] if isinstance(study, Study) else made
-
-
-def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
-    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
-    from scalecurve.planning.budget import parse_worker_seconds
-    from scalecurve.planning.next_runs import next_runs as verb
-
-    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
-
-
-def stand(study: Study, domain: str | None = None) -> Standing | None:
-    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
-    from scalecurve.forecasting.standing import stand as verb
-
-    return verb(study, domain)
-
-
 def plot(result: Any, path: str | Path) -> None:
     """Draw a result; the ending of the path (.svg .png .pdf) says how."""
     from scalecurve.render.plots import draw
@@ -399,6 +355,7 @@ def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) 
         fits=_attempt(lambda: fit(study)),
         forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
         diagnosis=_attempt(lambda: diagnose(study)),
+        audit=_attempt(lambda: audit(study)),
         cost=None if price is None else _attempt(lambda: cost(study, price)),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
         made=f"scalecurve {_version()}",
@@ -531,6 +488,8 @@ def fit_sweep(sweep: MessageSweep, *, predict: Sequence[int] = ()) -> FittedNetw
     from scalecurve.mechanisms.fitted_network import fit_sweep as verb
 
     return verb(sweep, predict=predict)
+
+
 def plan_training(model: Any, cluster: Any, *, gpus: Sequence[int], **settings: Any) -> Plan:
     """The best split of a model at each P; settings as in `scalecurve.training.planner.plan_training`."""
     from scalecurve.training.planner import plan_training as verb
@@ -658,28 +617,6 @@ def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]
     from scalecurve.study.task_graph import TaskGraph
 
     return verb(graph if isinstance(graph, TaskGraph) else read_task_graph(str(graph)), workers)
-
-
-def measure(
-    file: str | Path | None = None,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    listener: Listener | None = None,
-    **settings: Any,
-) -> Study:
-    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
-    from scalecurve.measurement.entry import run_measurement
-
-    heard = listener or (lambda _: None)
-    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
-
-
-def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
-    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
-    from scalecurve.measurement.entry import run_outlook
-
-    return run_outlook(Path(file) if file else None, settings)
 
 
 def measure_roofline(threads: Sequence[int] = (1,), *, size: int = 1500) -> MeasuredCeilings:

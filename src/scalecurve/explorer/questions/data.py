@@ -91,6 +91,16 @@ def answer_diagnosis(asked: DataRequest) -> dict[str, Any]:
     }
 
 
+def answer_audit(asked: DataRequest) -> dict[str, Any]:
+    study = study_of(asked)
+    found = api.audit(study)
+    return {
+        "audit": found.to_dict(),
+        "blocks": blocks(found.document()),
+        "commands": [f"scalecurve audit {_named(asked, study)}"],
+    }
+
+
 class ForecastRequest(DataRequest):
     """Also how far beyond the data to look."""
 
@@ -162,6 +172,7 @@ QUESTIONS = {
     "data/cases": Question("Worked cases to open.", Nothing, cases.answer),
     "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
     "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
+    "data/audit": Question("Whether the numbers may be believed: the checklist.", DataRequest, answer_audit),
     "data/fits": Question("Laws fitted to a study, ranked, with their curves.", DataRequest, answer_fits),
     "data/forecast": Question("T, S and E beyond the largest K measured.", ForecastRequest, answer_forecast),
     "data/cost": Question("What a result costs at every K.", CostRequest, answer_cost),

@@ -12,7 +12,7 @@ from typing import Any
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import phase_shares, rank_strips
 from scalecurve.analysis.table_document import bend_sentence
-from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, table
+from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
 from scalecurve.forecasting.band import band
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.planning.cost import CostTable
@@ -282,7 +282,7 @@ def reproduce_section(material: Material) -> Section:
     lines = [material.command] if material.command else []
     job = material.study.workload
     if job.command:
-        lines.append(f"# the job itself: {' '.join(job.command)}")
+        lines.append(f"# the job itself: {one_line(' '.join(job.command))[:400]}")
     lines.append("# the table alone: scalecurve table study.json")
     made = f"Made by {material.made}." if material.made else None
     contents: list[Content] = [

@@ -29,6 +29,7 @@ const PARTS = [
   { name: "forecast", title: "Forecast beyond the data", settings: ["reach"] },
   { name: "fits", title: "Laws fitted to the data", settings: [] },
   { name: "cost", title: "What it costs", settings: ["price", "jobs"] },
+  { name: "audit", title: "The checklist", settings: [] },
 ];
 
 export class DataView extends View {
