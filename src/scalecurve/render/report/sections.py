@@ -16,7 +16,6 @@ from scalecurve.document import Block, Cell, Column, FindingList, Listing, Parag
 from scalecurve.forecasting.band import band
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.planning.cost import CostTable
-from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.report import pictures
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.render.report.section import Content, Download, Picture, Section
@@ -168,7 +167,7 @@ def cost_section(material: Material) -> Section | None:
     priced = material.cost
     points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in priced.rows[:16])
     picture = Picture(
-        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: cost_axes(figure.subplots(), priced)
+        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: pictures.money(figure, priced)
     )
     return replace(section, contents=(picture, *section.contents))
 
