@@ -31,7 +31,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.core
 	@touch $@
 
 study: $(VENV)/.core ## measure a real job on this machine and show how it scales
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/local/make_study.py $(OUT)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/study $(OUT)
 
 test: $(VENV)/.dev ## run all tests that need no engine
 	@$(BIN)/python -m pytest -m "not engine and not browser"
@@ -42,6 +42,22 @@ check: $(VENV)/.dev ## lint, types, layers, generated pages
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python tools/generate_docs.py --check
+
+$(VENV)/.engines: requirements/engines.txt $(VENV)/.dev
+	@echo "== installing the engines: mpi, dask, ray, torch, Slurm, Chromium (once; several minutes)"
+	@tools/engines-install $(BIN)/python
+	@touch $@
+
+test-engines: $(VENV)/.engines ## run the tests that drive real engines and a real browser
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -m "engine or browser"
+
+$(VENV)/.web: requirements/dev.txt $(VENV)/.core
+	@echo "== installing the web page's server (once)"
+	@$(PIP) install --quiet --require-hashes -r requirements/web.txt
+	@touch $@
+
+explore: $(VENV)/.web ## open the interactive page on this machine
+	@$(SCALECURVE) explore
 
 docs: $(VENV)/.dev ## rewrite the generated parts of docs/ and README
 	@$(BIN)/python tools/generate_docs.py

@@ -2,8 +2,8 @@
 
     python bench/plan_search.py [--calculon CHECKOUT] [--model gpt3-175b] [--gpus 512] [--batch 512]
 
-The space is that of calculon/llm/optimal_execution.py without offload (see its nested loops): for GPT-3 175B on 512 A100
-952,776 configurations.  With a checkout, a sample of the same space runs through Calculon with its logging off;
+The space is that of calculon/llm/optimal_execution.py without offload (see its nested loops): for GPT-3 175B on 512
+A100 952,776 configurations.  With a checkout, a sample of the same space runs through Calculon with its logging off;
 otherwise the ratio is to 700 a second, the middle of what it reaches so (500 to 900).
 """
 
@@ -55,7 +55,9 @@ def block(tp: int, pp: int, dp: int, layers: int, batch: int, seq: int) -> Grid:
     micro = [m for m in divisors(batch // dp) if m * seq % tp == 0]
     many = dp > 1
     sizes = axis(micro, 3)
-    near = {name: axis([count, 1] if count > 1 else [1], place) for name, count, place in (("tp", tp, 2), ("dp", dp, 8))}
+    near = {
+        name: axis([count, 1] if count > 1 else [1], place) for name, count, place in (("tp", tp, 2), ("dp", dp, 8))
+    }
     return Grid(
         tp=as_array(tp), pp=as_array(pp), dp=as_array(dp), cp=as_array(1), ep=as_array(1),
         recompute=axis([mode for mode, _, _ in MODES], 0), traffic=axis([kind for _, kind, _ in MODES], 0),
@@ -129,7 +131,9 @@ def check(grids: list[Grid], seconds: Array, held: Array, machine, shape: Shape)
         place = int(np.searchsorted(ends, index, side="right"))
         inside = int(index - (ends[place - 1] if place else 0))
         one = evaluate_grid(machine, shape, single(grids[place], whole_shape(grids[place]), inside))
-        same += bool(np.isclose(one.seconds, seconds[index], rtol=1e-12) & np.isclose(one.bytes, held[index], rtol=1e-12))
+        same += bool(
+            np.isclose(one.seconds, seconds[index], rtol=1e-12) & np.isclose(one.bytes, held[index], rtol=1e-12)
+        )
     return same
 
 

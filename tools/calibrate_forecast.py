@@ -19,7 +19,7 @@ from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.learning import balance, percentiles
 from scalecurve.forecasting.view import Path as Panel
 from tools import crossvalidation as crossed
-from tools.published import FILE, Published, folder, judged, read
+from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
 MULTIPLES = tuple(2**i for i in range(1, 11))
@@ -49,7 +49,7 @@ def calibrate(data: Path) -> dict[str, Any]:
             "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
             "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
         },
-        "widths": widths(curves),
+        "widths": widths(curves, read_collectives(data)),
         "standing": {
             "percents": list(PERCENTS),
             "strong": standing(curves, Panel.STRONG),
@@ -59,10 +59,9 @@ def calibrate(data: Path) -> dict[str, Any]:
 
 
 def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
-    digest = hashlib.sha256((data / FILE).read_bytes()).hexdigest()
+    digests = {name: hashlib.sha256((data / name).read_bytes()).hexdigest() for name in (FILE, COLLECTIVES)}
     return {
-        "file": FILE,
-        "sha256": digest,
+        "sha256": digests,
         "curves": len(curves),
         "judged": {str(path): len(judged(curves, path)) for path in Panel},
         "sources": sorted({curve.facts["source_repo"] for curve in curves}),
@@ -70,21 +69,24 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
     }
 
 
-def widths(curves: list[Published]) -> dict[str, Any]:
-    """Widths of all panels; weak and collective curves are few and borrow the strong curves' coefficients."""
+def widths(curves: list[Published], collectives: list[Published]) -> dict[str, Any]:
+    """Widths of all panels; weak and collective curves come from few sources and borrow the strong coefficients."""
     made: dict[str, Width] = {}
-    for path in Panel:
-        own = judged(curves, path)
-        by = "application" if path is Panel.COLLECTIVE else "source_repo"
+    for path, own, by in (
+        (Panel.STRONG, judged(curves, Panel.STRONG), "source_repo"),
+        (Panel.WEAK, judged(curves, Panel.WEAK), "source_repo"),
+        (Panel.COLLECTIVE, collectives, "system"),
+    ):
         result = crossed.judge(own, path, crossed.folds(own, by))
         made[path] = crossed.width_of(result, made[Panel.STRONG].coefficients if made else None)
+    return {name: _width_to_dict(width) for name, width in made.items()}
+
+
+def _width_to_dict(width: Width) -> dict[str, Any]:
     return {
-        name: {
-            "coefficients": [_short(c) for c in width.coefficients.tolist()],
-            "levels": width.levels.tolist(),
-            "quantiles": [_short(q) for q in width.quantiles.tolist()],
-        }
-        for name, width in made.items()
+        "coefficients": [_short(c) for c in width.coefficients.tolist()],
+        "levels": width.levels.tolist(),
+        "quantiles": [_short(q) for q in width.quantiles.tolist()],
     }
 
 

@@ -109,9 +109,7 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
         return fit_constants(observe(bf16), names, prior, weight=scope.weight)
     pooled = [row for row in used if row.table in scope.pool]
     start = prior.with_values(matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
-    common = fit_constants(
-        observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE
-    )
+    common = fit_constants(observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE)
     here = on_chip(common, chip, POOL_REFERENCE)
     if scope.borrow:
         here = here.with_values(matmul=borrowed(scope, rows).matmul)
@@ -182,7 +180,10 @@ def main(folder: Path) -> None:
     record = {
         "generated_by": "tools/calibrate_training.py",
         "entries": entries,
-        "half_widths": {"assumed": round(float(assumed), 3), "transferred": round(transfer_half_width(entries, rows), 3)},
+        "half_widths": {
+            "assumed": round(float(assumed), 3),
+            "transferred": round(transfer_half_width(entries, rows), 3),
+        },
     }
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from scalecurve.forecasting.calibration import Calibration, Width
-from scalecurve.forecasting.curves import Array, Curve, pack
+from scalecurve.forecasting.curves import Array, pack
 from scalecurve.forecasting.engine import panel_of
 from scalecurve.forecasting.experts import Family
 from scalecurve.forecasting.interval import features
+from scalecurve.forecasting.lawful import lawful
 from scalecurve.forecasting.learning import Residuals, balance, learn_shapes, learn_width
 from scalecurve.forecasting.panel import Verdict, consult
 from scalecurve.forecasting.shapes import Shapes
+from scalecurve.forecasting.slopes import roughness
 from scalecurve.forecasting.view import Path as Panel
 from tools.published import Published
 
 FOLDS = 10
-FEWEST = 20  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
+FEWEST = 15  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
 NO_SHAPES = Shapes(np.array([[1.0, 0.0, 0.0, 1.0]]), np.ones(1))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All predicted points of all curves of one panel in rows; `curve` is the index of the curve."""
+    """All predicted points of all curves of one panel in rows; `curve` is the index of the curve.
+
+    What the verdict was made of is kept (`families` has one column per family), so that other ways to combine it can
+    be judged.
+    """
 
     curves: Sequence[Published]
     curve: Array
@@ -33,6 +39,12 @@ class Judged:
     truth: Array
     ahead: Array
     features: Array
+    last: Array
+    rough: Array
+    law: Array
+    trust: Array
+    believed: Array
+    families: Array
     fold: Array
 
     @property
@@ -68,8 +80,8 @@ def judge(curves: Sequence[Published], path: Panel, fold: Array, panel: dict[str
         parts.append(_predict([curves[i] for i in chosen], chosen, path, families))
     rows = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(rows[0], kind="stable")
-    index, ratio, truth, ahead, feature = (column[order] for column in rows)
-    return Judged(curves, index, ratio, truth, ahead, feature, fold[index])
+    columns = [column[order] for column in rows]
+    return Judged(curves, *columns, fold[columns[0]])
 
 
 def _shapes(others: Sequence[Published]) -> Shapes:
@@ -86,8 +98,13 @@ def _predict(curves: Sequence[Published], index: Array, path: Panel, families: d
     verdict: Verdict = consult(packed, at, families, laws=path is Panel.STRONG)
     truth = np.concatenate([log for _, _, log in splits])
     rows = np.repeat(index, asked.sum(axis=1))
-    feature = features(packed, at, verdict)
-    return rows, (at / packed.k[:, -1:])[asked], truth, verdict.ahead[asked], feature[asked]
+    law = lawful(packed, at)
+    columns = (roughness(packed), verdict.trust, packed.believed)
+    spread_out = [np.broadcast_to(own[:, None], at.shape)[asked] for own in columns]
+    families_of_points = np.moveaxis(verdict.families, 0, -1)[asked]
+    last = np.broadcast_to(packed.last, at.shape)[asked]
+    made = (verdict.ahead[asked], features(packed, at, verdict)[asked], last, spread_out[0], law.ahead[asked])
+    return rows, (at / packed.k[:, -1:])[asked], truth, *made, *spread_out[1:], families_of_points
 
 
 def crossed_intervals(judged: Judged, level: float, borrowed: Array | None = None) -> tuple[Array, Array]:
@@ -108,10 +125,3 @@ def width_of(judged: Judged, borrowed: Array | None = None, chosen: Array | None
 
 def whole_shapes(curves: Sequence[Published]) -> Shapes:
     return _shapes(curves)
-
-
-def with_ahead(judged: Judged, ahead: Array) -> Judged:
-    return replace(judged, ahead=ahead)
-
-
-__all__ = ["Curve", "Judged", "crossed_intervals", "folds", "judge", "whole_shapes", "width_of", "with_ahead"]

@@ -23,7 +23,11 @@ from pathlib import Path
 import click
 
 from scalecurve.cli.main import app, run
+from scalecurve.cli.manual import manual
 from scalecurve.cli.registry import COMMANDS, GROUPS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tools.audit_rules_page import rules_page
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- run: (?P<line>.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -57,6 +61,8 @@ def main() -> int:
 
 def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
+    yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
+    yield ROOT / "docs" / "man" / "scalecurve.1", manual()
     for name, line in LAW_PAGES.items():
         yield ROOT / "docs" / "laws" / f"{name.replace('_', '-')}.md", law_page(name, line)
     for path in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):

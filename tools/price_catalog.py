@@ -29,18 +29,18 @@ TARGET = Path(__file__).parent.parent / "src/scalecurve/planning/catalog/prices.
 FIELDS = ("accelerator", "provider", "offers", "low", "median", "high", "currency", "date", "source")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, target: Path = TARGET) -> None:
     with (folder / "gpu_prices_skypilot.csv").open(encoding="utf-8", newline="") as file:
         rows = [_parsed(row) for row in csv.DictReader(file)]
     kept = _without_placeholders(_without_bid_floors(rows))
     kept = sorted(
         [*(row for row in kept if not _slice(row)), *_per_chip([row for row in kept if _slice(row)])], key=_key
     )
-    with TARGET.open("w", encoding="utf-8", newline="") as file:
+    with target.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept)
-    print(f"{len(kept)} rows from {len(rows)} written to {TARGET.name}")
+    print(f"{len(kept)} rows from {len(rows)} written to {target.name}")
 
 
 def _parsed(row: dict[str, str]) -> dict:

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from scalecurve.forecasting.curves import Array, Curve
-from scalecurve.forecasting.view import MEDIAN_PENALTY
+from scalecurve.forecasting.view import MEDIAN_PENALTY, believed
 from scalecurve.forecasting.view import Path as Panel
 
 FILE = "curves_open.csv"
-FIELDS = ("domain", "application", "regime", "system", "quantity", "k_unit", "source_repo")
+COLLECTIVES = "collectives_open.csv"
+FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
 DOMAINS = ("database", "dl-training", "hpc", "storage", "threads")
 
 
@@ -44,12 +45,13 @@ class Published:
         log = -np.log(self.value) if self.is_time else np.log(self.value)
         if path is not Panel.STRONG and not self.is_time:
             log = log - np.log(self.k)
-        return Curve(self.k, log, self.error)
+        return Curve(self.k, log, self.error, believed(self.facts["unit"]))
 
     def split(self, path: Panel) -> tuple[Curve, Array, Array]:
         """The fitted part, the K to predict and the log performance measured there."""
         curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
-        return Curve(self.k[:n], curve.log_performance[:n], self.error[:n]), self.k[n:], curve.log_performance[n:]
+        fitted = Curve(self.k[:n], curve.log_performance[:n], self.error[:n], curve.believed)
+        return fitted, self.k[n:], curve.log_performance[n:]
 
 
 def folder(given: str | None = None) -> Path | None:
@@ -69,6 +71,23 @@ def read(directory: Path) -> list[Published]:
             rows[row["curve_id"]].append(row)
     curves = [_curve(curve_id, own) for curve_id, own in rows.items()]
     return [curve for curve in curves if len(curve.k) >= 2]
+
+
+def read_collectives(directory: Path) -> list[Published]:
+    """The message-size sweeps as time against ranks: one curve per system, operation and size with at least five K."""
+    rows: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+    with (directory / COLLECTIVES).open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if float(row["bytes"]) > 0:
+                rows[row["system"], row["op"], row["bytes"]].append(_collective_row(row))
+    curves = [_curve("-".join(name), own) for name, own in rows.items()]
+    return [curve for curve in curves if len(curve.k) >= 5]
+
+
+def _collective_row(row: dict[str, str]) -> dict[str, str]:
+    named = {"domain": "collective", "regime": "collective", "quantity": "time_s", "unit": "us", "k_unit": "ranks"}
+    application = f"{row['op']} {row['system']}"
+    return row | named | {"application": application, "K": row["ranks"], "value": row["t_avg_us"]}
 
 
 def _curve(curve_id: str, rows: list[dict[str, str]]) -> Published:

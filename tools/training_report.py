@@ -162,7 +162,9 @@ def write_report(path: Path, scored: Sequence[Scored], entries: Sequence[dict[st
         *rules(rows), "", *ratio_lines(scored), "", "### Constants", "", *constants_lines(entries), "",
         "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "", END,
     ]  # fmt: skip
-    text = path.read_text(encoding="utf-8") if path.exists() else f"# Accuracy\n\n## Training planner\n\n{BEGIN}\n{END}\n"
+    text = (
+        path.read_text(encoding="utf-8") if path.exists() else f"# Accuracy\n\n## Training planner\n\n{BEGIN}\n{END}\n"
+    )
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -79,8 +79,8 @@ SC21_MODELS = {"174.6": (12288, 96, 96), "529.6": (20480, 105, 128)}
 
 def hardware_flop(model: Transformer, sequences: int) -> float:
     """SC21 equation 3: 96 B s l h^2 (1 + s/6h + V/16lh)."""
-    s, h, l, v = model.seq, model.hidden, model.layers, model.vocab
-    return 96.0 * sequences * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h))
+    s, h, deep, v = model.seq, model.hidden, model.layers, model.vocab
+    return 96.0 * sequences * s * deep * h * h * (1 + s / (6 * h) + v / (16 * deep * h))
 
 
 def sc21_strong(folder: Path) -> list[Row]:

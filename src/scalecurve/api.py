@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scalecurve.fitting.fits import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
     from scalecurve.laws import Law
     from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
@@ -64,10 +65,17 @@ def load(
     k_column: str | None = None,
     value_column: str | None = None,
     k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
 ) -> Study:
     """A study from a study file, a plain table or a folder of profiler traces; only a study file states its regime."""
+    """A study from a study file, a plain table, another tool's result or a folder of them.
+
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
     from scalecurve.formats import load_study
     from scalecurve.formats.chrome_trace import study_from_traces, trace_files
 
@@ -80,9 +88,33 @@ def load(
         k_column=k_column,
         value_column=value_column,
         k_unit=k_unit,
+        k_from=k_from,
+        series=series,
         baseline_k=baseline_k,
         node_size=node_size,
     )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
 
 
 def save(study: Study, path: str | Path) -> None:
@@ -207,19 +239,6 @@ def fit(study: Study, **settings: Any) -> Fits:
     return verb(study, **settings)
 
 
-@overload
-def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
-@overload
-def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
-def forecast(
-    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
-) -> Forecast | list[Forecast]:
-    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
-    from scalecurve.forecasting.forecast import forecast as verb
-
-    return verb(study, at, **settings)
-
-
 def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
     """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
     from scalecurve.planning.budget import parse_worker_seconds
@@ -327,6 +346,21 @@ def load_for_proposal(path: Path, regime: str) -> Study:
         return load(path)
     except InputError:
         return load(path, regime=regime)
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast_all
+    from scalecurve.study import Study
+
+    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
+    return made[0] if isinstance(study, Study) else made
 
 
 def plot(result: Any, path: str | Path) -> None:

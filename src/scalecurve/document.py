@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import Literal
+from typing import Any, Literal
 
 from scalecurve.findings import Finding
 
@@ -85,6 +85,16 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return to_html(self.document())
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
+        from scalecurve.errors import InputError
+        from scalecurve.frames import frame_of
+
+        rows = getattr(self, "records", None)
+        if rows is None:
+            raise InputError(f"a {type(self).__name__} has no table to give as a frame; use to_dict()")
+        return frame_of(rows(), library)
 
 
 def table(

@@ -52,7 +52,7 @@ def test_an_mpirun_of_another_library_is_refused(
     examples: Path, tmp_path: Path, program: str | Path, python: str | Path
 ) -> None:
     """A mismatched pair starts K jobs of size 1 with exit code 0, or stops with a message few understand."""
-    toml = (examples / "mpi" / "study.toml").read_text().replace('"python"', f'"{python}"')
+    toml = (examples / "mpi" / "study.toml").read_text().replace('"{python}"', f'"{python}"')
     file = tmp_path / "study.toml"
     toml = toml.replace('name = "mpi"', f'name = "mpi"\nprogram = "{program}"')
     file.write_text(f'folder = "{examples / "mpi"}"\n' + toml)
@@ -65,9 +65,12 @@ def test_an_mpirun_of_another_library_is_refused(
 
 
 @pytest.mark.engine("openmpi")
-def test_open_mpi_starts_k_ranks_as_root_and_beyond_the_cores(measure: Measure, examples: Path) -> None:
+def test_open_mpi_starts_k_ranks_as_root_and_beyond_the_cores(measure: Measure, examples: Path, tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    toml = (examples / "mpi" / "study.toml").read_text().replace('"{python}"', f'"{OPENMPI / "python"}"')
+    file.write_text(f'folder = "{examples / "mpi"}"\n' + toml)
     env = {**os.environ, "PATH": f"{OPENMPI}:{os.environ['PATH']}"}
-    _, study = measure(str(examples / "mpi" / "study.toml"), *QUICK, env=env)
+    _, study = measure(str(file), *QUICK, env=env)
 
     assert study.all_k == (1, 2, 4)
     assert all(len(run.ranks) == run.k for run in study.runs if run.counts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from scalecurve import api
 from scalecurve.cli.inputs import WORKERS, Parsed, study_options
-from scalecurve.cli.output import Output, emit, output_options
+from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.study import Study
 from scalecurve.units import parse_share
 
@@ -18,6 +20,7 @@ from scalecurve.units import parse_share
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw the forecast to a .svg, .png or .pdf file.")
 @output_options
 def command(
     study: Study,
@@ -26,10 +29,15 @@ def command(
     extrapolate: bool,
     kind: str | None,
     domain: str | None,
+    plot: Path | None,
     output: Output,
 ) -> None:
     """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and where it stands.
 
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
-    emit(api.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain), output)
+    made = api.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain)
+    emit(made, output)
+    if plot is not None:
+        api.plot(made, plot)
+        note(f"plot written to {plot}", output)

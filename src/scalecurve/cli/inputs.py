@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -32,8 +32,7 @@ class Parsed(click.ParamType[Any]):
 
 WORKERS = Parsed("workers", parse_workers)
 
-_STUDY_OPTIONS = (
-    click.argument("study", metavar="STUDY"),
+_READING_OPTIONS = (
     click.option("--regime", help="strong (total work fixed) or weak (work per worker fixed); never guessed."),
     click.option(
         "--quantity", help="seconds, throughput or throughput_per_worker, where a table's header does not say."
@@ -41,10 +40,29 @@ _STUDY_OPTIONS = (
     click.option("--k-column", help="The column of worker counts, where several could be."),
     click.option("--value-column", help="The column of times or rates, where several could be."),
     click.option("--k-unit", help="What a worker is: gpus, nodes, ranks, threads ..."),
+    click.option("--k-from", help=r"A pattern that finds K in file or benchmark names, such as 'n(\d+)_'."),
+    click.option("--series", help="Which curve, where a file holds several."),
     click.option("--baseline-k", type=int, help="K0, the baseline (default: the smallest K)."),
     click.option("--node-size", type=int, help="Workers per node, so that the node boundary can be marked."),
 )
-_LOAD_NAMES = ("regime", "quantity", "k_column", "value_column", "k_unit", "baseline_k", "node_size")
+_LOAD_NAMES = (
+    "regime",
+    "quantity",
+    "k_column",
+    "value_column",
+    "k_unit",
+    "k_from",
+    "series",
+    "baseline_k",
+    "node_size",
+)
+
+
+def reading_options(function: Function) -> Function:
+    """Add the options that say how to read a file; the command receives them by their names."""
+    for option in reversed(_READING_OPTIONS):
+        function = option(function)
+    return function
 
 
 def study_options(function: Function) -> Function:
@@ -57,7 +75,7 @@ def study_options(function: Function) -> Function:
         how = {name: given.pop(name) for name in _LOAD_NAMES}
         return function(study=load(study, **how), **given)
 
-    return _with_options(wrapped, _STUDY_OPTIONS)  # type: ignore[return-value]
+    return click.argument("study", metavar="STUDY")(reading_options(wrapped))  # type: ignore[return-value]
 
 
 def maybe_study_options(function: Function) -> Function:
@@ -71,11 +89,4 @@ def maybe_study_options(function: Function) -> Function:
         kept = {name: how[name] for name in ("k_unit", "node_size")}
         return function(study=None if study is None else load(study, **how), **kept, **given)
 
-    optional = click.argument("study", metavar="[STUDY]", required=False)
-    return _with_options(wrapped, (optional, *_STUDY_OPTIONS[1:]))  # type: ignore[return-value]
-
-
-def _with_options(function: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    for option in reversed(options):
-        function = option(function)
-    return function
+    return click.argument("study", metavar="[STUDY]", required=False)(reading_options(wrapped))  # type: ignore[return-value]

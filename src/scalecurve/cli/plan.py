@@ -36,7 +36,9 @@ _OPTIONS = (
     click.option("--precision", help="bf16 or fp8."),
     click.option("--layout", help="Evaluate this one: tp=8,pp=12,dp=4,micro=1,recompute=full."),
     click.option("--explain", type=int, metavar="P", help="Every term of the step at P, with its numbers."),
-    click.option("--measured", metavar="RUNS.CSV", help="Runs of your own (layout, batch, step_seconds) to calibrate on."),
+    click.option(
+        "--measured", metavar="RUNS.CSV", help="Runs of your own (layout, batch, step_seconds) to calibrate on."
+    ),
     click.option("--goodput", "reliability", flag_value="default", help="Count failures, checkpoints and stragglers."),
     click.option("--plot", type=click.Path(path_type=Path), help="Draw the sweep to a .svg, .png or .pdf."),
 )

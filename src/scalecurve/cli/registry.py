@@ -16,6 +16,9 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
+    "import": Entry("study", "other tools' results as a study; --explain shows the mapping first"),
+    "export": Entry("study", "a study in other tools' formats"),
+    "completion": Entry("tools", "shell completion for bash, zsh and fish"),
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
     "table": Entry("study", "T, S and E with intervals, and where the curve bends"),
     "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),

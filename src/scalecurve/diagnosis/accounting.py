@@ -51,13 +51,15 @@ def split_gap(by_k: dict[int, list[Account]], *, weak: bool, replicated: bool) -
     alone = works_alone(by_k) if not weak else None
     hidden = hidden_waiting(by_k) if not _waits_apart(by_k) else dict.fromkeys(by_k, 0.0)
     slow_host = find_slow_host(by_k)
-    useful = {k: useful_seconds(runs) for k, runs in by_k.items()}
+    slowed = {k: slow_host.own_excess(runs) if slow_host is not None else 0.0 for k, runs in by_k.items()}
+    useful = {k: useful_seconds(runs) - slowed[k] for k, runs in by_k.items()}
     base = next(iter(by_k))
     losses, lasting = {}, {}
     for k, runs in by_k.items():
         expected = useful[base] * (k / base if weak else 1.0)
         growth = _significant_growth(runs, by_k[base], useful[k] - expected, k == base)
         waits, lasting[k] = _waiting(runs, alone, hidden[k], slow_host)
+        waits[STRAGGLER] += slowed[k]
         grown = SERIAL if replicated else CONTENTION
         losses[k] = _share_interaction(waits, grown, growth, expected)
     spent = {k: float(np.mean([len(a.compute) * a.span for a in runs])) for k, runs in by_k.items()}

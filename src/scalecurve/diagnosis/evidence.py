@@ -106,6 +106,7 @@ def account_findings(
             remedy="take it out and measure again: throttling, a smaller quota, a failing disk or a busy neighbour",
             host=host.host,
             factor=host.factor,
+            ranks=sorted(host.ranks),
         )
     yield from _lasting_findings(by_k, split, cause)
     if cause in (CONTENTION, SERIAL) and split.alone is None and phased:

@@ -115,7 +115,10 @@ def _from_seconds(run: Run) -> Account:
 
 
 def _hosts(run: Run) -> tuple[str | None, ...]:
-    return tuple(rank.host for rank in run.ranks)
+    """As the workers name themselves, or as the launcher does where several share a name but not a place."""
+    named = tuple(rank.host for rank in run.ranks)
+    places = run.placement.hosts if run.placement else ()
+    return places if len(set(named)) < len(named) == len(places) else named
 
 
 def _work(run: Run) -> FloatArray | None:

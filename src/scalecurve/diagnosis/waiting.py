@@ -39,7 +39,7 @@ class Lasting:
 
     @property
     def excess(self) -> float:
-        return float(max(self.effects.max(), 0.0))
+        return max(0.0, float(self.effects.max()))
 
 
 def lasting_effects(matrix: FloatArray) -> Lasting:

@@ -69,7 +69,8 @@ def backtest(view: View, level: float, calibration: Calibration) -> Backtest | N
     if len(points.k) < FEWEST:
         return None
     n = max(3, math.ceil(SHARE * len(points.k)))
-    seen = Curve(points.k[:n], points.log_performance[:n], None if points.error is None else points.error[:n])
+    error = None if points.error is None else points.error[:n]
+    seen = Curve(points.k[:n], points.log_performance[:n], error, points.believed)
     made = predict([seen], [view.path], [points.k[n:]], calibration)[0]
     half = np.minimum(calibration.widths[view.path].quantile(level) * made.scale, 30.0)
     predicted = view.value(points.k[n:], made.ahead)

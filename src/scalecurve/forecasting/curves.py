@@ -16,11 +16,15 @@ FORGETTING = 0.5  # weight of a point per doubling of distance from the largest 
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve: rising K, log performance (higher is better) and the standard error of each centre, where known."""
+    """One curve: rising K, log performance (higher is better) and the standard error of each centre, where known.
+
+    `believed` is the share of a forecast change that is believed: less than 1 where a shared device sets a ceiling.
+    """
 
     k: Array
     log_performance: Array
     error: Array | None = None
+    believed: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Curves:
     y: Array
     mask: Mask
     error: Array
+    believed: Array
 
     def __len__(self) -> int:
         return len(self.k)
@@ -63,8 +68,8 @@ class Curves:
         weights[np.arange(len(self)), first] = 0.0
         return weights
 
-    def rows(self, chosen: Mask | npt.NDArray[np.intp]) -> Curves:
-        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen])
+    def rows(self, chosen: Mask | npt.NDArray[np.intp] | slice) -> Curves:
+        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen], self.believed[chosen])
 
 
 def pack(curves: Sequence[Curve]) -> Curves:
@@ -80,4 +85,4 @@ def pack(curves: Sequence[Curve]) -> Curves:
         mask[i, start:] = True
         if curve.error is not None:
             error[i, start:] = curve.error
-    return Curves(k, y, mask, error)
+    return Curves(k, y, mask, error, np.array([curve.believed for curve in curves]))

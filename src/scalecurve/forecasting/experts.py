@@ -18,6 +18,8 @@ Family = Callable[[Curves, Array], Array]
 
 LOGARITHM = ("1/K", "1", "log K")
 AMDAHL = ("1/K", "1")
+GROWING = ("1", "log K", "K")
+STEEPEST = -1.25  # d ln(1/T) / d ln K of a collective
 
 
 def positive(curves: Curves, at: Array, terms: tuple[str, ...], weights: Array) -> Array:
@@ -76,8 +78,9 @@ def strong_panel(shapes: Shapes) -> dict[str, Family]:
 
 
 def growing(curves: Curves, at: Array) -> Array:
-    """Weak scaling: a constant, a tree of messages and a linear cost."""
-    return positive(curves, at, ("1", "log K", "K"), curves.weights())
+    """Weak scaling: a constant, a tree of messages and a linear cost; the late points, or all but the first."""
+    near = positive(curves, at, GROWING, curves.weights())
+    return np.asarray((near + positive(curves, at, GROWING, curves.without_first())) / 2)
 
 
 def growing_root(curves: Curves, at: Array) -> Array:
@@ -86,31 +89,26 @@ def growing_root(curves: Curves, at: Array) -> Array:
     return np.asarray((cube + positive(curves, at, ("1", "K^1/2"), curves.weights())) / 2)
 
 
-def steady(curves: Curves, at: Array) -> Array:
-    """The last value stays."""
-    return np.asarray(np.broadcast_to(curves.last, at.shape))
-
-
-def short_trend(curves: Curves, at: Array) -> Array:
-    return damped(curves, at, last_slope(curves), 0.5)
-
-
-def long_trend(curves: Curves, at: Array) -> Array:
-    return damped(curves, at, weighted_slope(curves), 0.8)
+def weak_trend(curves: Curves, at: Array) -> Array:
+    """The last slope, soon fading, and the slope of all points, fading slowly."""
+    short = damped(curves, at, last_slope(curves), 0.5)
+    return np.asarray((short + damped(curves, at, weighted_slope(curves), 0.8)) / 2)
 
 
 WEAK_PANEL: dict[str, Family] = {
     "constant + log K + K": growing,
     "constant + root of K": growing_root,
-    "last value": steady,
-    "fading last slope": short_trend,
-    "fading overall slope": long_trend,
+    "fading trend": weak_trend,
 }
 
 
-def rising_slope(curves: Curves, at: Array) -> Array:
-    """The cost of a collective goes on rising with the last slope, nearly undamped."""
-    return damped(curves, at, last_slope(curves), 0.9)
+def rising_slope(curves: Curves, at: Array, rho: float) -> Array:
+    """The time of a collective goes on rising with its last slope, never faster than K^1.25.
+
+    All-to-all and all-gather grow as K; steeper slopes are a change of algorithm or a first step into the network, and
+    do not last.
+    """
+    return damped(curves, at, np.clip(last_slope(curves), STEEPEST, 0.0), rho)
 
 
 def rising_terms(curves: Curves, at: Array) -> Array:
@@ -119,7 +117,7 @@ def rising_terms(curves: Curves, at: Array) -> Array:
 
 
 COLLECTIVE_PANEL: dict[str, Family] = {
-    "last slope": rising_slope,
-    "last slope, hardly damped": lambda curves, at: damped(curves, at, last_slope(curves), 0.95),
+    "last slope, fading": lambda curves, at: rising_slope(curves, at, 0.9),
+    "last slope": lambda curves, at: rising_slope(curves, at, 0.999),
     "latency + tree + ring + all-to-all": rising_terms,
 }

@@ -21,7 +21,7 @@ from scalecurve.forecasting.engine import Prediction, predict
 from scalecurve.forecasting.horizon import ExpectedBend, expected_bend, grid_beyond
 from scalecurve.forecasting.row import ForecastRow, refused_row
 from scalecurve.forecasting.slopes import LN2
-from scalecurve.forecasting.standing import Standing, standing_of
+from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.study import Study
 from scalecurve.study.samples import MAX_K
@@ -60,6 +60,24 @@ class Forecast(Shown):
     def bend(self) -> ExpectedBend:
         ahead = predict([self.view.fitted], [self.view.path], [grid_beyond(self.view)], self.calibration)[0]
         return expected_bend(self.view, ahead, self.calibration.widths[self.view.path].quantile(self.level))
+
+    @property
+    def measured(self) -> tuple[tuple[int, float], ...]:
+        """The medians the forecast continues, in the study's own quantity."""
+        points = self.view.points
+        values = self.view.value(points.k, points.log_performance).tolist()
+        return tuple(zip(points.k.astype(int).tolist(), values, strict=True))
+
+    @cached_property
+    def curve(self) -> tuple[ForecastRow, ...]:
+        """Rows close enough together to draw, from the largest measured K to the last one answered."""
+        answered = [row.k for row in self.rows if not row.refused]
+        first, last = self.view.largest_k, max(answered, default=0)
+        steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
+        settings = Settings(
+            at=tuple(steps), level=self.level, extrapolate=True, domain=self.domain, calibration=self.calibration
+        )
+        return _forecast_all([self.view], settings)[0].rows
 
     @cached_property
     def standing(self) -> Standing | None:
@@ -122,6 +140,7 @@ def forecast_all(
     """
     learned = calibration or shipped()
     _check(at, level, node_size, learned)
+    check_domain(domain, learned)
     asked = None if at is None else tuple(int(k) for k in at)
     settings = Settings(at=asked, level=level, extrapolate=extrapolate, domain=domain, calibration=learned)
     return _forecast_all([view(one, kind, node_size) for one in studies], settings)
@@ -140,10 +159,15 @@ def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibr
     faults += [
         Fault("not a worker count", where="at", seen=str(k), remedy=f"whole numbers, 1 to {MAX_K}")
         for k in (at if at is not None else ())
-        if k != int(k) or not 1 <= k <= MAX_K
+        if not _is_count(k)
     ]
     if faults:
         raise InputError(faults, subject="forecast")
+
+
+def _is_count(k: object) -> bool:
+    whole = isinstance(k, int | np.integer) or (isinstance(k, float) and k.is_integer())
+    return whole and not isinstance(k, bool) and 1 <= k <= MAX_K  # type: ignore[operator]
 
 
 def _forecast_all(views: Sequence[View], settings: Settings) -> list[Forecast]:

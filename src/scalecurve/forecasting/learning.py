@@ -13,6 +13,7 @@ from scalecurve.forecasting.curves import Array, Curve, pack
 from scalecurve.forecasting.shapes import Shapes, grid, learn_prior
 
 SHAPES_KEPT = 600
+STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 Labels = npt.NDArray[np.str_]
@@ -39,7 +40,7 @@ def balance(labels: Sequence[str], power: float = 0.5) -> Array:
 def learn_shapes(curves: Sequence[Curve], weight: Array) -> Shapes:
     """The prior over shapes from whole curves; only the likeliest shapes are kept, so that it stays small and fast."""
     parameters = grid()
-    prior = learn_prior(pack(curves), parameters, weight)
+    prior = learn_prior(pack(curves), parameters, weight, STEPS)
     kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
     return Shapes(parameters[kept], prior[kept] / prior[kept].sum())
 

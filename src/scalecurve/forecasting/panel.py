@@ -12,7 +12,7 @@ from scalecurve.forecasting.experts import Family
 from scalecurve.forecasting.lawful import lawful, repeat_error
 from scalecurve.forecasting.slopes import roughness
 
-NOISE_SCALE = 0.4  # roughness at which half of the predicted change is believed
+NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, laws: boo
     spread, noise = families.std(axis=0), np.hypot(rough, repeat_error(curves))
     if not laws:
         return Verdict(middle, families, spread, noise, np.zeros(len(curves)))
-    settled = curves.last + (middle - curves.last) / (1.0 + (rough / NOISE_SCALE) ** 2)[:, None]
+    settled = curves.last + (middle - curves.last) * (curves.believed / (1.0 + (rough / NOISE_SCALE) ** 2))[:, None]
     law = lawful(curves, at)
-    share = law.trust[:, None]
+    share = np.where(curves.believed == 1, law.trust, 0.0)[:, None]
     return Verdict(
         settled + share * (law.ahead - settled),
         families,
         (1 - share) * spread + share * law.spread,
         np.hypot(noise, np.minimum(law.misfit, 1.0)),
-        law.trust,
+        share[:, 0],
     )

@@ -86,11 +86,7 @@ def predict(curves: Curves, at: Array, shapes: Shapes) -> Array:
     """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
     step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
     blocks = [slice(i, i + step) for i in range(0, len(curves), step)]
-    return np.concatenate([_predict_block(_part(curves, block), at[block], shapes) for block in blocks])
-
-
-def _part(curves: Curves, block: slice) -> Curves:
-    return Curves(curves.k[block], curves.y[block], curves.mask[block], curves.error[block])
+    return np.concatenate([_predict_block(curves.rows(block), at[block], shapes) for block in blocks])
 
 
 def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:
@@ -110,7 +106,7 @@ def weighted_median(values: Array, weight: Array) -> Array:
     return np.take_along_axis(values, chosen, axis=-1)[..., 0]
 
 
-def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int = 2) -> Array:
+def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int) -> Array:
     """Prior weights by `steps` of expectation-maximisation over whole curves."""
     likelihood, _ = log_likelihood(curves, parameters, forgetting=1.0)
     evidence = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))

@@ -61,7 +61,9 @@ class Standing:
 
 def stand(study: Study, domain: str | None = None, calibration: Calibration | None = None) -> Standing | None:
     """Place a study among published curves; `domain` is guessed from what a worker is, else all domains together."""
-    return standing_of(view(study), domain, calibration or shipped())
+    learned = calibration or shipped()
+    check_domain(domain, learned)
+    return standing_of(view(study), domain, learned)
 
 
 def standing_of(seen: View, domain: str | None, calibration: Calibration) -> Standing | None:
@@ -75,9 +77,13 @@ def standing_of(seen: View, domain: str | None, calibration: Calibration) -> Sta
     return Standing(chosen, regime, kept) if kept else None
 
 
-def _domain(asked: str | None, k_unit: str, known: dict[str, Any]) -> str:
+def check_domain(asked: str | None, calibration: Calibration) -> None:
+    known = sorted({*calibration.standing["strong"], *calibration.standing["weak"]})
     if asked is not None and asked not in known:
         raise InputError(Fault("no published curves of this domain", seen=asked, remedy=f"one of {', '.join(known)}"))
+
+
+def _domain(asked: str | None, k_unit: str, known: dict[str, Any]) -> str:
     guessed = asked or DOMAIN_OF_UNIT.get(k_unit.lower(), EVERYTHING)
     return guessed if known.get(guessed) else EVERYTHING
 

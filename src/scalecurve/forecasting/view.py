@@ -9,7 +9,8 @@ as performance per worker, because that is what stays nearly constant there.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -27,6 +28,10 @@ RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is
 
 
 Places = npt.NDArray[np.intp]
+
+
+SHARED_DEVICE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?|(input|output|i/o).*/s", re.IGNORECASE)
+CEILING = 0.5  # share of a forecast change believed there: published storage curves end near their last value
 
 
 class Path(StrEnum):
@@ -108,10 +113,15 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None) ->
         raise InputError(
             Fault("a forecast needs at least two worker counts", seen=seen, remedy=remedy), subject=study.name
         )
-    points = centres(study.samples, *_CONVERSION[study.quantity, study.regime])
+    points = replace(centres(study.samples, *_CONVERSION[study.quantity, study.regime]), believed=believed(study.unit))
     path = _as_path(kind) if kind else choose_path(study, points)
     node = node_size or study.node_size
     return View(study, path, points, beyond_node(points, node), node)
+
+
+def believed(unit: str | None) -> float:
+    """Half for rates of a shared device (bytes or operations per second), where a ceiling is near; else all."""
+    return CEILING if unit is not None and SHARED_DEVICE.fullmatch(unit.strip()) else 1.0
 
 
 def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
@@ -120,7 +130,7 @@ def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
         return points
     start = int(np.searchsorted(points.k, node_size))
     error = None if points.error is None else points.error[start:]
-    return Curve(points.k[start:], points.log_performance[start:], error)
+    return Curve(points.k[start:], points.log_performance[start:], error, points.believed)
 
 
 def _as_path(kind: str) -> Path:

@@ -1,8 +1,7 @@
 """Access logs of web servers that record the request's time.
 
 nginx with $request_time (seconds) as the last field or as rt=/request_time=; Apache with %D (microseconds) or %T
-(seconds)
-as the last field, which look alike: whole numbers there need the unit stated.
+(seconds) as the last field, which look alike: whole numbers there need the unit stated.
 """
 
 from __future__ import annotations

@@ -16,10 +16,17 @@ WORKER_NAMES = {
     "processes": "processes", "n_processes": "processes", "num_processes": "processes", "threads": "threads",
     "n_threads": "threads", "nthreads": "threads", "num_threads": "threads", "cores": "cores", "n_cores": "cores",
     "ncores": "cores", "num_cores": "cores", "num_workers": "workers", "n_workers": "workers", "cpus": "cores",
-    "world_size": "ranks",
+    "world_size": "ranks", "num_tasks": "ranks", "ntasks": "ranks", "n_tasks": "ranks", "tasks": "ranks",
+    "nummpiranks": "ranks", "mpi.world.size": "ranks", "mpi_world_size": "ranks", "jobsize": "ranks",
+    "alloccpus": "cores", "ncpus": "cores", "numcpus": "cores", "allocnodes": "nodes", "numnodes": "nodes",
+    "numhosts": "nodes", "numgpus": "gpus", "gres/gpu": "gpus", "omp_num_threads": "threads",
+    "omp.num.threads": "threads", "n_threads_per_proc": "threads", "jobs": "workers", "p": "processes",
 }  # fmt: skip
 
-_TIME_UNITS = {
+# Names that count workers in load tests and in R's usl; they mean K only where no plainer name is there.
+LOAD_NAMES = ("load", "concurrency", "clients", "users", "vus", "connections")
+
+TIME_UNITS = {
     "ns": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "µs": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3,
     "milliseconds": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "min": 60.0,
     "minutes": 60.0, "h": 3600.0, "hours": 3600.0,
@@ -29,8 +36,8 @@ _TIME_WORDS = (
     r"(?:mean_|avg_|average_|median_|min_|total_|step_|wall_?|wall_?clock_?|elapsed_?|run_?|exec_|execution_|real_|iter_"
     r"|iteration_|epoch_|solve_|solver_)?(?:time|clock)|t|wall|elapsed|runtime|duration|real|makespan"
 )
-_TIME = re.compile(rf"(?:{_TIME_WORDS})(?:[_ ]?(?:in_)?[\[(]?(?P<unit>{'|'.join(_TIME_UNITS)})[\])]?)?$")
-_BARE_UNIT = re.compile(rf"(?P<unit>{'|'.join(unit for unit in _TIME_UNITS if len(unit) > 1)}|s)$")
+_TIME = re.compile(rf"(?:{_TIME_WORDS})(?:[_ ]?(?:in_)?[\[(]?(?P<unit>{'|'.join(TIME_UNITS)})[\])]?)?$")
+_BARE_UNIT = re.compile(rf"(?P<unit>{'|'.join(unit for unit in TIME_UNITS if len(unit) > 1)}|s)$")
 _RATE_WORDS = r"throughput|rate|bandwidth|busbw|algbw|qps|tps|rps|fps|iops|[kmgtp]?flops"
 _PER_SECOND = r".+?(?:/s|/sec|/second|_per_s|_per_sec|_per_second|_s-1|ps)"
 _WORKER = r"(?:/|_per_|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
@@ -65,7 +72,7 @@ def value_meaning(header: str) -> ValueColumn | None:
     """Time, rate or rate per worker; None where the name does not say."""
     name = _plain(header)
     if match := _TIME.match(name) or _BARE_UNIT.match(name):
-        return ValueColumn(Quantity.SECONDS, _TIME_UNITS[match["unit"] or "s"], "s")
+        return ValueColumn(Quantity.SECONDS, TIME_UNITS[match["unit"] or "s"], "s")
     if _RATE_PER_WORKER.match(name):
         return ValueColumn(Quantity.THROUGHPUT_PER_WORKER, unit=header.strip())
     if _RATE.match(name):
@@ -98,6 +105,7 @@ def _choose_k(headers: list[str], named: str | None, faults: list[Fault]) -> int
     if named is not None:
         return _named(headers, named, "--k-column", faults)
     found = [i for i, header in enumerate(headers) if worker_unit(header)]
+    found = found or [i for i, header in enumerate(headers) if _plain(header) in LOAD_NAMES]
     if len(found) == 1:
         return found[0]
     what = "no column of worker counts" if not found else "several columns could be the worker counts"

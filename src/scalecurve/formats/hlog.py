@@ -1,10 +1,8 @@
 """HdrHistogram logs (.hlog), versions 1.0 to 1.3: V1 and V2 encodings, tags, one record for each tag.
 
 Values in a log have no unit.  By convention Interval_Max is printed in milliseconds, so the ratio of the raw maximum
-to it
-gives the unit (nanoseconds for jHiccup); YCSB logs microseconds with the same ratio and is known by its header.
-Which unit
-was taken is said, and `unit` overrides it.
+to it gives the unit (nanoseconds for jHiccup); YCSB logs microseconds with the same ratio and is known by its header.
+Which unit was taken is said, and `unit` overrides it.
 """
 
 from __future__ import annotations

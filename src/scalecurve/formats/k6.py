@@ -63,7 +63,9 @@ def _from_summary(data: Any, path: Path) -> LatencyRecord:
     try:
         metrics = data["metrics"]
         values: dict[str, Any] = metrics[METRIC].get("values", metrics[METRIC])
-        stated = {float(m["share"]) / 100: float(v) / 1e3 for k, v in values.items() if (m := _SHARE.fullmatch(k))}
+        stated = {
+            round(float(m["share"]) / 100, 9): float(v) / 1e3 for k, v in values.items() if (m := _SHARE.fullmatch(k))
+        }
         if "med" in values:
             stated[0.5] = float(values["med"]) / 1e3
         requests = metrics["http_reqs"].get("values", metrics["http_reqs"])

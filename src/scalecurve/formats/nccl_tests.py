@@ -51,7 +51,7 @@ def _from_json(data: Any, path: Path, operation: str | None) -> MessageSweep:
         plain = [(float(each["size"]), each["out_of_place"]) for each in results]
         timings: list[Row] = [(which, len(devices), len(hosts), s, float(t["time"]) * 1e-6) for s, t in plain]
         wrong = sum(str(each.get("nwrong", 0)) not in ("0", "N/A", "None") for _, each in plain)
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FormatError(Fault("not the JSON of nccl-tests", seen=str(problem)), subject=str(path)) from None
     return _sweep(timings, path, wrong)
 

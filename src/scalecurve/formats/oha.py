@@ -20,7 +20,7 @@ def read_oha(path: Path) -> LatencyRecord:
         codes: dict[str, int] = data.get("statusCodeDistribution") or {}
         failed = sum(int(count) for count in (data.get("errorDistribution") or {}).values())
         seconds = float(summary["total"])
-        shares = {float(name.lstrip("p")) / 100: float(v) for name, v in stated.items() if v is not None}
+        shares = {round(float(name.lstrip("p")) / 100, 9): float(v) for name, v in stated.items() if v is not None}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         fault = Fault("not the JSON of oha", seen=str(problem), remedy="expected summary and latencyPercentiles")
         raise FormatError(fault, subject=str(path)) from None

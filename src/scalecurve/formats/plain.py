@@ -5,7 +5,6 @@ The fast path hands the whole file to numpy; only when that fails is it read lin
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import re
@@ -17,6 +16,7 @@ from typing import TextIO
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.csv_rows import csv_rows
 from scalecurve.formats.headers import Columns, choose_columns
 from scalecurve.study import Quantity, Samples
 from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray
@@ -76,17 +76,32 @@ def _open(source: Path | bytes, subject: str) -> TextIO:
 
 
 def _find_layout(file: TextIO, subject: str) -> _Layout:
-    """The header is the first line that is not blank; a leading # is allowed before it."""
+    """The header: the first line that is no comment, or the last comment before it where that line is already data."""
+    header: tuple[int, str] | None = None
     try:
         for number, line in zip(range(1, HEADER_LINES), file, strict=False):
-            text = line.strip().lstrip("#").strip()
-            if text:
-                delimiter = _delimiter(text)
-                return _Layout(delimiter, _split(text, delimiter), number)
+            text = line.strip()
+            plain = text.lstrip("#").strip()
+            if plain and text.startswith("#"):
+                header = (number, plain)
+            elif plain:
+                return _layout(header if header is not None and _is_data(plain) else (number, plain))
     except UnicodeDecodeError:
         raise FormatError("not text in UTF-8", subject=subject) from None
+    if header is not None:
+        return _layout(header)
     hint = "expected a header line and rows, such as: K,seconds"
     raise FormatError(Fault("the file is empty", remedy=hint), subject=subject)
+
+
+def _layout(header: tuple[int, str]) -> _Layout:
+    number, text = header
+    delimiter = _delimiter(text)
+    return _Layout(delimiter, _split(text, delimiter), number)
+
+
+def _is_data(line: str) -> bool:
+    return any(_number(field) is not None for field in _split(line, _delimiter(line)))
 
 
 def _delimiter(header: str) -> str | None:
@@ -99,7 +114,7 @@ def _delimiter(header: str) -> str | None:
 def _split(line: str, delimiter: str | None) -> list[str]:
     if delimiter is None:
         return line.split()
-    return next(csv.reader([line], delimiter=delimiter), [])
+    return next(csv_rows([line], delimiter=delimiter), [])
 
 
 def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ _PLACES = re.compile(r"(?P<threads>\d+) threads? and (?P<connections>\d+) connec
 _LINE = re.compile(r"^\s*(?P<share>\d+(?:\.\d+)?)%\s+(?P<value>[\d.]+)(?P<unit>us|ms|s|m|h)\s*$", re.MULTILINE)
 _TOTAL = re.compile(r"(?P<count>\d+) requests in (?P<time>[\d.]+(?:us|ms|s|m|h))")
 _SPECTRUM = re.compile(
-    r"^\s*(?P<value>[\d.]+)\s+(?P<share>[01]\.\d+)\s+(?P<count>\d+)\s+[\d.]+(?:inf)?\s*$", re.MULTILINE
+    r"^\s*(?P<value>[\d.]+)\s+(?P<share>[01]\.\d+)\s+(?P<count>\d+)\s+(?:[\d.]+|inf)\s*$", re.MULTILINE
 )
 _SOCKET = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)")
@@ -33,7 +33,7 @@ def read_wrk(path: Path, *, rate: float | None = None) -> LatencyRecord:
         hint = "expected 'Running ... test @ URL' and '... requests in ...'; run wrk with --latency"
         raise FormatError(Fault("not the complete output of wrk; it may be truncated", remedy=hint), subject=str(path))
     places, histogram = _PLACES.search(text), _histogram(text)
-    stated = {float(m["share"]) / 100: parse_seconds(m["value"] + m["unit"]) for m in _LINE.finditer(text)}
+    stated = {round(float(m["share"]) / 100, 9): parse_seconds(m["value"] + m["unit"]) for m in _LINE.finditer(text)}
     if not stated and histogram is None:
         raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"), subject=str(path))
     return LatencyRecord(

@@ -7,8 +7,7 @@
     G/G/c   Wq ~ (ca2 + cs2)/2 x Wq of M/M/c                    (Allen-Cunneen)
 
 lambda arrivals per second, mu served per second and server, rho = lambda/(c mu), ca2 and cs2 the squared coefficients
-of
-variation of arrivals and service.  Little: L = lambda W.  rho >= 1 has no answer: the queue grows for ever (None).
+of variation of arrivals and service. Little: L = lambda W. rho >= 1 has no answer: the queue grows for ever (None).
 Source: L. Kleinrock, Queueing Systems I, 1975; Erlang C through Erlang B's recursion, which cannot overflow.
 Worked number: lambda = 80/s, mu = 100/s, one server: W = 50 ms and p99 = 230 ms.
 """

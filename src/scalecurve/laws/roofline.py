@@ -6,8 +6,7 @@
 The time form works where F = 0 (copies) or Q = 0, takes any number of levels (caches, memory, network) and a launch
 floor.
 Source: S. Williams, A. Waterman, D. Patterson, Roofline, Communications of the ACM 52(4), 2009; hierarchical form: C.
-Yang,
-T. Kurth, S. Williams, 2020.
+Yang, T. Kurth, S. Williams, 2020.
 Worked number: H100, bf16 dense, 989 TFLOP/s and 3.35 TB/s: ridge 295 flop/byte.
 Limits: peaks are ceilings, not promises; a kernel below both is bound by latency, occupancy or something not drawn.
 """

@@ -1,14 +1,18 @@
-"""`{workers}`, `{total}` and `{per_worker}` in a command: the only things that may differ between points."""
+"""`{workers}`, `{total}` and `{per_worker}` in a command: the only things that may differ between points.
+
+`{python}` is the Python that runs the tool, so that a study file needs no path of one machine.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 
 from scalecurve.errors import Fault
 from scalecurve.study import Regime
 
-KNOWN = ("workers", "total", "per_worker", "rank", "host")
+KNOWN = ("workers", "total", "per_worker", "rank", "host", "python")
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 
 
@@ -36,7 +40,7 @@ def faults_in(texts: Iterable[str], where: str) -> list[Fault]:
 
 def values_at(k: int, regime: Regime, total: float | None, per_worker: float | None) -> dict[str, object]:
     """Strong: the total is held and shared out.  Weak: the part of a worker is held and the total grows with K."""
-    values: dict[str, object] = {"workers": k}
+    values: dict[str, object] = {"workers": k, "python": sys.executable}
     if regime is Regime.STRONG and total is not None:
         values |= {"total": plain(total), "per_worker": plain(total / k)}
     if regime is Regime.WEAK and per_worker is not None:

@@ -57,7 +57,7 @@ def _workload(settings: Settings) -> Workload:
 def _name_of(command: Sequence[str]) -> str:
     """The program rather than its interpreter: `python -m heat` is heat."""
     words = [Path(word).name for word in command]
-    if words[0].startswith("python") and len(words) > 1:
+    if words[0].strip("{").startswith("python") and len(words) > 1:
         rest = [word for word in words[1:] if not word.startswith("-")]
         return rest[0] if rest else words[0]
     return words[0]

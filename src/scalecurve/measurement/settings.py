@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat,
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement import placeholders
+from scalecurve.measurement.system import SystemMachine
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
 from scalecurve.units import parse_seconds, parse_share, parse_workers
@@ -30,7 +32,13 @@ def _share(value: Any) -> Any:
 def _workers(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(sorted(set(value)))
-    return _or_value_error(parse_workers, value)
+    return _or_value_error(parse_workers, _with_cores(value) if isinstance(value, str) else value)
+
+
+def _with_cores(text: str) -> str:
+    """`1..cores` and `2xcores`: a study file that suits every machine."""
+    cores = len(SystemMachine().usable_cores())
+    return re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), text)
 
 
 def _or_value_error(parse: Any, value: Any) -> Any:
@@ -177,7 +185,7 @@ class Settings(Table):
     def job(self) -> dict[str, Any]:
         """What makes this job this job: two measurements may be joined only when all of it is equal."""
         same = {"regime", "command", "total", "per_worker", "shell", "env", "warmup_steps", "timing", "launcher"}
-        return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness", "folder"})
+        return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness"})
 
 
 def make_settings(given: Mapping[str, Any], *, subject: str = "measure") -> Settings:
@@ -244,8 +252,6 @@ def _patterns(settings: Settings) -> dict[str, str]:
 
 
 def _faults_of_pattern(where: str, pattern: str) -> list[Fault]:
-    import re
-
     hint = r"one group must catch the value, like 'elapsed: ([0-9.]+)'"
     try:
         groups = re.compile(pattern).groups

@@ -1,12 +1,10 @@
 """The longest chain of a task graph, without a Python loop over tasks.
 
 Two ways, both compiled: level by level in numpy while levels are wide; otherwise Dijkstra over shifted lengths.  With
-t a
-topological number and C the largest work, the length C (t(v) - t(u)) - work(v) of every edge is not negative, and the
-shifts
-telescope, so the shortest path is the longest chain.  The topological number comes from scipy's strong components,
-which
-are numbered against the edges and, when fewer than the tasks, prove a cycle.  See docs/decisions/0061-longest-path.md.
+t a topological number and C the largest work, the length C (t(v) - t(u)) - work(v) of every edge is not negative, and
+the shifts telescope, so the shortest path is the longest chain.  The topological number comes from scipy's strong
+components, which are numbered against the edges and, when fewer than the tasks, prove a cycle.  See
+docs/decisions/0061-longest-path.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Throughput against latency over a sweep of load: the knee, goodput, Little's law, and the queue models beside it.
 
 The knee is the load with the largest power X/W (Kleinrock 1979): throughput per second of latency.  Below it one pays
-little
-wait for throughput, above it much.  M/M/c takes its service time from the lightest load and its servers from the
-largest
-throughput seen; Kingman uses the measured variation.  Both are stated beside the data, never instead of it.
+little wait for throughput, above it much.  M/M/c is the one nearest to the measured means; Allen-Cunneen (Kingman for
+one server) uses the variation of the lightest load, and regular arrivals where the load was sent at a constant rate.
+Both stand beside the data, never instead of it.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ from scalecurve.units import format_seconds
 
 SATURATED = 0.95  # finished per offered below which the server no longer keeps up
 LITTLE_TOLERANCE = 0.2
+MAX_SERVERS = 64  # tried for the model beside the data
+UNSTABLE = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,7 @@ class LoadPoint:
     in_flight: float | None
     errors: int | None
     mmc: float | None
+    kingman: float | None
 
     @property
     def power(self) -> float:
@@ -57,6 +59,7 @@ class LoadPoint:
             "little": self.throughput * self.mean,
             "errors": self.errors,
             "mmc_mean": self.mmc,
+            "kingman_mean": self.kingman,
             "power": self.power,
         }
 
@@ -94,10 +97,11 @@ class LoadCurve(Shown):
 
     def document(self) -> Document:
         columns: list[Column | str] = ["offered/s", "finished/s", "mean", "p50", "p99"]
-        columns += [Column("M/M/c mean", meaning="the queue model beside the data"), "goodput/s"]
+        columns += [Column("M/M/c mean", meaning="the nearest queue beside the data")]
+        columns += [Column("Kingman mean", meaning="Allen-Cunneen with the measured variation"), "goodput/s"]
         rows = [_cells(point) for point in self.points]
         lines = [f"knee at {self.knee:.4g}/s (largest throughput per mean latency)"]
-        lines.append(f"M/M/c with {self.servers} servers of {format_seconds(self.service_seconds)} each")
+        lines.append(f"nearest M/M/c: {self.servers} servers of {format_seconds(self.service_seconds)} each")
         if self.slo is not None:
             counts = ", ".join(f"{r:.4g}/s: {'none' if c is None else c}" for r, c in self.replicas.items())
             lines.append(f"replicas for {self.slo_share:.4%} within {format_seconds(self.slo)}: {counts}")
@@ -118,6 +122,7 @@ def _cells(point: LoadPoint) -> list[str | None]:
         shown(point.p50) or "not enough samples",
         shown(point.p99) or "not enough samples",
         shown(point.mmc) or "unstable",
+        shown(point.kingman) or "unstable",
         None if point.goodput is None else f"{point.goodput:.4g}",
     ]
 
@@ -132,7 +137,8 @@ def curve_of_load(
         raise InputError(Fault("a load curve needs several loads", seen=f"{len(usable)} usable records", remedy=hint))
     ordered = sorted(usable, key=_offered)
     service, servers = _model(ordered)
-    points = tuple(_point(record, slo, 1 / service, servers) for record in ordered)
+    queue = _Queue(1 / service, servers, _variation(ordered[0]))
+    points = tuple(_point(record, slo, queue) for record in ordered)
     best = max(points, key=lambda point: point.power)
     wanted = tuple(rates) or tuple(point.offered for point in points)
     replicas = {r: queueing.servers_for(slo, slo_share, r, 1 / service) for r in wanted} if slo else {}
@@ -153,14 +159,47 @@ def _offered(record: LatencyRecord) -> float:
 
 
 def _model(ordered: Sequence[LatencyRecord]) -> tuple[float, int]:
-    """Service time from the lightest load; as many servers as the largest throughput keeps busy."""
-    lightest = ordered[0].histogram
-    service = lightest.mean if lightest is not None else 1.0
-    most = max(record.throughput or 0.0 for record in ordered)
-    return service, max(1, math.ceil(most * service))
+    """The M/M/c nearest to the measured means: service time and servers, by search."""
+    loads = [(r.throughput or 0.0, r.histogram.mean) for r in ordered if r.histogram is not None]
+    lightest = loads[0][1]
+    most = max(rate for rate, _ in loads)
+    services = [lightest * (0.5 + 0.01 * i) for i in range(54)]
+    servers = range(1, min(MAX_SERVERS, 2 * math.ceil(most * lightest)) + 1)
+    return min(((s, c) for s in services for c in servers), key=lambda model: _misfit(loads, *model))
 
 
-def _point(record: LatencyRecord, slo: float | None, service_rate: float, servers: int) -> LoadPoint:
+def _misfit(loads: Sequence[tuple[float, float]], service: float, servers: int) -> float:
+    """Sum of |ln(model/measured)|; a load the model cannot carry counts three."""
+    errors = 0.0
+    for rate, mean in loads:
+        model = queueing.mmc_response(rate, 1 / service, servers)
+        errors += UNSTABLE if model is None else abs(math.log(model / mean))
+    return errors
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """The queue beside the data: rate and number of servers, and the squared variation of service."""
+
+    service_rate: float
+    servers: int
+    variation: float
+
+    def general_response(self, rate: float, arrivals: float) -> float | None:
+        wait = queueing.allen_cunneen_wait(rate, self.service_rate, self.servers, arrivals, self.variation)
+        return None if wait is None else wait + 1 / self.service_rate
+
+
+def _variation(record: LatencyRecord) -> float:
+    """Squared coefficient of variation of the latencies of one record."""
+    if record.histogram is None:
+        return 1.0
+    values, counts = record.histogram.nonzero()
+    mean = float(values @ counts) / record.histogram.n
+    return float(((values - mean) ** 2) @ counts) / record.histogram.n / mean**2
+
+
+def _point(record: LatencyRecord, slo: float | None, queue: _Queue) -> LoadPoint:
     histogram, throughput = record.histogram, record.throughput
     if histogram is None or throughput is None:
         raise InputError(Fault("a load needs samples and a duration", where=record.name))
@@ -176,7 +215,8 @@ def _point(record: LatencyRecord, slo: float | None, service_rate: float, server
         goodput=good,
         in_flight=float(record.connections) if record.connections else None,
         errors=record.errors,
-        mmc=queueing.mmc_response(throughput, service_rate, servers),
+        mmc=queueing.mmc_response(throughput, queue.service_rate, queue.servers),
+        kingman=queue.general_response(throughput, 0.0 if record.open_loop else 1.0),
     )
 
 

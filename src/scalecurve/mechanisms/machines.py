@@ -1,8 +1,7 @@
 """Ceilings of accelerators by name: vendors' stated dense peaks, dated; a measured machine is always better.
 
 Sources: NVIDIA datasheets A100 (nvidia-a100-datasheet-us, 2021), H100 SXM (h100 datasheet, 2023), H200 (2024), B200
-(HGX B200,
-2025); AMD MI250X and MI300X datasheets (2021, 2023); Google TPU v4 and v5p documentation (2023, 2024).
+(HGX B200, 2025); AMD MI250X and MI300X datasheets (2021, 2023); Google TPU v4 and v5p documentation (2023, 2024).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """From the ranks that were timed to more ranks, message size by message size.
 
-Libraries switch algorithms by size, so each size keeps its own curve.  How a curve grows is taken from the cost model:
-with lg p for operations that fold a vector of fixed length (all-reduce, reduce, broadcast), with p for those whose
-vector
-or number of partners grows with the ranks (all-gather, reduce-scatter, all-to-all).  T(p) = T(last) + slope (phi(p) -
-phi(last)) with the slope of the last two rank counts, the earlier ones still being inside a node; growth factors are
-smoothed over neighbouring sizes, because a single slope from two points is noisy.
+Libraries switch algorithms by size, so each size keeps its own curve.  How a curve grows is taken from the cost
+model: with lg p for operations that fold a vector of fixed length (all-reduce, reduce, broadcast), with p for those
+whose vector or number of partners grows with the ranks (all-gather, reduce-scatter, all-to-all).  T(p) = T(last) +
+slope (phi(p) - phi(last)) with the slope of the last two rank counts, the earlier ones still being inside a node;
+growth factors are smoothed over neighbouring sizes, because a single slope from two points is noisy.
 
 On published sweeps of six systems, fitted on the smaller half of the ranks, this beats extending the last log-log
 slope;

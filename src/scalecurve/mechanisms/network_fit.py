@@ -1,10 +1,8 @@
 """alpha and beta of a network from timed collectives: which algorithm explains them, and how well.
 
 For each algorithm the operation could be using, T = base + sum over its rounds of T(message) is fitted by positive
-least
-absolute relative errors; a second protocol (small messages) is added where it explains clearly more.  The interval
-is a
-bootstrap over the measured cells.  A fit that misses the data by more than their noise says so.
+least absolute relative errors; a second protocol (small messages) is added where it explains clearly more.  The
+interval is a bootstrap over the measured cells.  A fit that misses the data by more than their noise says so.
 """
 
 from __future__ import annotations

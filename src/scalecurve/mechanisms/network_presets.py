@@ -2,9 +2,8 @@
 
 Latencies of NVLink and InfiniBand are the per-hop figures of NCCL's own tuner (src/graph/tuning.cc, commit b6475625:
 ring LL / LL128 / Simple), whose protocols reach about 50, 95 and 100 % of the link.  Link rates are one direction of
-the
-vendor's stated rate.  Ethernet and PCIe latencies are typical of TCP and of a copy through the host: marked assumed.
-Measure your own with `scalecurve collective measure`.
+the vendor's stated rate.  Ethernet and PCIe latencies are typical of TCP and of a copy through the host: marked
+assumed. Measure your own with `scalecurve collective measure`.
 """
 
 from __future__ import annotations

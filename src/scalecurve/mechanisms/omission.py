@@ -1,8 +1,7 @@
 """Coordinated omission: a load generator that waits during a stall records one slow request instead of hundreds.
 
 Where the intended rate is known, each latency above the intended interval I stands for the requests that should have
-been
-sent while it lasted: v, v - I, v - 2I ... (G. Tene's correction, as in HdrHistogram).
+been sent while it lasted: v, v - I, v - 2I ... (G. Tene's correction, as in HdrHistogram).
 """
 
 from __future__ import annotations

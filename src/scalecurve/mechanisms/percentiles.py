@@ -2,8 +2,7 @@
 
 The interval of percentile q from n samples runs between two order statistics: the l-th and u-th smallest with
 P(Binomial(n, q) < l) <= (1-level)/2 and P(Binomial(n, q) >= u) <= (1-level)/2.  It exists only from some n on: 6 for
-p50,
-36 for p90, 368 for p99, 3688 for p99.9 at 95 %.  Below, the answer is "not enough samples" and not a number.
+p50, 36 for p90, 368 for p99, 3688 for p99.9 at 95 %.  Below, the answer is "not enough samples" and not a number.
 """
 
 from __future__ import annotations

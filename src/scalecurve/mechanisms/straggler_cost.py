@@ -1,10 +1,8 @@
 """What the slowest of K costs: by quadrature, and by simulation beside it.
 
 A barrier waits for the maximum of K draws.  One at every step costs far more than one at the end, where slow and fast
-steps
-of a worker cancel; a worker that is slow for good is not cured by either.  Backup workers (K of K + b are waited for)
-cut the
-maximum down to an order statistic and are paid for.
+steps of a worker cancel; a worker that is slow for good is not cured by either.  Backup workers (K of K + b are
+waited for) cut the maximum down to an order statistic and are paid for.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Fan-out and hedging: what the tail of one server becomes when a request needs many, and what asking twice buys.
 
 Fan-out to K: the request is as slow as the slowest of K, so its percentile q is the leaf's percentile q^(1/K); the
-chance
-that any of K is slower than a leaf's p99 is 1 - 0.99^K (63 % at K = 100).
-Hedging after d: P(T > t) = S(t) for t < d and S(t) S(t - d) after it; the extra load is S(d).  Both assume
-independent draws:
-a cause that all share removes the gain (Dean and Barroso, The Tail at Scale, 2013).
+chance that any of K is slower than a leaf's p99 is 1 - 0.99^K (63 % at K = 100). Hedging after d: P(T > t) = S(t) for
+t < d and S(t) S(t - d) after it; the extra load is S(d).  Both assume independent draws: a cause that all share
+removes the gain (Dean and Barroso, The Tail at Scale, 2013).
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEVEL = 0.9
+INDISTINCT = 0.05  # standard errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +211,7 @@ def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, 
 def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its error."""
     error = points.error if points.error is not None else np.full(len(points.k), np.nan)
-    grown = Curve(points.k, points.log_performance, error)
+    grown = replace(points, error=error)
     for one in sorted(plan, key=lambda own: own.k):
         if one.scale == 0:
             grown = replace(grown, error=np.where(grown.k == one.k, error / np.sqrt(2), error))
@@ -222,7 +223,7 @@ def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve
 
 def _with_point(points: Curve, k: float, log: float) -> Curve:
     error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
-    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error)
+    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:
@@ -235,6 +236,8 @@ def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], 
     solved = solve_laws(study, pair)
     solutions, draws = [solved.solutions[name] for name in pair], [solved.draws[name] for name in pair]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
+    if apart.max() < INDISTINCT:
+        raise Refused(f"{pair[0]} and {pair[1]} fit this study as the same curve: no affordable K parts them")
     costs = np.array([one.k * one.seconds for one in affordable])
     enough = apart >= min(PARTING, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.planning.currency import DEFAULT, Money
 from scalecurve.planning.interruptions import expected_elapsed, young_interval
 from scalecurve.planning.tariff import Spot, Tariff
 
@@ -72,6 +73,12 @@ def price_job(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) ->
         co2_grams=grams,
         currency=tariff.currency,
     )
+
+
+def price_of(per_worker_hour: float, *, workers: int, seconds: float, currency: str = DEFAULT) -> Money:
+    """The plain case: a price per worker-hour without conditions."""
+    bill = price_job(Tariff(per_hour=per_worker_hour, currency=currency), workers=workers, seconds=seconds)
+    return Money(bill.total, bill.currency)
 
 
 def elapsed_seconds(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) -> float:

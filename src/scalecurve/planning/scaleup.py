@@ -4,8 +4,7 @@
     out wins on cost  iff  p / E(K) < p_up / r        (cost of a result: K p T(K) = p T(1)/E(K), and p_up T(1)/r)
 
 so out can win on cost at small K and on time only at large K, and between the two there may be nothing: no K that is
-both
-faster and cheaper.  E(K) comes from a law or from a study; prices are for the same unit of time.
+both faster and cheaper.  E(K) comes from a law or from a study; prices are for the same unit of time.
 """
 
 from __future__ import annotations

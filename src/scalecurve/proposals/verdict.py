@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +14,7 @@ from scalecurve.proposals.proposal import Growth, Proposal
 from scalecurve.study import Regime
 
 FIRST_STUDY = (1, 2, 4, 8)
+MOST_NAMED = 3
 FURTHEST = 4  # a forecast is defensible to four times the largest measured K
 
 
@@ -123,14 +124,9 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
 
 
 def _decided(proposal: Proposal, known: Judgement) -> Judgement:
-    from dataclasses import replace
-
     floor, proposed = proposal.floor, known.proposed
     if proposed is None:
-        measure = further_k(known.evidence, proposal.workers)
-        return replace(
-            known, why=f"nothing is known of E({proposal.workers}) under {known.regime} scaling", measure=measure
-        )
+        return replace(known, why=_unknown(proposal, known), measure=further_k(known.evidence, proposal.workers))
     shown = efficiency_text(proposed)
     if known.gain is not None and known.gain < proposal.least_gain:
         words = (
@@ -139,7 +135,7 @@ def _decided(proposal: Proposal, known: Judgement) -> Judgement:
         return replace(known, verdict=Verdict.NO_HELP, why=words)
     if proposed.unsure(floor) or proposed.reaches(floor) is None:
         words = f"{shown} does not decide whether E reaches {floor:g}"
-        return replace(known, why=words, measure=closer_k(proposed, proposal.workers, known.today_k))
+        return replace(known, why=words, measure=closer_k(known.evidence, proposed, proposal.workers, known.today_k))
     if proposed.reaches(floor):
         return replace(known, verdict=Verdict.HELPS, why=f"{shown} reaches the floor of {floor:g}")
     return replace(known, verdict=Verdict.WASTEFUL, why=f"{shown} is below the floor of {floor:g}")
@@ -155,20 +151,32 @@ def efficiency_text(known: Known) -> str:
     return f"{name} = {known.value:.2f}" if known.value >= 0.1 else f"{name} = {known.value:.3f}"
 
 
-def closer_k(proposed: Known, workers: int, today: int) -> tuple[int, ...]:
-    """A measured K needs more repeats; otherwise the doublings up to today's K, or to where a forecast reaches K."""
+def _unknown(proposal: Proposal, known: Judgement) -> str:
+    """Nothing is known of K itself, but efficiency does not rise with K."""
+    words = f"nothing is known of E({proposal.workers}) under {known.regime} scaling"
+    smaller = [point for point in known.evidence.points if point.k < proposal.workers] if known.evidence else []
+    if not smaller or smaller[-1].reaches(proposal.floor) is not False:
+        return words
+    return f"{words}, but {efficiency_text(smaller[-1])} is already below {proposal.floor:g} and does not rise with K"
+
+
+def closer_k(evidence: Evidence | None, proposed: Known, workers: int, today: int) -> tuple[int, ...]:
+    """What would decide it: more repeats of a measured K, the next doubling of a study, or a study up to today's K."""
     if proposed.kind == "measured" or workers <= today:
         return (workers,)
+    if proposed.kind in ("forecast", "interpolated") and evidence is not None:
+        return (min(workers, 2 * max(point.k for point in evidence.points)),)
     last = max(today, -(-workers // FURTHEST))
     return tuple(sorted({max(1, last // 4), max(1, last // 2), last}))
 
 
 def further_k(evidence: Evidence | None, workers: int) -> tuple[int, ...]:
-    """The K whose measurement would bring the proposed K within reach of a forecast."""
+    """The next K towards the proposed one, until a forecast reaches it; without evidence, a first study."""
     if evidence is None or not evidence.points:
         return tuple(k for k in FIRST_STUDY if k < workers) or (1, workers)
-    wanted, k = [], max(point.k for point in evidence.points)
-    while k * FURTHEST < workers:
+    wanted: list[int] = []
+    k = max(point.k for point in evidence.points)
+    while k * FURTHEST < workers and len(wanted) < MOST_NAMED:
         k *= 2
         wanted.append(k)
     return tuple(wanted) or (workers,)

@@ -62,7 +62,7 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     _log_ranks(axes, "ranks", ranks)
     axes.set_ylabel("seconds")
     axes.set_title(f"{result.operation} over {result.network.name}")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def step_axes(axes: Axes, result: StepCost) -> None:
@@ -151,6 +151,7 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
         style = "-" if i + 1 < len(result.lines) else "--"
         axes.plot(xs, ys, color=SERIES[i % len(SERIES)], linestyle=style, linewidth=1.6, label=label)
+        axes.annotate(label, (xs[0], ys[0]), textcoords="offset points", xytext=(2, 5), fontsize=8, color=SERIES[i])
     for i, each in enumerate(result.placements):
         height = each.achieved or each.attainable
         if each.intensity and height:

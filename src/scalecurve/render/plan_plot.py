@@ -58,13 +58,27 @@ def _band(axes: Axes, rows: Sequence[PlanRow], colour: str, label: str) -> None:
 
 def _efficiency(axes: Axes, plan: Plan) -> None:
     gpus = [row.gpus for row in plan.rows]
-    axes.plot(gpus, [row.outcome.efficiency for row in plan.rows], "o-", color=BLUE, label="E = 1/(1 + comm_frac)", markersize=4)
+    axes.plot(
+        gpus,
+        [row.outcome.efficiency for row in plan.rows],
+        "o-",
+        color=BLUE,
+        label="E = 1/(1 + comm_frac)",
+        markersize=4,
+    )
     axes.plot(gpus, [row.outcome.mfu for row in plan.rows], "s--", color=GREEN, label="MFU", markersize=4)
     if plan.critical:
         shares = [1.0 / row.tokens_factor for row in plan.rows]
         axes.plot(gpus, shares, "^:", color=RED, label="statistical efficiency 1/(1 + B/B_crit)", markersize=4)
     if plan.strong:
-        axes.plot([row.gpus for row in plan.strong], [row.outcome.mfu for row in plan.strong], "s--", color=ORANGE, label="MFU, fixed job", markersize=4)
+        axes.plot(
+            [row.gpus for row in plan.strong],
+            [row.outcome.mfu for row in plan.strong],
+            "s--",
+            color=ORANGE,
+            label="MFU, fixed job",
+            markersize=4,
+        )
     axes.set_ylim(0.0, 1.05)
     axes.set_xlabel("accelerators P")
     axes.set_ylabel("share")
@@ -79,4 +93,11 @@ def _marks(upper: Axes, lower: Axes, plan: Plan) -> None:
             continue
         colour, dash = LINES[mark.name]
         for axes in (upper, lower):
-            axes.axvline(mark.gpus, color=colour, linestyle=dash, linewidth=1.2, alpha=0.9, label=mark.name if axes is upper else None)
+            axes.axvline(
+                mark.gpus,
+                color=colour,
+                linestyle=dash,
+                linewidth=1.2,
+                alpha=0.9,
+                label=mark.name if axes is upper else None,
+            )

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table_document import rule_words
 from scalecurve.errors import Fault, InputError
+from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
+from scalecurve.forecasting.forecast import Forecast
 from scalecurve.laws.tables import LawCase, LawTable
 from scalecurve.planning.cost import CostTable
 from scalecurve.study import Regime
@@ -81,6 +83,8 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             return lambda figure: weak_axes(figure.subplots(), result)
         case LawTable():
             return lambda figure: law_axes(figure.subplots(), result)
+        case Forecast():
+            return lambda figure: forecast_axes(figure.subplots(), result)
         case CostTable():
             from scalecurve.render.cost_plot import cost_axes
 
@@ -91,6 +95,45 @@ def _painter(result: Any) -> Callable[[Figure], None]:
     if found is None:
         raise InputError(f"there is no picture of a {type(result).__name__}")
     return found
+
+
+def forecast_axes(axes: Axes, result: Forecast) -> None:
+    """What was measured, and what is expected beyond it with its interval; grey where the forecast is far."""
+    study, curve = result.view.study, result.curve
+    workers, values = zip(*result.measured, strict=True)
+    known = [row for row in curve if row.value is not None and row.low is not None and row.high is not None]
+    ahead = [row.k for row in known]
+    low, high = [row.low for row in known if row.low], [row.high for row in known if row.high]
+    axes.fill_between(ahead, low, high, color=ORANGE, alpha=0.22, linewidth=0, label=f"{result.level:.0%} interval")
+    expected = [row.value for row in known if row.value]
+    axes.plot(ahead, expected, color=ORANGE, linestyle="--", label="forecast")
+    axes.plot(workers, values, color=BLUE, marker="o", label="measured (median)")
+    _forecast_points(axes, result)
+    log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
+    _plain_log_values(axes)
+    axes.set_xlabel(f"K ({plain_text(study.k_unit)})")
+    axes.set_ylabel(str(study.quantity).replace("_", " "))
+    title = f"{result.name[:60]}: {study.regime} scaling, {study.regime.held_fixed}, measured to K = {workers[-1]}"
+    axes.set_title(plain_text(title), loc="left", fontsize=10)
+    axes.legend(loc="best", fontsize=9)
+
+
+def _plain_log_values(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _forecast_points(axes: Axes, result: Forecast) -> None:
+    for row in result.rows:
+        if row.value is None or row.extrapolation <= 1:
+            continue
+        colour = GREY if row.extrapolation > GREY_BEYOND else RED
+        axes.plot([row.k], [row.value], color=colour, marker="D", linestyle="none", zorder=4)
+        axes.vlines(row.k, row.low or row.value, row.high or row.value, color=colour, linewidth=1.3, zorder=3)
 
 
 def strong_axes(axes: Axes, result: SpeedupTable) -> None:

@@ -1,8 +1,8 @@
 """Latencies as raw data: a histogram fine enough to lose nothing that matters, or the percentiles a tool printed.
 
 Buckets are the leading bits of the number itself: exponent and ten bits of mantissa, so a bucket is at most 0.1 %
-wide and
-its middle at most 0.05 % off, from a nanosecond to twelve days, in 60 thousand counters however many samples there are.
+wide and its middle at most 0.05 % off, from a nanosecond to twelve days, in 60 thousand counters however many samples
+there are.
 """
 
 from __future__ import annotations

@@ -111,6 +111,28 @@ class Study(Shown):
     def with_findings(self, found: Iterable[Finding]) -> Self:
         return replace(self, findings=(*self.findings, *found))
 
+    @classmethod
+    def from_measurements(
+        cls, measurements: Mapping[int, Any] | Iterable[Any], *, regime: Regime | str, **more: Any
+    ) -> Self:
+        """A study from torch.utils.benchmark Measurements, K by `num_threads` or as the keys of a mapping."""
+        from scalecurve.study.measurements import samples_of, task_name
+
+        given = measurements if isinstance(measurements, Mapping) else list(measurements)
+        provenance = more.pop("provenance", Provenance(tool="torch.utils.benchmark"))
+        named = {"name": task_name(given), "k_unit": "workers" if isinstance(given, Mapping) else "threads"} | more
+        return cls.from_samples(
+            samples_of(given), regime=regime, warmup=Treatment.EXCLUDED, provenance=provenance, **named
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row for every observation, failed runs included."""
+        name = str(self.quantity)
+        if self.bulk is not None:
+            pairs = zip(self.bulk.k.tolist(), self.bulk.values.tolist(), strict=True)
+            return [{"k": k, name: value} for k, value in pairs]
+        return [{"k": run.k, name: run.value, "status": str(run.status), "repeat": run.repeat} for run in self.runs]
+
     def to_dict(self) -> dict[str, Any]:
         from scalecurve.study.file import study_to_dict
 

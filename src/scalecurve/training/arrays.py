@@ -17,9 +17,11 @@ def as_array(value: Any) -> Array:
 
 def ceiling_division(number: Array, divisor: Array | float) -> Array:
     """Whole tiles: never fewer than one."""
-    return np.maximum(np.ceil(number / divisor), 1.0)
+    result: Array = np.maximum(np.ceil(number / divisor), 1.0)
+    return result
 
 
 def soft_maximum(first: Array, second: Array, share: Array | float) -> Array:
     """max(a, b) + share * min(a, b): two things at once that disturb one another by `share` of the smaller."""
-    return np.maximum(first, second) + share * np.minimum(first, second)
+    result: Array = np.maximum(first, second) + share * np.minimum(first, second)
+    return result

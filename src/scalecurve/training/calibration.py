@@ -28,7 +28,8 @@ BOUNDS = {
 }  # fmt: skip
 SPREAD = {
     "matmul": 0.05, "ramp": 80.0, "tail": 0.6, "memory": 0.08, "inner": 0.1, "outer": 0.08, "attention": 0.15,
-    "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12, "grouped": 0.15,
+    "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12,
+    "grouped": 0.15,
 }  # fmt: skip
 SCALED = ("matmul", "attention")  # constants that move with an accelerator's measured ceiling
 HOSTED = ("launch", "expert_launch")  # constants that move with its host
@@ -97,7 +98,7 @@ def fit_constants(
         return np.concatenate([*parts, weight * tolerance * z])
 
     edges = (np.minimum((low - middle) / width, -1e-3), np.maximum((high - middle) / width, 1e-3))
-    found = least_squares(residuals, np.zeros(len(names)), diff_step=1e-3, bounds=edges)
+    found = least_squares(residuals, np.zeros(len(names)), diff_step=[1e-3] * len(names), bounds=edges)
     return at(found.x)
 
 
@@ -106,7 +107,8 @@ def _seconds(batch: Batch, constants: Constants, reference: float | None) -> Arr
 
 
 def _huber(errors: Array, tolerance: float) -> Array:
-    return np.sign(errors) * tolerance * np.sqrt(2.0 * (np.sqrt(1.0 + (errors / tolerance) ** 2) - 1.0))
+    result: Array = np.sign(errors) * tolerance * np.sqrt(2.0 * (np.sqrt(1.0 + (errors / tolerance) ** 2) - 1.0))
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ def reduce_seconds(machine: Machine, size: Array, inner: Array, outer: Array) ->
 
 
 def exchange_seconds(machine: Machine, size: Array, inner: Array, outer: Array) -> Array:
-    """All-to-all where each rank sends `size` bytes in all: the share that leaves the node goes through its own port."""
+    """All-to-all where each rank sends `size` bytes in all; what leaves the node goes through the rank's own port."""
     ranks = inner * outer
     outside = size * (ranks - inner) / ranks / machine.outer_rate
     inside = size * (inner - 1.0) / ranks / machine.inner_rate

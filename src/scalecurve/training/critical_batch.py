@@ -31,11 +31,11 @@ class CriticalBatch:
     source: str
 
     def steps_factor(self, batch_tokens: float) -> float:
-        """steps / S_min = 1 + B_c/B."""
+        """Steps / S_min = 1 + B_c/B."""
         return 1.0 + self.tokens.value / batch_tokens
 
     def tokens_factor(self, batch_tokens: float) -> float:
-        """tokens / E_min = 1 + B/B_c: what each effective token costs."""
+        """Tokens / E_min = 1 + B/B_c: what each effective token costs."""
         return 1.0 + batch_tokens / self.tokens.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,11 +55,13 @@ def read_critical_batch(
     loss: float | None = None,
     compute: float | None = None,
 ) -> CriticalBatch | None:
-    """A number of tokens in the named definition, or a preset's name evaluated at this job's tokens, loss or compute."""
+    """Tokens in the named definition, or a preset's name evaluated at this job's tokens, loss or compute."""
     if given is None:
         return None
     if definition not in DEFINITIONS:
-        raise InputError(Fault("unknown definition of the critical batch", seen=definition, remedy="double or overhead"))
+        raise InputError(
+            Fault("unknown definition of the critical batch", seen=definition, remedy="double or overhead")
+        )
     if isinstance(given, str) and plain(given) in laws():
         return _from_law(plain(given), {"tokens": tokens, "loss": loss, "compute": compute, "none": 1.0})
     if isinstance(given, str) and not given[:1].isdigit():

@@ -170,10 +170,8 @@ def precision_faults(name: str, cluster: Cluster) -> list[Fault]:
     return []
 
 
-def _completed(
-    given: dict[str, Any], stack: Stack, batch: float | str | None, seq: int, gpus: int | None
-) -> Layout:
-    """dp from the number of accelerators, accumulation from the batch, the stack's habits where nothing is said."""
+def _completed(given: dict[str, Any], stack: Stack, batch: float | str | None, seq: int, gpus: int | None) -> Layout:
+    """Dp from the number of accelerators, accumulation from the batch, the stack's habits where nothing is said."""
     tp = int(given.get("tp", 1))
     habits = {"zero": stack.zero, "sequence_parallel": tp > 1 and stack.name == "megatron-core"}
     others = tp * int(given.get("pp", 1)) * int(given.get("cp", 1))
@@ -203,7 +201,8 @@ def _findings(outcome: Outcome) -> Sequence[Finding]:
     chip = outcome.job.cluster.accelerator
     if not outcome.fits:
         over = outcome.memory_bytes - chip.capacity
-        message = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(chip.capacity)}: {format_bytes(over)} too much"
+        held = f"{format_bytes(outcome.memory_bytes)} of {format_bytes(chip.capacity)}"
+        message = f"needs {held}: {format_bytes(over)} too much"
         remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
         found.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
     if outcome.calibration.evidence in ("assumed", "transferred"):

@@ -50,10 +50,12 @@ def read_config(path: Path) -> Transformer:
 
 def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Transformer:
     config = {**content, **content.get("text_config", {})}
-    missing = [Fault("missing", names[0]) for key, names in _NAMES.items() if key != "seq" and _find(config, names) is None]
+    missing = [
+        Fault("missing", names[0]) for key, names in _NAMES.items() if key != "seq" and _find(config, names) is None
+    ]
     if missing:
         raise InputError(missing, subject=f"model {name}")
-    sizes = {key: int(_find(config, names) or 4096) for key, names in _NAMES.items()}
+    sizes: dict[str, Any] = {key: int(_find(config, names) or 4096) for key, names in _NAMES.items()}
     optional = {key: int(value) for key, names in _OPTIONAL.items() if (value := _find(config, names)) is not None}
     return Transformer(name=name, **sizes, **_settled(config, optional), source=f"config.json of {name}")
 

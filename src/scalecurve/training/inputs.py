@@ -41,7 +41,11 @@ def _from_sizes(given: Mapping[str, Any], seq: int | None) -> Transformer:
     sizes = {_MODEL_ALIASES.get(key, key): value for key, value in given.items() if value is not None}
     base = sizes.pop("preset", None)
     known = {entry.name for entry in fields(Transformer)}
-    strange = [Fault("unknown field of a model", key, remedy=f"known: {', '.join(sorted(known))}") for key in sizes if key not in known]
+    strange = [
+        Fault("unknown field of a model", key, remedy=f"known: {', '.join(sorted(known))}")
+        for key in sizes
+        if key not in known
+    ]
     defaults = {"vocab": 51200, "seq": seq or 2048}
     missing = [] if base else [Fault("missing", key) for key in ("hidden", "layers", "heads") if key not in sizes]
     if strange or missing:
@@ -59,7 +63,11 @@ def read_cluster(given: str | Mapping[str, Any] | Cluster) -> Cluster:
     if isinstance(given, str):
         return presets.cluster(given)
     named = {_CLUSTER_ALIASES.get(key, key): value for key, value in given.items() if value is not None}
-    strange = [key for key in named if key not in ("name", "accelerator", "node", "outer", "inner", "usd_per_gpu_hour", "memory")]
+    strange = [
+        key
+        for key in named
+        if key not in ("name", "accelerator", "node", "outer", "inner", "usd_per_gpu_hour", "memory")
+    ]
     if strange:
         hint = "known: accelerator, node, outer, inner, memory, usd_per_gpu_hour"
         raise InputError([Fault("unknown field of a cluster", key, remedy=hint) for key in strange], subject="cluster")
@@ -67,7 +75,8 @@ def read_cluster(given: str | Mapping[str, Any] | Cluster) -> Cluster:
 
 
 _CLUSTER_ALIASES = {
-    "gpu": "accelerator", "chip": "accelerator", "hardware": "accelerator", "gpus_per_node": "node", "node_size": "node",
+    "gpu": "accelerator", "chip": "accelerator", "hardware": "accelerator", "gpus_per_node": "node",
+    "node_size": "node",
     "inter_node": "outer", "outer_rate": "outer", "network": "outer", "bandwidth": "outer", "outer_gb_s": "outer",
     "intra_node": "inner", "inner_rate": "inner", "nvlink": "inner", "inner_gb_s": "inner", "price": "usd_per_gpu_hour",
     "preset": "accelerator", "memory_gb": "memory",

@@ -51,7 +51,8 @@ def unfused_attention_seconds(
 def flash_attention_seconds(
     machine: Machine, batch_heads: Array, queries: Array, keys: Array, head: Array
 ) -> tuple[Array, Array]:
-    """4 b a s_q s_k d FLOP, half of them under a causal mask; backward 2.5 times as much (it recomputes the scores) at five sixths of the rate."""
+    """4 b a s_q s_k d FLOP, half of them under a causal mask; backward 2.5 times as many (it recomputes the scores) at
+    five sixths of the rate."""
     flop = 2.0 * batch_heads * queries * keys * head
     forward = flop / machine.attention_rate
     return forward, 3.0 * forward

@@ -86,9 +86,7 @@ def routed_ffn(machine: Machine, shape: Shape, grid: Grid) -> Pass:
     slower = np.asarray(machine.matmul_rate / machine.grouped_rate)
     inward = Pass(*kernels.linear_seconds(machine, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
     outward = Pass(*kernels.linear_seconds(machine, rows, shape.hidden, shape.expert_ffn, local)) * slower
-    moved = routed * (
-        machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
-    )
+    moved = routed * (machine.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden)
     gate = kernels.traffic_seconds(machine, moved)
     return inward + outward + Pass(gate, 2.0 * gate)
 
@@ -130,8 +128,8 @@ def context_traffic(machine: Machine, shape: Shape, grid: Grid, core: Pass) -> P
 
 
 def expert_traffic(machine: Machine, shape: Shape, grid: Grid) -> Pass:
-    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes only once
-    to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
+    """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes
+    only once to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
     tokens = grid.micro * shape.seq / grid.cp / grid.tp
     nodes = grid.ep / grid.ep_inner
     copies = nodes * (1.0 - (1.0 - 1.0 / nodes) ** shape.top_k) / nodes
@@ -188,7 +186,8 @@ def _compute(machine: Machine, shape: Shape, grid: Grid, body: Pass) -> Pass:
 
 def slowest_moe_share(shape: Shape, grid: Grid) -> Array:
     """Dense layers come first, so the last stage has the most MoE layers."""
-    return np.minimum(shape.moe_layers / np.ceil(shape.layers / grid.pp), 1.0)
+    result: Array = np.minimum(shape.moe_layers / np.ceil(shape.layers / grid.pp), 1.0)
+    return result
 
 
 def _expert_share(machine: Machine, shape: Shape, grid: Grid) -> Pass:
@@ -199,7 +198,8 @@ def _expert_share(machine: Machine, shape: Shape, grid: Grid) -> Pass:
 
 
 def _with_recompute(traffic: Pass, full: Array) -> Array:
-    return traffic.forward + traffic.backward + np.where(full, traffic.forward, 0.0)
+    result: Array = traffic.forward + traffic.backward + np.where(full, traffic.forward, 0.0)
+    return result
 
 
 def _with_host(seconds: Pass, launch: float) -> Pass:
@@ -209,4 +209,5 @@ def _with_host(seconds: Pass, launch: float) -> Pass:
 
 
 def _power_mean(first: Array, second: float) -> Array:
-    return np.sqrt(np.sqrt(first**4 + second**4))
+    result: Array = np.sqrt(np.sqrt(first**4 + second**4))
+    return result

@@ -167,7 +167,7 @@ def grid_of(layout: Layout, node: int, *, data_overlap: bool, tensor_overlap: fl
         regather=as_array(1.0),
         data_overlap=as_array(overlap),
         tensor_overlap=as_array(hidden),
-        **place(*(numbers[name] for name in ("tp", "cp", "dp", "pp", "ep")), node=float(node)),
+        **place(numbers["tp"], numbers["cp"], numbers["dp"], numbers["pp"], numbers["ep"], float(node)),
     )
 
 

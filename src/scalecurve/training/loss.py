@@ -1,6 +1,6 @@
 """Loss as a function of parameters and tokens, and what is optimal for a budget of compute.
 
-    L(N, D) = E + A / N^a + B / D^b          C = 6 N D
+L(N, D) = E + A / N^a + B / D^b          C = 6 N D
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class LossLaw:
 
     def loss(self, parameters: float, tokens: float) -> float:
         by_size = self.parameter_scale / parameters**self.parameter_power
-        return self.floor + by_size + self.token_scale / tokens**self.token_power
+        result: float = self.floor + by_size + self.token_scale / tokens**self.token_power
+        return result
 
     def optimal(self, flop: float) -> tuple[float, float]:
         """(N, D) of least loss with 6 N D = flop: N = G (C/6)^(b/(a+b)), G = (aA/bB)^(1/(a+b)) (Hoffmann et al. 2022,

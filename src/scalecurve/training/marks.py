@@ -53,6 +53,8 @@ def _forced(rows: Sequence[PlanRow], found: Sequence[Found], batch: Rounded) -> 
 def _traffic(rows: Sequence[PlanRow]) -> Mark:
     for row in rows:
         if row.outcome.breakdown["data"] > SHOWS * row.outcome.seconds and row.outcome.layout.dp > 1:
-            meaning = f"gradient traffic is {100 * row.outcome.breakdown['data'] / row.outcome.seconds:.0f} % of the step"
+            meaning = (
+                f"gradient traffic is {100 * row.outcome.breakdown['data'] / row.outcome.seconds:.0f} % of the step"
+            )
             return Mark(name="all-reduce no longer hidden", gpus=row.gpus, meaning=meaning)
     return Mark(name="all-reduce no longer hidden", gpus=None, meaning="hidden throughout")

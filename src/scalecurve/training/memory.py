@@ -72,7 +72,8 @@ def layers_in_flight(shape: Shape, grid: Grid) -> Array:
     schedule's 1 + (p-1)/(p v) of it."""
     depth = np.ceil(shape.layers / grid.pp)
     deep = grid.pp * np.where(grid.interleave > 1, 1.0 + (grid.pp - 1.0) / (grid.pp * grid.interleave), 1.0)
-    return depth * np.minimum(grid.accumulation, deep)
+    result: Array = depth * np.minimum(grid.accumulation, deep)
+    return result
 
 
 def memory(machine: Machine, shape: Shape, grid: Grid) -> Memory:
@@ -117,4 +118,5 @@ def _working(machine: Machine, shape: Shape, grid: Grid, whole: Array) -> Array:
     again = np.where(grid.recompute == Recompute.FULL, layer, 0.0)
     one = whole / np.ceil(shape.layers / grid.pp)
     gathered = np.where(grid.zero >= 3, (2.0 * WEIGHT_BYTES + machine.gradient_bytes) * one, 0.0)
-    return again + gathered + machine.reserved
+    result: Array = again + gathered + machine.reserved
+    return result

@@ -1,4 +1,4 @@
-"""One sweep over P: the best split at each, what a larger batch is charged, and where adding accelerators stops paying."""
+"""One sweep over P: the best split at each, what a larger batch is charged, where more accelerators stop paying."""
 
 from __future__ import annotations
 
@@ -206,12 +206,18 @@ def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
 
 def _cells(row: PlanRow, chosen: int | None) -> list[Cell | str | None]:
     outcome, step = row.outcome, row.outcome.step
-    tone = "good" if row.gpus == chosen else "plain"
     spread = f"{format_seconds(step.low or 0.0)}..{format_seconds(step.high or 0.0)}"
     return [
-        Cell(f"{row.gpus:,}", "good" if tone == "good" else "plain"), outcome.layout.short(), format_seconds(step.value),
-        spread, format_count(outcome.tokens_per_second), f"{row.speedup:.2f}", f"{outcome.efficiency:.2f}",
-        f"{100 * outcome.mfu:.1f}%", format_bytes(outcome.memory_bytes), f"x{row.tokens_factor:.2f}",
+        Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
+        outcome.layout.short(),
+        format_seconds(step.value),
+        spread,
+        format_count(outcome.tokens_per_second),
+        f"{row.speedup:.2f}",
+        f"{outcome.efficiency:.2f}",
+        f"{100 * outcome.mfu:.1f}%",
+        format_bytes(outcome.memory_bytes),
+        f"x{row.tokens_factor:.2f}",
         None if row.run_seconds is None else format_seconds(row.run_seconds),
         None if row.run_usd is None else f"{row.run_usd:,.0f}",
-    ]  # fmt: skip
+    ]

@@ -123,9 +123,7 @@ def _refuse(gpus: Sequence[int], objective: str, precision: str, cluster: Cluste
         raise InputError(faults, subject="plan")
 
 
-def sweep(
-    task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings
-) -> Plan:
+def sweep(task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
     if settings.regime == "weak":
         found, tasks = _grown_search(task, gpus, batch, critical, settings)
@@ -317,7 +315,13 @@ def choose(rows: Sequence[PlanRow], settings: Settings) -> tuple[int | None, lis
     key = keys[settings.objective]
     priced = [row for row in allowed if getattr(row, key) is not None]
     if not priced:
-        return None, [info("no-price", f"the objective {settings.objective} needs a figure this cluster has not", remedy="give --price")]
+        return None, [
+            info(
+                "no-price",
+                f"the objective {settings.objective} needs a figure this cluster has not",
+                remedy="give --price",
+            )
+        ]
     return min(priced, key=lambda row: (getattr(row, key), row.gpus)).gpus, []
 
 
@@ -333,11 +337,15 @@ def _nothing_fits(task: Task, found: Sequence[Found], batch: Rounded) -> InputEr
     least = [(one.least_bytes, one.gpus) for one in found if one.least_bytes is not None]
     if not least:
         hint = f"choose a batch with more divisors than {batch.sequences} sequences, or other accelerator counts"
-        return InputError(Fault("no layout honours this batch on any of these counts", "batch", str(batch.tokens), hint))
+        return InputError(
+            Fault("no layout honours this batch on any of these counts", "batch", str(batch.tokens), hint)
+        )
     bytes_, gpus = min(least)
     smallest = _smallest_fit(task, max(one.gpus for one in found), batch)
     where = f"it fits from {smallest:,} accelerators" if smallest else "it fits on no count up to 131,072"
-    message = f"{task.model.name} fits nowhere: at best {format_bytes(bytes_)} on {gpus} of {format_bytes(capacity)} usable"
+    message = (
+        f"{task.model.name} fits nowhere: at best {format_bytes(bytes_)} on {gpus} of {format_bytes(capacity)} usable"
+    )
     return InputError(Fault(message, "gpus", seen=f"{format_bytes(bytes_ - capacity)} too much", remedy=where))
 
 

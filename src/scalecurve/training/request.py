@@ -120,10 +120,15 @@ def read_reliability(given: Any) -> Reliability | None:
     if given in ("default", True):
         return Reliability()
     known = {entry.name for entry in fields(Reliability)}
-    strange = [Fault("unknown field of reliability", key, remedy=f"known: {', '.join(known)}") for key in given if key not in known]
+    strange = [
+        Fault("unknown field of reliability", key, remedy=f"known: {', '.join(known)}")
+        for key in given
+        if key not in known
+    ]
     if strange:
         raise InputError(strange)
-    return Reliability(**{key: None if value is False else float(value) for key, value in given.items()})
+    values: dict[str, Any] = {key: None if value is False else float(value) for key, value in given.items()}
+    return Reliability(**values)
 
 
 def _explained(plan: Plan, gpus: int) -> Explanation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,9 +102,9 @@ class Space:
 
 def space(task: Task, wanted: Sequence[tuple[int, int]]) -> Space:
     """All layouts for each (gpus, global batch in sequences)."""
-    table = [
-        (gpus, sequences, *split) for gpus, sequences in wanted for split in degrees(task, gpus, sequences)
-    ] or [(0, 0, 1, 1, 1, 1, 1)]
+    table = [(gpus, sequences, *split) for gpus, sequences in wanted for split in degrees(task, gpus, sequences)] or [
+        (0, 0, 1, 1, 1, 1, 1)
+    ]
     columns = np.array(table, dtype=np.float64).T
     gpus, sequences, tp, pp, cp, ep, dp = (column.reshape(-1, 1, 1, 1, 1) for column in columns)
     micro = as_array(MICRO).reshape(1, -1, 1, 1, 1)
@@ -141,7 +142,8 @@ def _valid(task: Task, grid: Grid, split: Mask, hybrid: Mask) -> Mask:
     valid = rules[0]
     for rule in rules[1:]:
         valid = valid & rule
-    return valid
+    result: Mask = valid
+    return result
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ def complexity(layout: Layout) -> tuple[int, ...]:
 def _layout(grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
     row, micro, mode, chunk, zero = np.unravel_index(index, shape)
     at = rows[row]
-    first = {name: int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep")}
+    first: dict[str, Any] = {name: int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep")}
     stage, hybrid = SHARDING[zero]
     recompute, split = MODES[mode]
     names = {value: name for name, value in RECOMPUTE.items()}

@@ -79,7 +79,8 @@ class Shape:
 
     @property
     def embedding_weights(self) -> Array:
-        return self.vocab * self.hidden * np.where(self.tied > 0, 1.0, 2.0) + self.positions * self.hidden
+        result: Array = self.vocab * self.hidden * np.where(self.tied > 0, 1.0, 2.0) + self.positions * self.hidden
+        return result
 
     @property
     def dense_parameters(self) -> Array:

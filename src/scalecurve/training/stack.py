@@ -5,19 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-CONSTANTS = ("matmul", "ramp", "tail", "memory", "inner", "outer", "attention", "contention", "imbalance", "launch",
-             "expert_launch", "low_precision", "grouped")
+CONSTANTS = (
+    "matmul",
+    "ramp",
+    "tail",
+    "memory",
+    "inner",
+    "outer",
+    "attention",
+    "contention",
+    "imbalance",
+    "launch",
+    "expert_launch",
+    "low_precision",
+    "grouped",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
     """Achieved shares of published figures.
 
-    `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth; `ramp`: depth
-    lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid; `imbalance`: busiest
-    expert group over the mean; `launch` and `expert_launch`: host seconds per dense and MoE layer
-    and forward pass; `low_precision` and `grouped`: what of `matmul` is left at fp8
-    and in the experts' grouped products.
+    `matmul`, `attention`: of peak FLOP/s; `memory`: of HBM bandwidth; `inner`, `outer`: of link bandwidth;
+    `ramp`: depth lost in a product; `tail`: waves lost; `contention`: share of hidden traffic that is paid;
+    `imbalance`: busiest expert group over the mean; `launch`, `expert_launch`: host seconds per dense and MoE layer and
+    forward pass; `low_precision`, `grouped`: what of `matmul` is left at fp8 and in the experts' grouped products.
     """
 
     matmul: float

@@ -115,7 +115,8 @@ def sharded_traffic(machine: Machine, shape: Shape, grid: Grid, layer: LayerTime
 
 
 def _exposed(machine: Machine, traffic: Array, window: Array) -> Array:
-    return np.maximum(traffic - window, 0.0) + machine.contention * np.minimum(traffic, window)
+    result: Array = np.maximum(traffic - window, 0.0) + machine.contention * np.minimum(traffic, window)
+    return result
 
 
 def data_traffic(machine: Machine, shape: Shape, grid: Grid, layer: LayerTime) -> Array:

@@ -25,7 +25,8 @@ class Rounded:
     @property
     def sentence(self) -> str:
         exact = "exactly" if self.tokens == self.asked else f"rounded from {self.asked:,.0f}:"
-        return f"{exact} {self.sequences:,} sequences of {self.seq:,} = {self.tokens:,} tokens ({format_count(self.tokens)})"
+        whole = f"{self.sequences:,} sequences of {self.seq:,} = {self.tokens:,} tokens"
+        return f"{exact} {whole} ({format_count(self.tokens)})"
 
 
 def count(value: float | str) -> float:

@@ -20,8 +20,9 @@ class Growth:
 
 
 def grown(model: Transformer, scale: float) -> tuple[Transformer, Growth]:
-    """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train; the batch
-    keeps the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by the cube root of N, in whole heads and even layers (width/depth kept)."""
+    """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
+    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by the cube
+    root of N, in whole heads and even layers."""
     size = scale**0.5
     factor = size ** (1.0 / 3.0)
     head = model.head_size

@@ -21,6 +21,12 @@ def test_words_and_numbers_are_understood() -> None:
     assert (given.timeout, given.max_time, given.precision) == (120.0, 90.0, 0.02)
 
 
+def test_workers_may_follow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scalecurve.measurement.system.SystemMachine.usable_cores", lambda _: tuple(range(6)))
+
+    assert make_settings({**GOOD, "workers": "1..cores,2xcores"}).workers == (1, 2, 4, 6, 12)
+
+
 def test_all_faults_at_once() -> None:
     with pytest.raises(InputError) as caught:
         make_settings({"regime": "strnog", "workers": "0", "command": [], "repeats": 0, "colour": "red"})

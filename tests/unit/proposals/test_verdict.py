@@ -145,3 +145,20 @@ def test_what_the_verdict_hangs_on_is_where_it_turns() -> None:
 
     assert turns["strong efficiency at K = 64"] == pytest.approx(0.7, rel=1e-3)
     assert turns["efficiency floor"] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_efficiency_that_is_already_too_low_is_said_even_where_k_is_unknown() -> None:
+    result = sc.assess(proposal(workers=100_000, strong=evidence(k1=1.0, k64=0.14)))
+
+    assert result.verdict is Verdict.CANNOT_TELL
+    assert result.judgements[0].measure == (128, 256, 512)
+    assert "E(64) = 0.14 is already below 0.7 and does not rise with K" in result.decision
+
+
+def test_a_wide_forecast_asks_for_the_next_doubling() -> None:
+    known = Known(k=256, value=0.8, low=0.5, high=1.1, kind="forecast")
+    base = evidence(k1=1.0, k64=0.9)
+    ahead = Evidence(regime=base.regime, baseline_k=1, points=base.points, source="test", beyond=lambda _: known)
+    result = sc.assess(proposal(workers=256, strong=ahead))
+
+    assert result.judgements[0].measure == (128,)

@@ -1,9 +1,8 @@
 """All-gather, reduce-scatter, all-reduce and all-to-all on one kind of wire, any p.
 
 Sources: Thakur, Rabenseifner, Gropp (2005); Chan et al. (2007); Bruck et al. (1997) for the log-round forms.  Where p
-is not
-a power of two, q = 2^floor(lg p) ranks take part and r = p - q fold into a neighbour first.  MPICH's own comment writes
-(p-1)/p in the folded Rabenseifner cost; execution gives (q-1)/q, and that is what stands here.
+is not a power of two, q = 2^floor(lg p) ranks take part and r = p - q fold into a neighbour first.  MPICH's own
+comment writes (p-1)/p in the folded Rabenseifner cost; execution gives (q-1)/q, and that is what stands here.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Lower bounds (Chan et al. 2007; Thakur et al. 2005): ceil(lg p) alpha for every operation; in bytes n beta (broadcast,
 reduce), (p-1)/p n beta (all-gather, reduce-scatter, all-to-all), 2(p-1)/p n beta (all-reduce); and (p-1)/p n gamma
-where
-something is reduced.  The largest of the parts is a bound; their sum is not.
+where something is reduced.  The largest of the parts is a bound; their sum is not.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Double binary tree: two trees, each carrying half of the vector, no rank interior in both.
 
-Source: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009), which NCCL
-follows.  Rank 0 feeds both trees over the ranks 1 .. p-1.  In the first tree a rank's parent follows from its lowest
-set bit,
-so every odd rank is a leaf; the second is its mirror (p odd) or its shift (p even), so every even rank is a leaf.
+Source: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009), which
+NCCL follows.  Rank 0 feeds both trees over the ranks 1 .. p-1.  In the first tree a rank's parent follows from its
+lowest set bit, so every odd rank is a leaf; the second is its mirror (p odd) or its shift (p even), so every even
+rank is a leaf.
 
 A rank has at most two receivers and two senders over both trees together, so the messages can be two-coloured (a
-bipartite
-graph of degree two): odd rounds carry one colour, even rounds the other, and nobody sends or receives twice in a round.
+bipartite graph of degree two): odd rounds carry one colour, even rounds the other, and nobody sends or receives twice
+in a round.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """A network as the cost model sees it: per message alpha + beta x bytes, per reduced byte gamma.
 
 Small messages reach only a fraction of a link.  A link therefore has one or several protocols, each with its own
-latency
-and slope, and a message takes the fastest of them: T(m) = min_i (alpha_i + m beta_i).  One protocol is the plain
-alpha-beta model.  NCCL's LL (half the peak, least latency), LL128 and Simple are such a set; so are MPI's eager and
-rendezvous.
+latency and slope, and a message takes the fastest of them: T(m) = min_i (alpha_i + m beta_i).  One protocol is the
+plain alpha-beta model.  NCCL's LL (half the peak, least latency), LL128 and Simple are such a set; so are MPI's eager
+and rendezvous.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ class Network:
     """Wires between nodes and, where ranks share a node, inside it.
 
     `base` is paid once per collective (launching it); `gamma` is seconds per reduced byte; `adapters` is how many
-    messages a
-    node can send outside at full rate (None: one per rank).
+    messages a node can send outside at full rate (None: one per rank).
     """
 
     inter: Link

@@ -1,8 +1,7 @@
 """Broadcast and reduce.
 
 Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH" (2005); Chan,
-Heimlich,
-Purkayastha, van de Geijn, "Collective communication: theory, practice, and experience" (2007).
+Heimlich, Purkayastha, van de Geijn, "Collective communication: theory, practice, and experience" (2007).
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 An algorithm is a pure function `(p, n) -> tuple[Step, ...]`.  Rounds are synchronous, one port and full duplex: in a
 round each rank sends at most one message and receives at most one; a round costs its largest message.  Cost follows
-from
-the steps and a link (`network.py`); rounds and bytes are what the tests count on simulated ranks, exactly.
+from the steps and a link (`network.py`); rounds and bytes are what the tests count on simulated ranks, exactly.
 
 n is the full vector in bytes (for all-to-all: all that one rank sends).  Vectors are cut into blocks of ceil(n/p)
-bytes,
-so n < p and n not divisible by p have a meaning: the last blocks are padded, as MPI and NCCL do.
+bytes, so n < p and n not divisible by p have a meaning: the last blocks are padded, as MPI and NCCL do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Two-level forms: N nodes of g ranks, p = N g, one step inside the nodes and one between them.
 
 Between nodes every rank of a node talks to its namesakes on the other nodes (one rail each), so a rail carries 1/g of
-the
-vector; `network.Network` slows the rails down where a node has fewer adapters than ranks.
-All-reduce [simulated]: 2(g-1) a_i + 2(g-1)/g n b_i + 2(N-1) a_e + 2(N-1)/N (n/g) b_e.
+the vector; `network.Network` slows the rails down where a node has fewer adapters than ranks. All-reduce [simulated]:
+2(g-1) a_i + 2(g-1)/g n b_i + 2(N-1) a_e + 2(N-1)/N (n/g) b_e.
 """
 
 from __future__ import annotations

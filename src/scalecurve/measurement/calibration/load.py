@@ -1,8 +1,7 @@
 """An open-loop load: requests leave at their intended times whether or not earlier ones have come back.
 
 Latency counts from the intended start, so a stalled server cannot hide the requests that should have been sent
-meanwhile.
-A small HTTP/1.1 client on asyncio streams; one connection per request in flight, kept and used again.
+meanwhile. A small HTTP/1.1 client on asyncio streams; one connection per request in flight, kept and used again.
 """
 
 from __future__ import annotations

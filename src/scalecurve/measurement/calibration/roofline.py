@@ -1,9 +1,8 @@
 """This machine's ceilings: peak flop/s through BLAS, sustained bandwidth by a triad that really streams.
 
-The triad a = b + s c is a small C loop compiled on the spot where a compiler exists (one thread per worker, arrays far
-larger than the caches); otherwise numpy with out=, which reads and writes more than the textbook counts.  Which one
-ran is
-part of the answer.  The best of several repeats counts: a ceiling is what is possible, not what is usual.
+The triad a = b + s c is a small C loop compiled on the spot where a compiler exists (one thread per worker, arrays
+far larger than the caches); otherwise numpy with out=, which reads and writes more than the textbook counts.  Which
+one ran is part of the answer.  The best of several repeats counts: a ceiling is what is possible, not what is usual.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +189,9 @@ def _numpy_triad(a: Any, b: Any, c: Any, loops: int) -> None:
 
 def _stream(triad: Triad, words: int, threads: int, tick: Callable[[], float]) -> float:
     """Bytes per second of all threads together, each on its own third of a long array."""
-    parts = [tuple(np.ones(words // threads) for _ in range(3)) for _ in range(threads)]
-    best = float("inf")
-    for _ in range(REPEATS):
-        best = min(best, _together([lambda p=part: triad(*p, 1) for part in parts], tick))  # type: ignore[misc]
+    parts = [[np.ones(words // threads) for _ in range(3)] for _ in range(threads)]
+    works = [partial(triad, a, b, c, 1) for a, b, c in parts]
+    best = min(_together(works, tick) for _ in range(REPEATS))
     return BYTES_A_WORD * (words // threads) * threads / best
 
 
@@ -217,12 +216,12 @@ def _together(works: Sequence[Callable[[], None]], tick: Callable[[], float]) ->
 def _in_cache(triad: Triad, capacity: int, tick: Callable[[], float]) -> float:
     """Bytes per second of a triad that fits into half of a cache."""
     words = max(64, capacity // 2 // BYTES_A_WORD)
-    arrays = tuple(np.ones(words) for _ in range(3))
+    a, b, c = (np.ones(words) for _ in range(3))
     loops = max(1, 20_000_000 // words // 8)
     best = float("inf")
     for _ in range(3):
         begin = tick()
-        triad(*arrays, loops)
+        triad(a, b, c, loops)
         best = min(best, (tick() - begin) / loops)
     return BYTES_A_WORD * words / max(best, 1e-12)
 

@@ -1,8 +1,7 @@
 """Counting a torch model's work: FLOPs by torch's own counter, bytes by the sizes of the tensors each operator touches.
 
 Bytes are every input read once and every output written once: what moves if nothing stays in a cache, so an upper
-bound of
-the traffic and a lower bound of the intensity.
+bound of the traffic and a lower bound of the intensity.
 """
 
 from __future__ import annotations

@@ -1,12 +1,25 @@
-"""What an accelerator-hour costs on demand, by a dated list (made by tools/derive_gpu_prices.py)."""
+"""What an accelerator-hour usually costs on demand: the middle of the dated catalog's providers.
+
+The catalog names accelerators as providers do; here they have the names of the training presets.  A provider outside
+a third to three times the median over providers does not count: marketplaces and list prices nobody pays.
+"""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from statistics import median
+
+from scalecurve.planning.catalog import Offer, offers
+
+NAMES = {
+    "A100": "a100-40gb", "A100-80GB": "a100-80gb", "A100-80GB-SXM": "a100-80gb", "B200": "b200", "B300": "b300",
+    "H100": "h100", "H100-SXM": "h100", "H100-80G-SXM5": "h100", "H100-MEGA": "h100", "H200": "h200",
+    "H200-SXM": "h200", "MI300X": "mi300x", "V100": "v100", "V100-32GB": "v100", "H100-80G-PCIe": "h100-pcie",
+    "TPU-v4": "tpu-v4", "TPU-v5p": "tpu-v5p", "TPU-v5e": "tpu-v5e", "TPU-v6e": "tpu-v6e",
+}  # fmt: skip
+LIMIT = 3.0
+_SAME = {"h100-96gb": "h100", "h800": "h100", "gb200": "b200"}
 
 
 @dataclass(frozen=True)
@@ -22,14 +35,22 @@ class GpuPrice:
 
 @cache
 def gpu_prices() -> tuple[GpuPrice, ...]:
-    text = files("scalecurve.planning.catalog").joinpath("gpu_prices.csv").read_text(encoding="utf-8")
-    return tuple(
-        GpuPrice(row["accelerator"], row["provider"], float(row["usd_per_hour"]), row["date"], row["source"])
-        for row in csv.DictReader(text.splitlines())
-    )
+    """One price per accelerator and provider, far-off ones left out."""
+    by_name: dict[str, dict[str, list[Offer]]] = {}
+    for offer in offers():
+        if offer.accelerator in NAMES:
+            by_name.setdefault(NAMES[offer.accelerator], {}).setdefault(offer.provider, []).append(offer)
+    return tuple(price for name, providers in sorted(by_name.items()) for price in _usual(name, providers))
 
 
-_SAME = {"h100-96gb": "h100", "h800": "h100", "gb200": "b200"}
+def _usual(name: str, providers: dict[str, list[Offer]]) -> list[GpuPrice]:
+    prices = {provider: median(offer.median for offer in listed) for provider, listed in sorted(providers.items())}
+    middle = median(prices.values())
+    return [
+        GpuPrice(name, provider, price, providers[provider][0].date, providers[provider][0].source)
+        for provider, price in prices.items()
+        if middle / LIMIT <= price <= middle * LIMIT
+    ]
 
 
 def gpu_price(accelerator: str) -> GpuPrice | None:

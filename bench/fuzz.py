@@ -1,0 +1,117 @@
+"""Damaged inputs across all readers: each gives a Study or a ScalecurveError, quickly and within memory.
+
+    python -m bench.fuzz [--count 100000] [--seed 1] [--keep FOLDER]
+
+Prints one line per sample: how many became a study, how many were refused, and the slowest; exit 1 on any failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+from bench.mutation import mutated
+from scalecurve.errors import ScalecurveError
+from scalecurve.formats.loading import load_study
+
+SAMPLES = Path(__file__).parents[1] / "tests" / "formats" / "samples"
+MOST_SECONDS = 2.0
+MOST_BYTES = 1024**3
+ANY: tuple[dict[str, str], ...] = ({}, {}, {"k_from": r"(\d+)"}, {"series": "main"}, {"k_column": "threads"})
+# What a sample needs to become a study, so that damage beyond the first question is met as well.
+KNOWN: dict[str, dict[str, str]] = {
+    "osu": {"k_from": r"_n(\d+)", "series": "1024"},
+    "imb": {"series": "allreduce 1024 B"},
+    "all_reduce": {"series": "1024 B"},
+    "nccl": {"series": "1024 B"},
+    "rccl": {"series": "1024 B"},
+    "google": {"series": "Sqrt"},
+    "pytest": {"series": "test_hash"},
+    "caliper": {"series": "main", "value_column": "Max time/rank"},
+    "hyperfine_two": {"series": "size=10"},
+    "n16": {"k_from": r"n(\d+)_"},
+    "n8": {"k_from": r"n(\d+)_"},
+}
+
+
+def main() -> int:
+    given = _arguments()
+    chance = random.Random(given.seed)
+    samples = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()]
+    outcomes: dict[str, Counter[str]] = {path.name: Counter() for path in samples}
+    slowest: dict[str, float] = dict.fromkeys(outcomes, 0.0)
+    failures = 0
+    with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        for number in range(given.count):
+            path = samples[number % len(samples)]
+            target = Path(folder) / path.name
+            target.write_bytes(mutated(path.read_bytes(), chance))
+            begin = time.perf_counter()
+            outcome = attempt(target, settings_for(path.name, chance))
+            seconds = time.perf_counter() - begin
+            slowest[path.name] = max(slowest[path.name], seconds)
+            outcomes[path.name][outcome] += 1
+            if outcome not in ("study", "refused") or seconds > MOST_SECONDS:
+                failures += 1
+                _keep(target, given.keep, number, f"{outcome} in {seconds:.2f} s")
+    return _report(outcomes, slowest, failures)
+
+
+def settings_for(name: str, chance: random.Random) -> dict[str, str]:
+    fitting = [settings for start, settings in KNOWN.items() if name.startswith(start)]
+    return fitting[-1] if fitting and chance.random() < 0.7 else chance.choice(ANY)
+
+
+def attempt(path: Path, settings: dict[str, str]) -> str:
+    """study, refused, or the name of the exception that should not have been."""
+    try:
+        load_study(path, regime="strong", **settings)
+    except ScalecurveError as problem:
+        str(problem)
+        return "refused"
+    except Exception as problem:
+        traceback.print_exc(limit=-3)
+        return type(problem).__name__
+    return "study"
+
+
+def _report(outcomes: dict[str, Counter[str]], slowest: dict[str, float], failures: int) -> int:
+    for name, counts in outcomes.items():
+        said = ", ".join(f"{outcome} {count}" for outcome, count in sorted(counts.items()))
+        print(f"{name:<34} {said}; slowest {slowest[name] * 1e3:.0f} ms")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    total = sum(sum(counts.values()) for counts in outcomes.values())
+    print(
+        f"{total} inputs, {failures} failures, slowest {max(slowest.values()):.3f} s, peak memory {peak / 1e6:.0f} MB"
+    )
+    return 1 if failures or peak > MOST_BYTES else 0
+
+
+def _keep(path: Path, folder: Path | None, number: int, what: str) -> None:
+    print(f"{path.name} input {number}: {what}", file=sys.stderr)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}-{path.name}").write_bytes(path.read_bytes())
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, default=None)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""The forecast as its users see it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import scalecurve as sc
+from scalecurve.forecasting.forecast import forecast
+from tests.reference_study import strong_study, weak_study
+
+
+def times(curve: dict[int, float], regime: str = "strong", **more: object) -> sc.Study:
+    return sc.Study.from_samples({k: [v] for k, v in curve.items()}, regime=regime, **more)
+
+
+def codes(made: object) -> list[str]:
+    return [finding.code for finding in made.findings]  # type: ignore[attr-defined]
+
+
+def test_the_rows_are_what_was_asked_for() -> None:
+    made = forecast(strong_study(), at=[128, 256], level=0.9)
+
+    assert [row.k for row in made] == [128, 256]
+    assert made[0].extrapolation == 2.0
+    for row in made:
+        assert 0 < row.low < row.seconds < row.high
+        assert row.speedup == pytest.approx(row.k * row.efficiency)
+        assert row.throughput is None
+        assert not row.refused
+    assert len(made) == 2
+
+
+def test_the_json_has_the_promised_keys() -> None:
+    answer = forecast(strong_study(), at=[128, 4096]).to_dict()
+
+    assert {"level", "rows", "weights", "backtest", "findings"} <= set(answer)
+    keys = {"k", "seconds", "low", "high", "speedup", "efficiency", "extrapolation", "refused"}
+    assert all(set(row) == keys for row in answer["rows"])
+    assert answer["rows"][1]["refused"]
+    assert answer["rows"][1]["seconds"] is None
+    json.dumps(answer, allow_nan=False)
+
+
+def test_beyond_four_times_is_grey_and_beyond_sixteen_refused_unless_insisted() -> None:
+    made = forecast(strong_study(), at=[128, 512, 2048])
+
+    assert [row.refused for row in made] == [False, False, True]
+    assert [[f.code for f in row.findings] for row in made] == [[], ["far-extrapolation"], ["forecast-refused"]]
+    assert made[2].seconds is None
+    insisted = forecast(strong_study(), at=[2048], extrapolate=True)[0]
+    assert insisted.low < insisted.seconds < insisted.high
+
+
+def test_many_studies_at_once_are_each_as_alone() -> None:
+    studies = [strong_study(), weak_study(), times({1: 8.0, 2: 5.0, 4: 4.0}), times({2: 10, 4: 6, 9: 4, 20: 3.5})]
+
+    together = sc.forecast(studies, at=[128, 256], extrapolate=True)
+
+    for own, made in zip(studies, together, strict=True):
+        alone = sc.forecast(own, at=[128, 256], extrapolate=True)
+        assert [row.value for row in made] == pytest.approx([row.value for row in alone], rel=1e-6)
+        assert [row.high for row in made] == pytest.approx([row.high for row in alone], rel=1e-6)
+
+
+def test_higher_levels_are_wider_and_an_uncalibrated_one_is_refused() -> None:
+    widths = [forecast(strong_study(), at=[128], level=level)[0] for level in (0.3, 0.5, 0.8, 0.9, 0.95, 0.99)]
+
+    assert np.all(np.diff([row.high - row.low for row in widths]) > 0)
+    with pytest.raises(sc.InputError, match=r"calibrated up to 0\.99"):
+        forecast(strong_study(), at=[128], level=0.999)
+
+
+def test_the_further_the_wider() -> None:
+    rows = forecast(strong_study(), at=[65, 80, 128, 256, 512, 1024])
+
+    assert np.all(np.diff([row.high / row.low for row in rows]) > 0)
+
+
+def test_units_of_time_do_not_matter() -> None:
+    seconds = times({1: 100.0, 2: 55.0, 4: 30.0, 8: 18.0, 16: 13.0})
+    milliseconds = times({1: 100e3, 2: 55e3, 4: 30e3, 8: 18e3, 16: 13e3})
+
+    one, other = (forecast(own, at=[64])[0] for own in (seconds, milliseconds))
+
+    assert other.seconds == pytest.approx(1000 * one.seconds)
+    assert other.efficiency == pytest.approx(one.efficiency)
+
+
+def test_time_and_its_inverse_are_the_same_forecast() -> None:
+    curve = {1: 100.0, 2: 55.0, 4: 30.0, 8: 18.0, 16: 13.0}
+    rates = sc.Study.from_samples({k: [1 / v] for k, v in curve.items()}, regime="strong", quantity="throughput")
+    shares = sc.Study.from_samples(
+        {k: [1 / v / k] for k, v in curve.items()}, regime="strong", quantity="throughput_per_worker"
+    )
+
+    time = forecast(times(curve), at=[64])[0]
+
+    assert forecast(rates, at=[64])[0].throughput == pytest.approx(1 / time.seconds)
+    assert forecast(shares, at=[64])[0].throughput == pytest.approx(1 / time.seconds)
+    assert forecast(rates, at=[64])[0].low == pytest.approx(1 / time.high)
+    assert forecast(rates, at=[64]).to_dict()["rows"][0]["throughput"] == pytest.approx(1 / time.seconds)
+
+
+def test_weak_throughput_grows_with_the_workers() -> None:
+    curve = {1: 1.0, 2: 1.97, 4: 3.88, 8: 7.6, 16: 15.0}
+    made = forecast(times(curve, "weak", quantity="throughput"), at=[32, 64])
+
+    assert made[0].throughput == pytest.approx(29.6, rel=0.05)
+    assert made[1].efficiency == pytest.approx(made[1].throughput / 64, rel=1e-6)
+    assert made.view.path == "weak"
+
+
+def test_a_rising_time_is_forecast_as_a_collective() -> None:
+    rising = {64: 1.0, 128: 2.1, 256: 4.2, 512: 8.7}
+
+    for regime in ("strong", "weak"):
+        made = forecast(times(rising, regime), at=[1024])
+        assert made[0].seconds == pytest.approx(17.6, rel=0.1)
+        assert "rising-time" in codes(made)
+    assert forecast(times(rising, "strong"), at=[1024], kind="strong").view.path == "strong"
+    with pytest.raises(sc.InputError, match="unknown kind"):
+        forecast(times(rising), at=[1024], kind="sideways")
+
+
+def test_within_the_measured_range_it_interpolates() -> None:
+    made = forecast(times({1: 16.0, 4: 4.0, 16: 1.0}), at=[2, 4, 8])
+
+    assert [row.seconds for row in made] == pytest.approx([8.0, 4.0, 2.0])
+    assert made[1].high / made[1].low < made[0].high / made[0].low
+    assert made.weights == {}
+
+
+def test_below_the_smallest_k_it_goes_on_with_doubt() -> None:
+    below, inside = forecast(times({8: 2.0, 16: 1.0, 32: 0.5}), at=[1, 16])
+
+    assert below.seconds == pytest.approx(16.0)
+    assert below.high / below.low > 3 * inside.high / inside.low
+
+
+def test_weights_add_up_to_one() -> None:
+    for study in (strong_study(), weak_study()):
+        assert sum(forecast(study, at=[128]).weights.values()) == pytest.approx(1.0)
+
+
+def test_the_backtest_sees_only_the_smaller_k() -> None:
+    made = forecast(strong_study(), at=[128]).backtest
+
+    assert made.fitted_to == 16
+    assert [row.k for row in made.rows] == [32, 64]
+    assert made.median_error < 0.2
+    assert made.covered == 1.0
+    assert forecast(times({1: 3.0, 2: 2.0, 4: 1.5}), at=[8]).backtest is None
+
+
+def test_a_saturating_curve_stays_near_its_ceiling() -> None:
+    curve = {1: 1.0, 2: 1.95, 4: 3.6, 8: 5.4, 16: 6.1, 32: 6.2}
+
+    row = forecast(times(curve, quantity="throughput"), at=[64])[0]
+
+    assert row.throughput == pytest.approx(6.2, rel=0.1)
+
+
+def test_a_passed_peak_is_said() -> None:
+    curve = {1: 1.0, 2: 1.9, 4: 3.4, 8: 5.0, 16: 4.4, 32: 3.3}
+
+    made = forecast(times(curve, quantity="throughput"), at=[64])
+
+    assert "past-the-peak" in codes(made)
+    assert made[0].throughput < 3.4
+
+
+def test_the_rate_of_a_shared_device_is_believed_to_rise_less() -> None:
+    curve = {1: 1.0, 2: 1.9, 4: 3.6, 8: 6.5}
+
+    plain = forecast(times(curve, quantity="throughput"), at=[32])[0]
+    device = forecast(times(curve, quantity="throughput", unit="MiB/s"), at=[32])[0]
+
+    assert 6.5 < device.throughput < plain.throughput
+
+
+def test_a_node_size_parts_the_inside_from_the_network() -> None:
+    curve = {1: 8.0, 2: 4.0, 4: 2.0, 8: 1.0, 16: 0.8, 32: 0.45, 64: 0.26}
+
+    plain = forecast(times(curve), at=[256])
+    marked = forecast(times(curve), at=[256], node_size=16)
+    inside = forecast(times({1: 8.0, 2: 4.0, 4: 2.0, 8: 1.0}), at=[32], node_size=8)
+
+    assert "inside-node-left-out" in codes(marked)
+    assert marked[0].seconds != plain[0].seconds
+    assert "node-boundary" in codes(inside)
+    free = forecast(times({1: 8.0, 2: 4.0, 4: 2.0, 8: 1.0}), at=[32])[0]
+    assert inside[0].high / inside[0].low > free.high / free.low
+
+
+def test_threads_do_not_outgrow_their_node() -> None:
+    study = times({1: 8.0, 2: 4.0, 4: 2.0, 8: 1.05}, k_unit="threads")
+
+    capped, free = (forecast(study, at=[32], node_size=size)[0] for size in (8, None))
+
+    assert capped.seconds > free.seconds
+    assert capped.seconds == pytest.approx(1.05, rel=0.05)
+
+
+def test_the_bend_is_expected_where_doubling_stops_paying() -> None:
+    bend = forecast(strong_study(), at=[128]).bend
+
+    assert bend.measured
+    assert 8 <= bend.k <= 32
+    linear = forecast(times({1: 64.0, 2: 32.0, 4: 16.0, 8: 8.0}), at=[16]).bend
+    assert linear.k is None
+    assert "No bend expected" in linear.sentence()
+    assert "efficiency" in forecast(weak_study(), at=[128]).bend.rule
+
+
+def test_wrong_settings_are_all_named_at_once() -> None:
+    with pytest.raises(sc.InputError) as caught:
+        forecast(strong_study(), at=[0, 2.5, float("nan"), "many", True], level=7, node_size=0)
+    assert len(caught.value.faults) == 7
+    with pytest.raises(sc.InputError, match="no worker counts"):
+        forecast(strong_study(), at=[])
+
+
+def test_without_a_wish_it_looks_two_and_four_times_ahead() -> None:
+    assert [row.k for row in forecast(strong_study())] == [128, 256]
+
+
+def test_text_and_html_tell_the_same_story() -> None:
+    made = forecast(strong_study(), at=[128, 2048])
+    text = str(made)
+
+    assert "refused" in text
+    assert "Where this study stands (dl-training" in text
+    assert "Tried on this study's own data" in text
+    assert "Decided by" in text
+    assert "<table>" in made._repr_html_()
+    assert made.records()[0]["k"] == 128

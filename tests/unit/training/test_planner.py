@@ -1,0 +1,165 @@
+"""The sweep: caps, charge for the batch, marks, regimes, objectives, bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import scalecurve as sc
+from scalecurve.errors import InputError
+from scalecurve.training.goodput import Reliability, goodput, young_daly
+from scalecurve.training.planner import plan_training
+from scalecurve.training.request import answer, read_plan_file
+from scalecurve.training.tokens import batch_sequences, whole_sequences
+
+SWEEP = [32, 64, 128, 256, 512, 1024, 2048, 4096]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_training("llama3-70b", "h100-ib400", gpus=SWEEP, batch="4Mi", critical_batch="8Mi", seq=8192)
+
+
+def test_a_plan_keeps_its_promises_to_the_outside(plan):
+    data = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert {"rows", "dp_cap", "critical_batch_tokens", "cost_effective_gpus", "findings"} <= set(data)
+    row = data["rows"][0]
+    assert {"gpus", "layout", "step_seconds", "step_low", "step_high", "breakdown", "comm_frac", "comm_share"} <= set(row)
+    assert {"efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens"} <= set(row)
+    assert {"dp", "tp", "pp", "cp", "ep", "micro_batch", "accumulation", "zero", "recompute"} <= set(row["layout"])
+
+
+def test_efficiency_is_one_over_one_plus_comm_frac(plan):
+    for row in plan.rows:
+        outcome = row.outcome
+        assert outcome.efficiency == pytest.approx(1 / (1 + outcome.comm_frac))
+        assert outcome.to_dict()["comm_share"] == pytest.approx(outcome.comm_frac / (1 + outcome.comm_frac))
+        assert outcome.step.low < outcome.seconds < outcome.step.high
+
+
+def test_the_fixed_batch_is_kept_and_both_caps_are_named(plan):
+    assert {row.outcome.tokens for row in plan.rows} == {4 * 2**20}
+    assert plan.statistical_cap == 8 * 2**20 // 8192 // min(row.outcome.layout.micro for row in plan.rows)
+    assert plan.granularity_cap == 512 // min(row.outcome.layout.micro for row in plan.rows)
+    names = {mark.name for mark in plan.marks}
+    assert {"statistical cap", "granularity cap", "tp or pp forced", "node boundary", "cost-effective scale"} <= names
+    assert "all-reduce no longer hidden" in names
+
+
+def test_throughput_rises_and_efficiency_decays_with_p(plan):
+    rates = [row.outcome.tokens_per_second for row in plan.rows]
+    assert rates == sorted(rates)
+    assert plan.rows[-1].outcome.efficiency < plan.rows[0].outcome.efficiency
+
+
+def test_a_batch_beyond_the_critical_one_is_charged():
+    large = plan_training("llama3-8b", "h100", gpus=[64], batch="16Mi", critical_batch="4Mi", seq=8192).rows[0]
+    assert large.tokens_factor == pytest.approx(1 + 16 / 4)
+    assert large.effective_tokens_per_second == pytest.approx(large.outcome.tokens_per_second / 5)
+
+
+def test_the_batch_grows_up_to_the_critical_batch():
+    plan = plan_training(
+        "llama3-8b", "h100", gpus=[8, 16, 32, 64, 128], batch="512Ki", critical_batch="2Mi", seq=8192, batch_grows=True
+    )
+    batches = [row.outcome.tokens for row in plan.rows]
+    assert batches == [2**19, 2**20, 2**21, 2**21, 2**21]
+
+
+def test_weak_scaling_holds_efficiency_where_strong_scaling_decays():
+    plan = plan_training("llama3-8b", "h100-ib400", gpus=[64, 512, 2048], batch="1Mi", seq=8192, weak=True)
+    assert [row.gpus for row in plan.strong] == [row.gpus for row in plan.rows]
+    assert plan.rows[-1].outcome.mfu > 1.5 * plan.strong[-1].outcome.mfu
+    assert plan.rows[-1].outcome.job.model.parameters > 4 * plan.rows[0].outcome.job.model.parameters
+
+
+def test_compute_optimal_loss_falls_with_p():
+    plan = plan_training("llama3-8b", "h100", gpus=[64, 256, 1024], batch="4Mi", seq=8192, compute_optimal="chinchilla")
+    losses = [row.optimal.loss for row in plan.rows]
+    assert losses == sorted(losses, reverse=True)
+    assert plan.rows[0].optimal.parameters * 20 == pytest.approx(plan.rows[0].optimal.tokens, rel=0.9)
+
+
+def test_objectives_deadline_and_budget(plan):
+    settings = {"gpus": SWEEP, "batch": "4Mi", "seq": 8192}
+    fast = plan_training("llama3-70b", "h100-ib400", objective="time", **settings)
+    cheap = plan_training("llama3-70b", "h100-ib400", objective="cost", **settings)
+    assert fast.chosen_gpus == max(row.gpus for row in fast.rows)
+    assert cheap.chosen_gpus < fast.chosen_gpus
+    none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
+    assert none.chosen_gpus is None
+    assert any(finding.code == "nothing-within-limits" for finding in none.findings)
+
+
+def test_goodput_factors_are_separate_and_switchable():
+    both = goodput(16384, Reliability())
+    assert 0.7 < both.factor < 1.0
+    assert both.factor == pytest.approx(both.failures * both.checkpoints * both.stragglers)
+    assert goodput(16384, Reliability(device_hours=None)).failures == 1.0
+    assert goodput(16384, Reliability(step_spread=None)).stragglers == 1.0
+    assert goodput(16384, Reliability()).factor < goodput(1024, Reliability()).factor
+
+
+def test_young_daly_minimises_the_loss():
+    cost, mean = 60.0, 10_000.0
+    best = young_daly(cost, mean)
+    loss = lambda interval: cost / (interval + cost) + (interval + cost) / 2 / mean  # noqa: E731
+    assert loss(best) <= min(loss(best * 0.9), loss(best * 1.1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "llama3-71b"}, ["unknown model", "llama3-70b"]),
+        ({"cluster": "h101"}, ["unknown cluster", "h100"]),
+        ({"stack": "megatron-xl"}, ["unknown stack", "megatron-lm"]),
+        ({"batch": "100"}, ["smaller than one sequence"]),
+        ({"critical_batch": "kaplen"}, ["unknown critical batch", "kaplan"]),
+        ({"objective": "fame"}, ["unknown objective"]),
+        ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
+        ({"gpus": []}, ["no accelerator counts"]),
+        ({"gpus": [8]}, ["fits nowhere", "too much", "fits from"]),
+        ({"gpus": [7], "model": "mpt-1b", "batch": 8 * 8192}, ["no layout honours this batch"]),
+    ],
+)
+def test_bad_input_says_what_and_the_way_out(settings, words):
+    given = {"model": "llama3-70b", "cluster": "h100-ib400", "gpus": [64], "batch": "4Mi", "seq": 8192} | settings
+    with pytest.raises(InputError) as caught:
+        plan_training(given.pop("model"), given.pop("cluster"), **given)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_tokens_take_both_kinds_of_suffix_and_rounding_is_said():
+    assert whole_sequences("4Mi", 8192).sequences == 512
+    rounded = whole_sequences("4M", 8192)
+    assert (rounded.sequences, rounded.tokens) == (488, 488 * 8192)
+    assert "rounded from 4,000,000" in rounded.sentence
+    assert batch_sequences(512, 8192) == 512
+    assert batch_sequences("4Mi", 8192) == 512
+
+
+def test_a_plan_file_is_read_and_options_win(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('model = "llama3-8b"\ncluster = "h100"\ngpus = "8..32"\nseq = 8192\nglobal_batch = "1Mi"\n')
+    plan = sc.plan(path, global_batch="2Mi")
+    assert [row.gpus for row in plan.rows] == [8, 16, 32]
+    assert plan.rows[0].outcome.tokens == 2**21
+    path.write_text("modle = 1\nclster = 2\n")
+    with pytest.raises(InputError) as caught:
+        read_plan_file(path)
+    assert "modle" in str(caught.value)
+    assert "clster" in str(caught.value)
+
+
+def test_missing_parts_are_all_named():
+    with pytest.raises(InputError) as caught:
+        answer({})
+    assert all(name in str(caught.value) for name in ("model", "cluster", "gpus"))
+
+
+def test_explain_fills_in_every_term(plan):
+    text = str(sc.plan(model="llama3-70b", cluster="h100-ib400", gpus="64,128", seq=8192, global_batch="4Mi", explain=128))
+    for word in ("compute", "bubble", "tensor", "data", "optimizer", "evidence", "What this leaves out", "90 %"):
+        assert word in text
