@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training_report import write_report
+from training_report import DENSE, write_report
 from training_tables import Row, all_rows
 
-from scalecurve.training.calibration import SPREAD, Observation, fit_constants, log_errors, on_chip
+from scalecurve.training.calibration import SPREAD, Observation, calibration_of, fit_constants, log_errors, on_chip
 from scalecurve.training.evaluation import Job
 from scalecurve.training.machines import prior_constants
 from scalecurve.training.presets import accelerator, stack
@@ -147,14 +147,22 @@ def score(scope: Scope, rows: Sequence[Row]) -> tuple[Constants, list[Scored]]:
     ]
 
 
-def half_width(scored: Sequence[Scored]) -> float:
-    """Half of the 90 % interval: the 90 % quantile of |log error| out of sample, widened by what n rows cannot tell."""
-    errors = np.sort(np.abs([one.held_out for one in scored]))
-    level = min(0.9 * (1.0 + 1.0 / len(errors)), 1.0)
-    return float(max(np.quantile(errors, level), 0.03))
+FEW_ROWS = 10
 
 
-def entry(scope: Scope, constants: Constants, scored: Sequence[Scored]) -> dict[str, Any]:
+def half_width(scored: Sequence[Scored], pooled: float) -> float:
+    """Half of the 90 % interval: the 90 % quantile of |log error| out of sample.  One table says little about the
+    next, so it is never below the width pooled over all dense tables, nor below twice that with few rows."""
+    own = float(np.quantile(np.abs([one.held_out for one in scored]), 0.9))
+    return max(own, pooled * (2.0 if len(scored) < FEW_ROWS else 1.0))
+
+
+def pooled_width(scored: Sequence[Scored]) -> float:
+    dense = [one for one in scored if one.row.table in DENSE and one.row.precision == "bf16"]
+    return float(np.quantile(np.abs([one.held_out for one in dense]), 0.9))
+
+
+def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], pooled: float) -> dict[str, Any]:
     names = stack(scope.stack).constants
     used = [one for one in scored if one.row.excluded is None]
     return {
@@ -164,27 +172,20 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored]) -> dict[
         "host": accelerator(scope.accelerator).host,
         "tables": sorted({one.row.table for one in used}),
         "rows": len(used),
-        "half_width": round(half_width(used), 4),
+        "half_width": round(half_width(used, pooled), 4),
         "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
     }
 
 
 def main(folder: Path) -> None:
     rows = all_rows(folder)
-    entries, scored = [], []
-    for scope in SCOPES:
-        constants, found = score(scope, rows)
-        entries.append(entry(scope, constants, found))
-        scored += found
-    assumed = np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9)
-    record = {
-        "generated_by": "tools/calibrate_training.py",
-        "entries": entries,
-        "half_widths": {
-            "assumed": round(float(assumed), 3),
-            "transferred": round(transfer_half_width(entries, rows), 3),
-        },
-    }
+    results = [(scope, *score(scope, rows)) for scope in SCOPES]
+    scored = [one for _, _, found in results for one in found]
+    pooled = pooled_width(scored)
+    entries = [entry(scope, constants, found, pooled) for scope, constants, found in results]
+    assumed = float(np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9))
+    widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows), 3)}
+    record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     write_report(ROOT / "docs/accuracy.md", scored, entries, rows)
@@ -192,16 +193,13 @@ def main(folder: Path) -> None:
 
 def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row]) -> float:
     """How far off each calibrated scope would be with its own entry hidden, so that another's is transferred."""
-    from scalecurve.training import calibration
-
     errors: list[float] = []
     for scope in SCOPES:
         kept = [e for e in entries if (e["stack"], e["accelerator"]) != (scope.stack, scope.accelerator)]
         record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
-        calibration.shipped = lambda record=record: record  # type: ignore[assignment]
-        constants = calibration.calibration_of(accelerator(scope.accelerator), stack(scope.stack)).constants
+        known = calibration_of(accelerator(scope.accelerator), stack(scope.stack), record)
         own = [row for row in rows if belongs(scope, row) and row.excluded is None]
-        errors += list(np.abs(log_errors(observe(own), constants)))
+        errors += list(np.abs(log_errors(observe(own), known.constants)))
     return float(np.quantile(errors, 0.9))
 
 

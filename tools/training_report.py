@@ -117,6 +117,24 @@ def memory_lines(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
+def apart_lines(rows: Sequence[Row]) -> list[str]:
+    """The single-node A100 set is largely composed from per-layer profiles (half of its groups are exactly linear in
+    depth) on a machine whose links are not published: shown with the shipped constants, never fitted."""
+    chosen = [row for row in rows if row.table == "vtrain-single"]
+    lines = ["| rows of | n | shipped constants |", "|---|---|---|"]
+    jobs = [Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq) for r in chosen]
+    errors = np.zeros(len(chosen))
+    for batch in batches(jobs):
+        first = batch.jobs[0]
+        constants = calibration_of(first.cluster.accelerator, first.stack).constants
+        measured = np.array([chosen[place].seconds for place in batch.places])
+        errors[list(batch.places)] = np.log(batch.seconds(constants) / measured)
+    for name, tp in (("vtrain-single, all", None), ("vtrain-single, tp 1", 1), ("vtrain-single, tp 2", 2)):
+        mine = [error for row, error in zip(chosen, errors, strict=True) if tp is None or row.layout.tp == tp]
+        lines.append(f"| {name} | {len(mine)} | {percent(mine)} |")
+    return lines
+
+
 def memory_errors(rows: Sequence[Row]) -> list[float]:
     jobs = [
         Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq, precision=r.precision)
@@ -160,7 +178,8 @@ def write_report(path: Path, scored: Sequence[Scored], entries: Sequence[dict[st
         BEGIN, "", "Errors are |predicted / measured - 1| of step time in %: median / 90th percentile / maximum.", "",
         *table(scored, scopes()), "", "Rules that leave rows out (of fitting, and of the columns \"kept\"):", "",
         *rules(rows), "", *ratio_lines(scored), "", "### Constants", "", *constants_lines(entries), "",
-        "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "", END,
+        "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "",
+        "### Reported apart", "", *apart_lines(rows), "", END,
     ]  # fmt: skip
     text = (
         path.read_text(encoding="utf-8") if path.exists() else f"# Accuracy\n\n## Training planner\n\n{BEGIN}\n{END}\n"

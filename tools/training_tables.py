@@ -140,7 +140,7 @@ def vtrain(folder: Path, name: str) -> list[Row]:
                 table=f"vtrain-{name}", label=f"h{model.hidden} tp{tp} pp{pp} dp{dp} b{micro}", model=model, seq=seq,
                 cluster=presets.cluster("a100-4nic"), stack=presets.stack("megatron-lm"), group=str(model.hidden),
                 layout=Layout(tp=tp, pp=pp, dp=dp, micro=micro, accumulation=batch // dp // micro,
-                              recompute="full" if name == "multi" else "none"),
+                              recompute="full"),
                 seconds=float(entry["iteration_time_(ms)"]) / 1e3,
             )
         )  # fmt: skip

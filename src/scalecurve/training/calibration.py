@@ -141,35 +141,35 @@ def shipped() -> Mapping[str, Any]:
     return found
 
 
-def calibration_of(accelerator: Accelerator, stack: Stack) -> Calibration:
+def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, Any] | None = None) -> Calibration:
     """This accelerator and stack; else the stack on another accelerator and the accelerator under another stack, by
-    ratio to published ceilings; else priors."""
+    ratio to published ceilings; else priors.  `record` takes the place of the shipped calibration."""
+    known = shipped() if record is None else record
     base = prior_constants(accelerator, stack)
-    own = _entry(accelerator.name, stack.name)
-    if own is not None:
-        values = base.with_values(**own["constants"])
-        source = f"{', '.join(own['tables'])} ({own['rows']} rows)"
-        return Calibration(
-            constants=values, evidence="calibrated", source=source, half_width=own["half_width"], rows=own["rows"]
-        )
-    return _transferred(accelerator, stack, base)
-
-
-def _entry(accelerator: str, stack: str) -> dict[str, Any] | None:
-    found = (e for e in shipped()["entries"] if e["accelerator"] == accelerator and e["stack"] == stack)
-    return next(found, None)
+    entries = known["entries"]
+    own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
+    if own is None:
+        return _transferred(accelerator, stack, base, known)
+    source = f"{', '.join(own['tables'])} ({own['rows']} rows)"
+    return Calibration(
+        constants=base.with_values(**own["constants"]),
+        evidence="calibrated",
+        source=source,
+        half_width=own["half_width"],
+        rows=own["rows"],
+    )
 
 
 HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
 SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch")
 
 
-def _transferred(accelerator: Accelerator, stack: Stack, base: Constants) -> Calibration:
-    chip = next((e for e in shipped()["entries"] if e["accelerator"] in _family(accelerator.name)), None)
-    same = next((e for e in shipped()["entries"] if e["stack"] == stack.name), None)
+def _transferred(accelerator: Accelerator, stack: Stack, base: Constants, known: Mapping[str, Any]) -> Calibration:
+    chip = next((e for e in known["entries"] if e["accelerator"] in _family(accelerator.name)), None)
+    same = next((e for e in known["entries"] if e["stack"] == stack.name), None)
     values = _scaled(same, accelerator, SOFTWARE if chip else (*HARDWARE, *SOFTWARE))
     values |= _scaled(chip, accelerator, HARDWARE)
-    widths = shipped()["half_widths"]
+    widths = known["half_widths"]
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
         return Calibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])

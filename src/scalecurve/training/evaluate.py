@@ -9,11 +9,12 @@ from typing import Any
 
 from scalecurve.document import Block, Document, FindingList, Paragraph, Shown, Table, table
 from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.calibration import Calibration, calibration_of
 from scalecurve.training.cluster import Cluster
 from scalecurve.training.evaluation import Job
-from scalecurve.training.inputs import read_cluster, read_model, read_stack
+from scalecurve.training.inputs import gpus_of, read_cluster, read_model, read_stack
 from scalecurve.training.layout import Layout, layout_faults, read_layout
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.stack import Stack
@@ -47,6 +48,26 @@ class Evaluation(Shown):
     @property
     def tokens_per_second(self) -> float:
         return self.outcome.tokens_per_second
+
+    @property
+    def tokens_per_second_per_gpu(self) -> float:
+        return self.outcome.tokens_per_second / self.outcome.gpus
+
+    @property
+    def step(self) -> Estimate:
+        return self.outcome.step
+
+    @property
+    def step_low(self) -> float | None:
+        return self.outcome.step.low
+
+    @property
+    def step_high(self) -> float | None:
+        return self.outcome.step.high
+
+    @property
+    def hfu(self) -> float:
+        return self.outcome.hfu
 
     @property
     def memory_bytes(self) -> float:
@@ -121,6 +142,8 @@ def evaluate_training(
     `batch` is the global batch in sequences (a suffixed text such as "4Mi", or a number from 262,144, is tokens).  dp
     is taken from `gpus` and accumulation from `batch` where the layout leaves them out.
     """
+    if gpus is None and isinstance(cluster, Mapping):
+        gpus = gpus_of(cluster)
     job = read_job(
         model=model, cluster=cluster, layout=layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus
     )

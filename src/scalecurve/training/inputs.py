@@ -66,7 +66,7 @@ def read_cluster(given: str | Mapping[str, Any] | Cluster) -> Cluster:
     strange = [
         key
         for key in named
-        if key not in ("name", "accelerator", "node", "outer", "inner", "usd_per_gpu_hour", "memory")
+        if key not in ("name", "gpus", "accelerator", "node", "outer", "inner", "usd_per_gpu_hour", "memory")
     ]
     if strange:
         hint = "known: accelerator, node, outer, inner, memory, usd_per_gpu_hour"
@@ -74,7 +74,14 @@ def read_cluster(given: str | Mapping[str, Any] | Cluster) -> Cluster:
     return _cluster(named)
 
 
+def gpus_of(given: Mapping[str, Any]) -> int | None:
+    """How many accelerators a described cluster has, where it says so."""
+    found = next((given[key] for key in ("gpus", "num_gpus", "count") if given.get(key) is not None), None)
+    return None if found is None else int(found)
+
+
 _CLUSTER_ALIASES = {
+    "num_gpus": "gpus", "count": "gpus", "gpu_type": "accelerator", "internode": "outer", "intranode": "inner",
     "gpu": "accelerator", "chip": "accelerator", "hardware": "accelerator", "gpus_per_node": "node",
     "node_size": "node",
     "inter_node": "outer", "outer_rate": "outer", "network": "outer", "bandwidth": "outer", "outer_gb_s": "outer",

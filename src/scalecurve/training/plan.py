@@ -54,6 +54,14 @@ class PlanRow:
         return self.outcome.gpus
 
     @property
+    def step_seconds(self) -> float:
+        return self.outcome.seconds
+
+    @property
+    def mfu(self) -> float:
+        return self.outcome.mfu
+
+    @property
     def effective_tokens_per_second(self) -> float:
         """Tokens that count: throughput, less failures and stragglers, over the charge for the batch."""
         return self.outcome.tokens_per_second * self.goodput.factor / self.tokens_factor

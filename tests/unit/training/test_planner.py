@@ -25,7 +25,9 @@ def test_a_plan_keeps_its_promises_to_the_outside(plan):
     data = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
     assert {"rows", "dp_cap", "critical_batch_tokens", "cost_effective_gpus", "findings"} <= set(data)
     row = data["rows"][0]
-    assert {"gpus", "layout", "step_seconds", "step_low", "step_high", "breakdown", "comm_frac", "comm_share"} <= set(row)
+    assert {"gpus", "layout", "step_seconds", "step_low", "step_high", "breakdown", "comm_frac", "comm_share"} <= set(
+        row
+    )
     assert {"efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens"} <= set(row)
     assert {"dp", "tp", "pp", "cp", "ep", "micro_batch", "accumulation", "zero", "recompute"} <= set(row["layout"])
 
@@ -160,6 +162,8 @@ def test_missing_parts_are_all_named():
 
 
 def test_explain_fills_in_every_term(plan):
-    text = str(sc.plan(model="llama3-70b", cluster="h100-ib400", gpus="64,128", seq=8192, global_batch="4Mi", explain=128))
+    text = str(
+        sc.plan(model="llama3-70b", cluster="h100-ib400", gpus="64,128", seq=8192, global_batch="4Mi", explain=128)
+    )
     for word in ("compute", "bubble", "tensor", "data", "optimizer", "evidence", "What this leaves out", "90 %"):
         assert word in text

@@ -20,9 +20,7 @@ from scalecurve.training.search import CHUNKS, MICRO, Task, complexity, degrees,
 def make_task(model="llama2-7b", cluster="a100-80gb", stack="megatron-core", seq=2048, **settings):
     machine, software = presets.cluster(cluster), presets.stack(stack)
     known = calibration_of(machine.accelerator, software)
-    return Task(
-        model=presets.model(model), cluster=machine, stack=software, calibration=known, seq=seq, **settings
-    )
+    return Task(model=presets.model(model), cluster=machine, stack=software, calibration=known, seq=seq, **settings)
 
 
 def brute_force(task: Task, gpus: int, sequences: int) -> list[tuple[float, Layout]]:
@@ -56,7 +54,9 @@ def brute_force(task: Task, gpus: int, sequences: int) -> list[tuple[float, Layo
     return sorted(found, key=lambda entry: (entry[0], complexity(entry[1])))
 
 
-@pytest.mark.parametrize(("model", "gpus", "sequences"), [("llama2-7b", 4, 8), ("mpt-1b", 8, 16), ("mixtral-8x7b", 16, 16)])
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequences"), [("llama2-7b", 4, 8), ("mpt-1b", 8, 16), ("mixtral-8x7b", 16, 16)]
+)
 def test_the_search_finds_the_optimum_of_brute_force(model, gpus, sequences):
     task = make_task(model)
     best, layout = brute_force(task, gpus, sequences)[0]
