@@ -27,16 +27,12 @@ BANDS = ((0.0, 0.5), (0.5, 0.65), (0.65, 0.8), (0.8, 0.9), (0.9, 0.97), (0.97, 1
 class Judged:
     truth: Truth
     answer: str
-    likeliest: str
     probability: float
+    right: bool
 
     @property
     def given(self) -> bool:
         return self.answer != UNDETERMINED
-
-    @property
-    def right(self) -> bool:
-        return self.likeliest in self.truth.accepted()
 
 
 def truths(per_cause: int, rng: np.random.Generator) -> Iterator[Truth]:
@@ -51,7 +47,7 @@ def truths(per_cause: int, rng: np.random.Generator) -> Iterator[Truth]:
 def judge(truth: Truth, detail: str, rng: np.random.Generator) -> Judged:
     found = diagnose(simulate(truth, rng, detail=detail))
     best = max(found.causes, key=lambda cause: cause.probability)
-    return Judged(truth, found.cause, best.name, best.probability)
+    return Judged(truth, found.cause, best.probability, best.name in truth.accepted())
 
 
 def report(judged: list[Judged], detail: str) -> None:

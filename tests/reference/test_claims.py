@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from scalecurve.auditing import RULES, Audit, audit
+from scalecurve.findings import error
 from scalecurve.formats.claims import _ClaimFile, claim_from
-from scalecurve.study import Regime, Run, Study, Treatment, Workload
+from scalecurve.study import Provenance, Regime, Run, Study, Treatment, Workload
 
 FILE = tomllib.loads((Path(__file__).parent / "claims.toml").read_text())
 CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in FILE["cases"]}
@@ -101,3 +102,21 @@ def test_no_false_violation_on_the_examples(path: Path) -> None:
 
     assert "violated" not in {row.status for row in found.checklist}
     assert not [finding for finding in found.findings if finding.severity == "error"]
+
+
+def test_a_measured_study_is_judged_by_what_measuring_found() -> None:
+    measured = Provenance(tool="scalecurve measure")
+    broken = error("answer-differs", "broken: the answer was 1 at K = 1 and 2 at K = 2")
+
+    allowed = audit(study(digests=(1.0, 1.001), provenance=measured))
+    found = audit(study(provenance=measured).with_findings([broken]))
+
+    assert "violated" not in {row.status for row in allowed.checklist}
+    assert found.verdict == "not publishable"
+    assert [row.item for row in found.checklist if row.status == "violated"] == ["fixed workload at all K"]
+
+
+def test_the_answer_of_a_weak_job_may_grow() -> None:
+    runs = tuple(Run(k=k, value=1.0 + 0.01 * i, digest=float(k)) for k in (1, 2) for i in range(5))
+
+    assert "answer-changed" not in codes(audit(Study(regime=Regime.WEAK, runs=runs)))

@@ -65,11 +65,12 @@ class Audit(Shown):
 
 
 def audit(subject: Study | Claim) -> Audit:
-    """Hold every rule against a study or a claim."""
+    """Hold every rule against a study or a claim; what a study says of itself counts too."""
     claim = claim_of(subject) if isinstance(subject, Study) else subject
+    own = subject.findings if isinstance(subject, Study) else ()
     hits = [(rule, found) for rule in RULES if (found := rule.findings(claim))]
-    checklist = tuple(_row(item, claim, hits) for item in Item)
-    findings = tuple(finding for _, found in hits for finding in found)
+    checklist = tuple(_row(item, claim, hits, own) for item in Item)
+    findings = (*own, *(finding for _, found in hits for finding in found))
     return Audit(
         claim=claim,
         verdict=_verdict(checklist, findings),
@@ -82,8 +83,15 @@ def audit(subject: Study | Claim) -> Audit:
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-def _row(item: Item, claim: Claim, hits: list[tuple[Rule, list[Finding]]]) -> ChecklistRow:
+# What measuring itself found broken, and the row it breaks.
+BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}
+
+
+def _row(item: Item, claim: Claim, hits: list[tuple[Rule, list[Finding]]], own: tuple[Finding, ...]) -> ChecklistRow:
     """The worst any rule says about an item, or the evidence that it is fulfilled."""
+    broken = [finding.message for finding in own if BROKEN.get(finding.code) is item]
+    if broken:
+        return ChecklistRow(str(item), str(Effect.VIOLATED), "; ".join(broken))
     for effect in (Effect.VIOLATED, Effect.MISSING):
         found = [
             finding.message for rule, each in hits for finding in each if (rule.item, rule.effect) == (item, effect)

@@ -29,7 +29,7 @@ class Point:
     target: str | None = None
     machine: str | None = None
     threads: int | None = None
-    answers: tuple[str, ...] = ()
+    answers: tuple[str | float, ...] = ()
     oversubscribed: bool = False
     extrapolated: bool = False
 

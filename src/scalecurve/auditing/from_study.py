@@ -9,8 +9,6 @@ from scalecurve.analysis.summary import summarise
 from scalecurve.auditing.claim import Claim, ClaimedBaseline, Point
 from scalecurve.study import Quantity, Run, Study
 
-SAME_ANSWER = 9  # significant digits: sums in another order differ in the last few
-
 
 def claim_of(study: Study) -> Claim:
     """Everything the audit asks for that the study holds."""
@@ -64,20 +62,23 @@ def _point(study: Study, k: int, n: int, mean: float, std: float, runs: Sequence
         n=n,
         work=_work(runs),
         threads=threads.pop() if len(threads) == 1 else None,
-        answers=tuple(sorted({_answer(run.digest) for run in runs if run.digest is not None})),
+        answers=_answers(study, runs),
         oversubscribed=any(run.oversubscribed for run in runs),
         std=std if n > 1 else None,
         **measured,
     )
 
 
+def _answers(study: Study, runs: Sequence[Run]) -> tuple[str | float, ...]:
+    """`scalecurve measure` has compared them already, with the tolerance it was given; its findings say so."""
+    if study.provenance.tool == "scalecurve measure":
+        return ()
+    return tuple(dict.fromkeys(run.digest for run in runs if run.digest is not None))
+
+
 def _work(runs: Sequence[Run]) -> float | None:
     amounts = [run.work for run in runs]
     return None if not amounts or any(amount is None for amount in amounts) else float(amounts[0] or 0.0)
-
-
-def _answer(digest: str | float | None) -> str:
-    return f"{digest:.{SAME_ANSWER}g}" if isinstance(digest, float) else str(digest)
 
 
 def _words(facts: Mapping[str, Any]) -> str | None:

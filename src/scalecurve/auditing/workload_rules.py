@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from scalecurve.auditing.rule import Effect, Hit, Item, Rule
 from scalecurve.findings import Severity
 
 TOLERANCE = 0.02
+SAME_ANSWER = 1e-6
 
 
 def _sizes(claim: Claim) -> list[tuple[int, float]]:
@@ -20,10 +22,10 @@ def _steps(sizes: list[tuple[int, float]]) -> list[str]:
     """Between neighbours: "fixed" where the total stays, "grows" where the work per worker does, "other" else."""
     kinds = []
     for (k_a, a), (k_b, b) in pairwise(sizes):
-        growth, ideal = b / a, k_b / k_a
-        kinds.append(
-            "fixed" if abs(growth - 1) <= TOLERANCE else "grows" if abs(growth / ideal - 1) <= TOLERANCE else "other"
-        )
+        growth = b / a
+        apart = {"fixed": abs(growth - 1), "grows": abs(growth * k_a / k_b - 1)}
+        nearest = min(apart, key=lambda kind: apart[kind])
+        kinds.append(nearest if apart[nearest] <= TOLERANCE else "other")
     return kinds
 
 
@@ -70,9 +72,24 @@ def _changed(claim: Claim) -> Iterator[Hit]:
 
 
 def _answers(claim: Claim) -> Iterator[Hit]:
-    seen = {answer for point in claim.points for answer in point.answers}
-    if len(seen) > 1:
-        yield Hit(f"the job gave {len(seen)} different answers over the points", {"answers": sorted(seen)[:5]})
+    """The answer of a weak job grows with K, so there each K is held against itself only."""
+    groups = [point.answers for point in claim.points]
+    if claim.regime != "weak":
+        groups = [tuple(dict.fromkeys(answer for group in groups for answer in group))]
+    for seen in groups:
+        other = [answer for answer in seen[1:] if not _same_answer(seen[0], answer)]
+        if other:
+            yield Hit(
+                f"the job gave {seen[0]} in one run and {other[0]} in another", {"answers": [seen[0], *other[:4]]}
+            )
+            return
+
+
+def _same_answer(one: str | float, other: str | float) -> bool:
+    """Sums made in another order differ in their last digits."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=SAME_ANSWER)
+    return one == other
 
 
 def _unknown(claim: Claim) -> Iterator[Hit]:

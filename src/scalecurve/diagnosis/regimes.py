@@ -146,9 +146,9 @@ def classify_regime(
 def _steps(rows: Sequence[WorkRow]) -> list[str]:
     kinds = []
     for a, b in pairwise(rows):
-        fixed = abs(b.total / a.total - 1) <= TOLERANCE
-        grows = abs(b.per_worker / a.per_worker - 1) <= TOLERANCE
-        kinds.append("strong" if fixed else "weak" if grows else "neither")
+        apart = {"strong": abs(b.total / a.total - 1), "weak": abs(b.per_worker / a.per_worker - 1)}
+        nearest = min(apart, key=lambda regime: apart[regime])
+        kinds.append(nearest if apart[nearest] <= TOLERANCE else "neither")
     return kinds
 
 

@@ -1,0 +1,79 @@
+"""What must always hold of diagnoses, gates and audits."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.simulated_studies import draw_truth, simulate
+from scalecurve.auditing import Claim, Point, audit
+from scalecurve.auditing.gate import check
+from scalecurve.diagnosis.accounting import group, split_gap
+from scalecurve.diagnosis.phases import accounts
+from scalecurve.diagnosis.regimes import classify_regime
+from scalecurve.study import Study
+
+WORKERS = (1, 2, 4, 8)
+causes = st.sets(st.sampled_from(["communication", "straggler", "imbalance", "contention", "serial"]), max_size=2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(causes=causes, seed=st.integers(0, 10_000))
+def test_losses_are_never_negative_nor_more_than_was_spent(causes: set[str], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    study = simulate(draw_truth(tuple(sorted(causes)), rng), rng, workers=WORKERS, repeats=3)
+
+    split = split_gap(group(accounts(study)), weak=False, replicated=False)
+
+    for k, losses in split.losses.items():
+        assert min(losses.values()) >= -1e-12
+        assert sum(losses.values()) <= 1.3 * split.spent[k]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), factor=st.floats(1e-6, 1e6))
+def test_the_gate_does_not_see_the_unit_of_time(seed: int, factor: float) -> None:
+    rng = np.random.default_rng(seed)
+    new, old = ({k: rng.lognormal(0, 0.1, 4) / k for k in WORKERS} for _ in range(2))
+
+    one, other = (check(_study(new, f), against=_study(old, f)) for f in (1.0, factor))
+
+    assert [row.passed for row in one.regressions] == [row.passed for row in other.regressions]
+    np.testing.assert_allclose([r.loss for r in one.regressions], [r.loss for r in other.regressions], atol=1e-9)
+
+
+def _study(samples: dict[int, np.ndarray], factor: float) -> Study:
+    return Study.from_samples({k: (factor * v).tolist() for k, v in samples.items()}, regime="strong", name="job")
+
+
+points = st.lists(
+    st.builds(
+        Point,
+        k=st.integers(1, 4096),
+        seconds=st.none() | st.floats(1e-3, 1e6),
+        speedup=st.none() | st.floats(1e-2, 1e5),
+        efficiency=st.none() | st.floats(1e-3, 10),
+        std=st.none() | st.floats(0, 10),
+        n=st.none() | st.integers(1, 50),
+        batch=st.none() | st.floats(1, 1e6),
+    ),
+    max_size=6,
+    unique_by=lambda point: point.k,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(points=points, regime=st.none() | st.sampled_from(["strong", "weak"]))
+def test_any_claim_gets_a_verdict_and_six_rows(points: list[Point], regime: str | None) -> None:
+    found = audit(Claim(name="any", regime=regime, points=tuple(points)))
+
+    assert len(found.checklist) == 6
+    assert found.verdict in ("sound", "warnings", "not publishable")
+    assert str(found)
+
+
+@given(base=st.floats(1, 1e9), workers=st.sets(st.integers(1, 1000), min_size=2, max_size=6))
+def test_fixed_work_is_strong_and_proportional_work_is_weak(base: float, workers: set[int]) -> None:
+    assert classify_regime(dict.fromkeys(workers, base)).regime == "strong"
+    assert classify_regime({k: base * k for k in workers}).regime == "weak"
