@@ -32,6 +32,36 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
+    from scalecurve.mechanisms.replicas import ReplicaPlan
+    from scalecurve.mechanisms.straggler_cost import StragglerCost
+    from scalecurve.mechanisms.tails import Tails
+    from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.proposals.assessment import Assessment
+    from scalecurve.proposals.known import Evidence
+    from scalecurve.proposals.proposal import Proposal
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.study import Study
+    from scalecurve.study.latency_record import LatencyRecord
+    from scalecurve.study.message_sweep import MessageSweep
+    from scalecurve.study.task_graph import TaskGraph
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.study import Study
+    from scalecurve.training.evaluate import Evaluation
+    from scalecurve.training.explain import Explanation
+    from scalecurve.training.plan import Plan
+    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
+    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
+    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.curve import TimeCurve
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.planning.tariff import Tariff
+    from scalecurve.render.report import Material
+    from scalecurve.mechanisms.latency_summary import LatencySummaries
+    from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
@@ -726,3 +756,10 @@ def compare_scaleup(
         return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
     rows = efficiency_of_law(law_name or "", parameters or {}, workers)
     return verb(rows, faster=faster, big_price=big_price, small_price=small_price)
+
+
+def plan_replicas(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:
+    """How many replicas an SLO needs when requests queue for the first free one (M/M/c)."""
+    from scalecurve.mechanisms.replicas import plan_replicas as verb
+
+    return verb(rate=rate, service=service, slo=slo, share=slo_share)

@@ -82,3 +82,14 @@ def measure(*, plot: Path | None, output: Output, **given: Any) -> None:
     if plot is not None:
         api.plot(result, plot)
         note(f"plot written to {plot}", output)
+
+
+@command.command()
+@click.option("--rate", type=click.FloatRange(0, min_open=True), required=True, help="Requests per second.")
+@click.option("--service", type=SECONDS, required=True, help="Mean service time of one request on an idle replica.")
+@click.option("--slo", type=SECONDS, required=True, help="The latency to stay within, such as 100ms.")
+@click.option("--slo-share", type=SHARE, default="0.99", show_default=True, help="Share of requests within the SLO.")
+@output_options
+def replicas(*, output: Output, **given: Any) -> None:
+    """How many replicas an SLO needs (M/M/c), and what one more or less does."""
+    emit(api.plan_replicas(**given), output)

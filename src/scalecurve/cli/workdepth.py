@@ -19,7 +19,8 @@ from scalecurve.cli.output import Output, emit, note, output_options
 def command(*, graph: str, workers: tuple[int, ...], plot: Path | None, output: Output) -> None:
     """Work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
 
-    GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, or module:attribute with a Dask graph or recorder.
+    GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, module:attribute with a Dask graph or recorder, or
+    a textbook graph: classic:reduction:1000, classic:scan:64, classic:matmul:8, classic:pipeline:4,16.
     """
     result = api.measure_parallelism(graph, workers=workers)
     emit(result, output)

@@ -1,4 +1,5 @@
-"""Task graphs as JSON, DOT, a chrome trace, .npz arrays, or `module:attribute` with a Dask graph or a recorder.
+"""Task graphs as JSON, DOT, a chrome trace, .npz arrays, `module:attribute` with a Dask graph or a
+recorder, or `classic:NAME:SIZES` for the graphs of textbooks.
 
 JSON is `{"unit": "s", "tasks": [{"id": "a", "work": 2.0, "after": ["b"]}]}`;
 .npz holds arrays work, sources and targets,
@@ -28,6 +29,8 @@ _MODULE = re.compile(r"[\w.]+:[\w.]+")
 def read_task_graph(source: str) -> TaskGraph:
     """By content: `module:attribute` is imported, everything else is a file."""
     path = Path(source)
+    if source.startswith("classic:"):
+        return _classic(source)
     if _MODULE.fullmatch(source) and not path.exists():
         return _from_module(source)
     if path.suffix == ".npz":
@@ -39,6 +42,25 @@ def read_task_graph(source: str) -> TaskGraph:
     if isinstance(data, list) or (isinstance(data, dict) and "traceEvents" in data):
         return graph_from_trace(data, subject=str(path))
     return graph_from_json(data, subject=str(path))
+
+
+def _classic(source: str) -> TaskGraph:
+    """`classic:pipeline:4,16`: a textbook graph by name and sizes."""
+    from scalecurve.mechanisms import classic_graphs
+
+    known = {
+        "reduction": classic_graphs.reduction_tree,
+        "scan": classic_graphs.prefix_sum,
+        "matmul": classic_graphs.matrix_product,
+        "pipeline": classic_graphs.pipeline,
+    }
+    _, _, rest = source.partition(":")
+    name, _, sizes = rest.partition(":")
+    try:
+        return known[name](*(int(size) for size in sizes.split(",")))
+    except (KeyError, TypeError, ValueError):
+        hint = "reduction:N, scan:N, matmul:N or pipeline:STAGES,MICROBATCHES"
+        raise InputError(Fault("no such classic graph", seen=source, remedy=f"classic:{hint}")) from None
 
 
 def graph_from_json(data: Any, *, subject: str) -> TaskGraph:

@@ -84,3 +84,10 @@ def test_broken_graphs_say_what_is_wrong(tmp_path: Path, text: str, message: str
     (tmp_path / "g.json").write_text(text)
     with pytest.raises(InputError, match=message):
         read_task_graph(str(tmp_path / "g.json"))
+
+
+def test_classic_graphs_by_name() -> None:
+    assert len(read_task_graph("classic:pipeline:4,16")) == 64
+    for bad in ("classic:heap:3", "classic:pipeline:4", "classic:scan:x"):
+        with pytest.raises(InputError, match="classic"):
+            read_task_graph(bad)
