@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
     from scalecurve.study.task_graph import TaskGraph
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
     from scalecurve.training.evaluate import Evaluation
     from scalecurve.training.explain import Explanation
     from scalecurve.training.plan import Plan
@@ -293,8 +291,9 @@ def price_curve(
 ) -> TimeCurve:
     """The time of one result over K, from a study, a forecast, or a training plan (as noun or as its JSON)."""
     from scalecurve.forecasting.forecast import Forecast as ForecastNoun
-    from scalecurve.planning.curve_sources import curve_of_plan, curve_of_study
+    from scalecurve.planning.curve_sources import curve_of_study
     from scalecurve.planning.forecasts import curve_of_forecast, forecast_rows
+    from scalecurve.planning.plan_curve import curve_of_plan
     from scalecurve.study import Study as StudyNoun
 
     match source:

@@ -1,11 +1,11 @@
-"""Curves of the time of one result: from a study, a law in closed form, or the rows of a training plan."""
+"""Curves of the time of one result: from a study, or from a law in closed form."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 from scalecurve.analysis import tabulate
 from scalecurve.analysis.row import TableRow
@@ -200,32 +200,3 @@ def curve_of_law(
     label = ", ".join(f"{name} {value:g}" for name, value in given.items())
     smallest = min(workers, default=1)
     return TimeCurve(name=f"{law.title}, {label}", points=points, baseline_k=smallest, k_unit=k_unit)
-
-
-def curve_of_plan(plan: Mapping[str, Any], *, tokens_per_job: float | None) -> TimeCurve:
-    """The rows of a training plan (its JSON): the time to train on `tokens_per_job` tokens on each number of GPUs."""
-    if tokens_per_job is None or not tokens_per_job > 0:
-        hint = "say how many tokens one result is (--work-per-job 300B)"
-        raise InputError(Fault("a plan's rate has no cost per result by itself", remedy=hint))
-    rows = plan.get("rows")
-    if not isinstance(rows, Sequence) or not rows:
-        raise InputError(Fault("the plan has no rows", remedy="give the output of scalecurve plan --json"))
-    points = tuple(_planned(row, tokens_per_job) for row in rows if row.get("tokens_per_second"))
-    if not points:
-        raise InputError(
-            Fault("no row of the plan has tokens_per_second", remedy="give the output of scalecurve plan --json")
-        )
-    smallest = min(point.k for point in points)
-    words = f"{tokens_per_job:g} tokens"
-    return TimeCurve(name="training plan", points=points, baseline_k=smallest, k_unit="gpus", result=words)
-
-
-def _planned(row: Mapping[str, Any], tokens: float) -> CurvePoint:
-    """The step's interval carries over to the time: tokens per step do not vary."""
-    seconds = tokens / float(row["tokens_per_second"])
-    step, low, high = row.get("step_seconds"), row.get("step_low"), row.get("step_high")
-    if step and low and high:
-        estimate = Estimate(seconds, seconds * low / step, seconds * high / step, row.get("level"), "training plan")
-    else:
-        estimate = Estimate(seconds, method="training plan")
-    return CurvePoint(k=int(row["gpus"]), seconds=estimate, kind=Kind.PLANNED)

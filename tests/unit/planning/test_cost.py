@@ -276,3 +276,16 @@ def test_a_noun_with_the_rows_of_a_plan() -> None:
             return {"rows": [{"gpus": 8, "tokens_per_second": 1e5}]}
 
     assert sc.cost(Plan(), 2.0, work_per_job=3.6e8).rows[0].job_cost.value == pytest.approx(16)
+
+
+def test_a_plan_costs_what_it_says_itself() -> None:
+    """A real plan at its own price: dollars per billion tokens, and its planned run, to the digit."""
+    plan = sc.plan_training("llama2-7b", "h100-ib400", gpus=[8, 64], seq=4096, batch=1_048_576, tokens=1e11)
+    rows = plan.to_dict()["rows"]
+    price = plan.rows[0].outcome.job.cluster.usd_per_gpu_hour
+    tokens, whole_run = sc.cost(plan, price, work_per_job=1e9), sc.cost(plan, price)
+
+    for row in rows:
+        assert tokens.row(row["gpus"]).job_cost.value == pytest.approx(row["usd_per_billion_tokens"])
+        assert whole_run.row(row["gpus"]).job_cost.value == pytest.approx(row["run_usd"])
+        assert whole_run.row(row["gpus"]).job_cost.low < row["run_usd"] < whole_run.row(row["gpus"]).job_cost.high
