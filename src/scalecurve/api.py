@@ -33,33 +33,6 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.replicas import ReplicaPlan
-    from scalecurve.mechanisms.straggler_cost import StragglerCost
-    from scalecurve.mechanisms.tails import Tails
-    from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.proposals.assessment import Assessment
-    from scalecurve.proposals.known import Evidence
-    from scalecurve.proposals.proposal import Proposal
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.study import Study
-    from scalecurve.study.latency_record import LatencyRecord
-    from scalecurve.study.message_sweep import MessageSweep
-    from scalecurve.study.task_graph import TaskGraph
-    from scalecurve.training.evaluate import Evaluation
-    from scalecurve.training.explain import Explanation
-    from scalecurve.training.plan import Plan
-    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
-    from scalecurve.mechanisms.fitted_network import FittedNetwork, FittedNetworks, HeldOutNetworks
-    from scalecurve.planning.cost import CostTable
-    from scalecurve.planning.curve import TimeCurve
-    from scalecurve.planning.next_runs import NextRuns
-    from scalecurve.planning.tariff import Tariff
-    from scalecurve.render.report import Material
-    from scalecurve.mechanisms.latency_summary import LatencySummaries
-    from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
