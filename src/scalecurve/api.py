@@ -421,7 +421,8 @@ def write_report(path: str | Path, *studies: Study, **settings: Any) -> list[Pat
 
     if not studies:
         raise InputError("a report needs at least one study")
-    return write(Path(path), [gather(study, **settings) for study in studies])
+    compared = _attempt(lambda: compare(*studies)) if len(studies) == 2 else None
+    return write(Path(path), [gather(study, **settings) for study in studies], compared)
 
 
 def _version() -> str:

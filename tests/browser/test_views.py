@@ -193,7 +193,7 @@ def test_the_threshold_can_be_dragged_in_the_chart(
     grip = place_of(page, "#panel-efficiency svg rect[rx='3']")
     page.mouse.move(grip["x"] + 4, grip["y"] + grip["height"] / 2)
     page.mouse.down()
-    page.mouse.move(grip["x"] - 40, grip["y"] - 45, steps=5)
+    page.mouse.move(grip["x"] - 40, grip["y"] - 22, steps=5)
     page.mouse.up()
     page.wait_for_function("() => location.hash.includes('threshold=0.8') || location.hash.includes('threshold=0.9')")
     page.wait_for_function(

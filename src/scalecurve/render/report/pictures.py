@@ -99,15 +99,14 @@ def _finish(figure: Figure, axes: Axes, tables: Sequence[SpeedupTable], label: s
     axes.set_xlabel(f"K ({plain_text(short(tables[0].k_unit))})")
     axes.set_ylabel(label)
     for place, table in enumerate(tables):
-        _mark_bend(axes, table, place)
+        _mark_bend(axes, table, place, RED if len(tables) == 1 else SERIES[place])
     columns = 1 if figure.get_figwidth() < 5 else 4
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
 
 
-def _mark_bend(axes: Axes, table: SpeedupTable, place: int) -> None:
+def _mark_bend(axes: Axes, table: SpeedupTable, place: int, color: str) -> None:
     if table.bend is None:
         return
-    color = RED if place == 0 else SERIES[place]
     chance = "" if table.bend.probability is None else f", p = {table.bend.probability:.2f}"
     axes.axvline(table.bend.k, color=color, linestyle=(0, (1, 2)), linewidth=1.2)
     first, last = axes.get_xlim()

@@ -142,16 +142,16 @@ def rank_section(material: Material) -> Section | None:
 
 
 def diagnosis_section(material: Material) -> Section | None:
-    return _part_section("why", "Why it bends", material.diagnosis)
+    return part_section("why", "Why it bends", material.diagnosis)
 
 
 def fit_section(material: Material) -> Section | None:
-    return _part_section("fits", "Laws fitted to the data", material.fits)
+    return part_section("fits", "Laws fitted to the data", material.fits)
 
 
 def forecast_section(material: Material) -> Section | None:
     """Forecasts are set as assumed: nobody measured them."""
-    section = _part_section("forecast", "Forecast beyond the data", material.forecast)
+    section = part_section("forecast", "Forecast beyond the data", material.forecast)
     first = next((each for each in section.contents if isinstance(each, Table)), None) if section else None
     if section is None or first is None:
         return section
@@ -161,7 +161,7 @@ def forecast_section(material: Material) -> Section | None:
 
 
 def cost_section(material: Material) -> Section | None:
-    section = _part_section("cost", "What it costs", material.cost)
+    section = part_section("cost", "What it costs", material.cost)
     if section is None or not isinstance(material.cost, CostTable):
         return section
     priced = material.cost
@@ -173,10 +173,10 @@ def cost_section(material: Material) -> Section | None:
 
 
 def checklist_section(material: Material) -> Section | None:
-    return _part_section("checklist", "The checklist", material.audit)
+    return part_section("checklist", "The checklist", material.audit)
 
 
-def _part_section(key: str, title: str, part: Part) -> Section | None:
+def part_section(key: str, title: str, part: Part) -> Section | None:
     """A result shows itself; findings are left to their own section, where all of them stand once."""
     if part is None:
         return None
