@@ -17,7 +17,7 @@ from scalecurve.explorer.questions import cases
 from scalecurve.explorer.questions.question import Nothing, Question, Request
 from scalecurve.fitting.curve import fitted_curve
 from scalecurve.forecasting.band import band
-from scalecurve.render.report.answer import answer
+from scalecurve.render.report.answer import answer, how_far, what_to_do
 from scalecurve.render.report.material import Material
 
 if TYPE_CHECKING:
@@ -69,12 +69,13 @@ def _load(text: str, name: str, regime: str | None) -> Study:
 def answer_table(asked: DataRequest) -> dict[str, Any]:
     study = study_of(asked)
     table = api.tabulate(study, threshold=asked.threshold, level=asked.level, bend=asked.rule)
+    own = Material(study=study, table=table)
     settings = f"--threshold {asked.threshold:g} --level {asked.level:g} --bend {asked.rule}"
     named = _named(asked, study)
     return {
         "table": table.to_dict(),
         "blocks": blocks(table.document()),
-        "sentences": list(answer(Material(study=study, table=table))),
+        "sentences": [how_far(own), what_to_do(own)],  # why it bends takes longer and comes with the diagnosis
         "commands": [f"scalecurve table {named} {settings}", f"scalecurve report {named} -o report.html"],
     }
 

@@ -114,6 +114,7 @@ export class DataView extends View {
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
+    if (!box.children.length) box.replaceChildren(el("h3", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
