@@ -380,11 +380,14 @@ def sweep_training(model: Transformer, cluster: Cluster, *, stack: str = "megatr
     return quick_sweep(model, cluster, named(stack), **given)
 
 
-def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) -> Material:
+def gather(
+    study: Study, *, threshold: float = 0.7, price: float | None = None, proposal: str | Path | None = None
+) -> Material:
     """All that can be said about a study, for a report; what is refused stands there with its reason."""
     from scalecurve.render.report import Material
 
     priced = "" if price is None else f" --price {price:g}"
+    priced += "" if proposal is None else " --proposal proposal.toml"
     return Material(
         study=study,
         table=tabulate(study, threshold=threshold),
@@ -393,6 +396,7 @@ def gather(study: Study, *, threshold: float = 0.7, price: float | None = None) 
         diagnosis=_attempt(lambda: diagnose(study)),
         audit=_attempt(lambda: audit(study)),
         cost=None if price is None else _attempt(lambda: cost(study, price)),
+        proposal=None if proposal is None else assess(proposal),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
         made=f"scalecurve {_version()}",
     )
@@ -717,17 +721,18 @@ def compare_scaleup(
     parameters: Mapping[str, float] | None = None,
     study: Study | None = None,
 ) -> ScaleUp:
-    """One machine `faster` times as fast against K small ones, with E(K) from a law or a study."""
+    """One machine `faster` times as fast against K small ones; E(K) from a law, or a study and its forecast."""
     from scalecurve.planning.scaleup import compare_scaleup as verb
-    from scalecurve.planning.scaleup import efficiency_of_law, efficiency_of_study
+    from scalecurve.planning.scaleup import efficiency_of_forecast, efficiency_of_law
 
     if (law_name is None) == (study is None):
         from scalecurve.errors import Fault, InputError
 
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
     if study is not None:
-        return verb(efficiency_of_study(study), faster=faster, big_price=big_price, small_price=small_price)
-    rows = efficiency_of_law(law_name or "", parameters or {}, workers)
+        rows = efficiency_of_forecast(study, workers)
+    else:
+        rows = efficiency_of_law(law_name or "", parameters or {}, workers)
     return verb(rows, faster=faster, big_price=big_price, small_price=small_price)
 
 

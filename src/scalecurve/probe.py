@@ -188,6 +188,7 @@ class _Recorder:
         self.warmup_work = 0.0
         self.digest: str | float | None = None
         self.identity: tuple[int | None, int | None] | None = None
+        self.threads: dict[str, int] = {}
         self.ready = False
         self.met = False
 
@@ -261,6 +262,7 @@ class _Recorder:
         _use_clock(_synchronising_clock() or time.perf_counter_ns)
         self.now = _tick
         self.identity = self.identity or _find_identity()
+        self.threads = _thread_counts()
         _write_when_ended(self)
 
     def _meet(self) -> None:
@@ -298,7 +300,7 @@ class _Recorder:
             "begin": self._unix(begin),
             "begin_ns": begin,
         }
-        line |= {"host": _host(), "boot": _boot_id(), "pid": self.pid, "threads": _thread_counts()}
+        line |= {"host": _host(), "boot": _boot_id(), "pid": self.pid, "threads": self.threads}
         return line | {"cores": _cores(), "debug": _debug_signs()}
 
     def _last_line(self) -> dict[str, Any]:
@@ -375,7 +377,18 @@ def _thread_counts() -> dict[str, int]:
     torch = sys.modules.get("torch")
     if torch is not None:
         counts["torch"] = torch.get_num_threads()
-    return counts
+    return counts | _library_threads()
+
+
+def _library_threads() -> dict[str, int]:
+    """BLAS and OpenMP pools that are loaded, where threadpoolctl is installed; they default to all cores."""
+    if "numpy" not in sys.modules:
+        return {}
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return {}
+    return {str(pool["internal_api"]): int(pool["num_threads"]) for pool in threadpool_info()}
 
 
 def _cores() -> list[int]:

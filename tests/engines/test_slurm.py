@@ -96,15 +96,17 @@ def test_the_tool_killed_while_jobs_are_queued_finds_them_again(cluster: dict[st
     assert study.runs[0].observed["slurm_job"] == pending[0].split()[0]
 
 
-def test_ctrl_c_cancels_our_job_and_no_other(cluster: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("allocation", ["run", "array", "all"])
+def test_ctrl_c_cancels_our_jobs_and_no_other(cluster: dict[str, str], tmp_path: Path, allocation: str) -> None:
     other = subprocess.run(
         ["sbatch", "--parsable", "--ntasks=1", "--wrap=sleep 120", "--output=/dev/null"],
         env=cluster, capture_output=True, text=True, check=True,
     ).stdout.strip()  # fmt: skip
-    file = study_file(tmp_path, ["sleep", "60"])
+    file = study_file(tmp_path, ["sleep", "60"], allocation=allocation)
     command = [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(tmp_path / "s.json")]
     tool = subprocess.Popen(command, env=cluster, stderr=subprocess.PIPE, text=True)
-    _until(lambda: len(queue(cluster)) == 2)
+    _until(lambda: sum("RUNNING" in line for line in queue(cluster)) == 2)
+    time.sleep(0.5)
     tool.send_signal(signal.SIGINT)
     _, messages = tool.communicate(timeout=60)
     _until(lambda: len(queue(cluster)) == 1)

@@ -239,12 +239,12 @@ def test_a_full_disk_keeps_the_completed_runs(tmp_path: Path) -> None:
 def test_a_small_file_system_that_fills_up(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", str(small)], capture_output=True)
     if mounted.returncode:
         pytest.skip("no right to mount a small tmpfs here")
     try:
         job = write_job(tmp_path)
-        done = measure(job, small / "s.json", "--repeats", "60")
+        done = measure(job, small / "s.json", "--repeats", "30")
         saved = journal_runs(small / "s.json")
     finally:
         subprocess.run(["umount", str(small)], check=True)
@@ -300,6 +300,7 @@ def test_an_existing_study_is_not_overwritten(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "the file exists" in refused.stderr
     assert out.read_bytes() == before
+    assert not out.with_name("s.json.work").exists()
     assert measure(job, out, "--repeats", "2", "--resume").returncode == 0
     assert len(read_study(out).samples) == 4
     assert measure(job, out, "--repeats", "1", "--force").returncode == 0
@@ -326,6 +327,8 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "cannot start './no-such-program'" in done.stderr
+    mended = write_job(tmp_path)
+    assert measure(mended, tmp_path / "s.json", "--repeats", "1").returncode == 0, "nothing was completed before"
 
 
 def test_no_shell_unless_it_is_written(tmp_path: Path) -> None:

@@ -144,3 +144,13 @@ def test_init_writes_a_proposal_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "exists already" in capsys.readouterr().err
     assert run(["assess", "--init"]) == 0
     assert capsys.readouterr().out == path.read_text()
+
+
+def test_the_report_holds_the_proposal(tmp_path: Path) -> None:
+    proposal, page = f"{ROOT}/examples/proposals/measured.toml", tmp_path / "report.html"
+
+    assert run(shlex.split(f"report {STUDY} --price 2.50 --proposal {proposal} -o {page} -q")) == 0
+    text = page.read_text()
+    assert "The proposal" in text
+    assert "Verdict: does not help" in text
+    assert "Would one bigger machine do?" in text

@@ -116,8 +116,9 @@ def _far_out(values: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _oversubscribed(study: Study) -> Iterable[Finding]:
+    known = any(finding.code == "oversubscribed" for finding in study.findings)  # said when it was measured
     over = sorted({run.k for run in study.runs if run.oversubscribed and run.counts})
-    if over:
+    if over and not known:
         yield warning(
             "oversubscribed",
             f"K = {_listed(over)} had more workers than cores: this shows the cost of sharing cores, not scaling",

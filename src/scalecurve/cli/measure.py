@@ -58,7 +58,7 @@ def _options(function: Any) -> Any:
 @click.argument("words", nargs=-1, metavar="[FILE.toml] [-- COMMAND...]", type=click.UNPROCESSED)
 @_options
 @click.option("--resume", is_flag=True, help="Continue: completed runs are neither lost nor repeated.")
-@click.option("--force", is_flag=True, help="Throw away what is at -o.")
+@click.option("--force", "--fresh", "force", is_flag=True, help="Begin anew: throw away what is at -o.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, their order, wall time and cost; start nothing.")
 @click.option("--init", is_flag=True, help="Write a commented FILE.toml (default study.toml).")
 @output_options

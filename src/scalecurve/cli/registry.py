@@ -32,7 +32,6 @@ COMMANDS: dict[str, Entry] = {
     "merge": Entry("trust", "several studies of one question made one"),
     "check": Entry("trust", "a gate for continuous integration"),
     "next": Entry("money", "which K to measure next, and how often"),
-    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
     "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,14 +21,13 @@ from scalecurve.units import parse_share
     "--threshold", type=Parsed("share", parse_share), default="0.7", show_default=True, help="Efficiency floor."
 )
 @click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
+@click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def command(
-    studies: tuple[str, ...], file: Path, regime: str | None, threshold: float, price: float | None, quiet: bool
-) -> None:
+def command(studies: tuple[str, ...], file: Path, regime: str | None, quiet: bool, **settings: Any) -> None:
     """One page that answers first and shows what the answer rests on; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
     loaded = [api.load(name, regime=regime) for name in studies]
-    written = api.write_report(file, *loaded, threshold=threshold, price=price)
+    written = api.write_report(file, *loaded, **settings)
     note(f"written: {', '.join(str(name) for name in written)}", Output(quiet=quiet))

@@ -9,7 +9,7 @@ for graphs of millions.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def _classic(source: str) -> TaskGraph:
     """`classic:pipeline:4,16`: a textbook graph by name and sizes."""
     from scalecurve.mechanisms import classic_graphs
 
-    known = {
+    known: dict[str, Callable[..., TaskGraph]] = {
         "reduction": classic_graphs.reduction_tree,
         "scan": classic_graphs.prefix_sum,
         "matmul": classic_graphs.matrix_product,

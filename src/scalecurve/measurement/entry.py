@@ -18,8 +18,8 @@ from scalecurve.study import Study
 
 
 def settings_from(file: Path | None, given: Mapping[str, Any]) -> Settings:
-    """The file's settings with the given ones over them."""
-    raw = read_settings(file) if file is not None else {}
+    """The file's settings with the given ones over them; study.toml gives study.json unless it says otherwise."""
+    raw = {"output": file.with_suffix(".json"), **read_settings(file)} if file is not None else {}
     return make_settings(merged(raw, given), subject=str(file) if file else "measure")
 
 

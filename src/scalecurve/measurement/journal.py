@@ -77,9 +77,9 @@ def planned_of(run: Run) -> Planned:
 
 def open_journal(space: Workspace, settings: Settings, world: World, *, resume: bool, force: bool) -> Journal:
     """A fresh journal, or the one that is to be continued; never silently over an old one."""
-    if force and not resume:
-        space.journal.unlink(missing_ok=True)
-    elif not resume:
+    if not any("run" in line for line in space.lines(mend=False)) or (force and not resume):
+        space.journal.unlink(missing_ok=True)  # nothing was completed, or it is to be thrown away
+    if not resume and not force:
         _refuse_overwriting(space)
     if resume and space.exists():
         return _continued(space, settings)

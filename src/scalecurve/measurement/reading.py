@@ -10,6 +10,7 @@ from typing import Any
 from scalecurve.measurement import evidence
 from scalecurve.measurement.evidence import Unreadable, Worker
 from scalecurve.measurement.ports import Job, Outcome
+from scalecurve.measurement.precision import spread_of
 from scalecurve.measurement.settings import Settings
 from scalecurve.study import Placement, Run, RunStatus
 
@@ -152,8 +153,15 @@ def _threads_of(workers: Sequence[Worker]) -> int | None:
     return max((max(worker.threads.values()) for worker in workers if worker.threads), default=None)
 
 
+def _within_run(workers: Sequence[Worker]) -> float | None:
+    """Spread of the steps of the first worker: kept, and never used in place of the spread between runs."""
+    steps = workers[0].steps[workers[0].warmup_steps :] if workers else ()
+    return round(spread_of(steps), 6) if len(steps) >= 3 and sum(steps) > 0 else None
+
+
 def _facts_of(workers: Sequence[Worker]) -> dict[str, Any]:
     facts: dict[str, Any] = {
+        "within_run_cv": _within_run(workers),
         "start_skew_seconds": evidence.start_skew(workers),
         "thread_pools": dict(workers[0].threads) if workers and workers[0].threads else None,
         "debug": sorted({sign for worker in workers for sign in worker.debug}) or None,

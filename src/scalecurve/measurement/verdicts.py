@@ -190,9 +190,10 @@ def busy_machine(record: Record) -> Iterable[Finding]:
     if worst is not None and busy > BUSY_CORES:
         yield warning(
             "busy-machine",
-            f"others used {busy:.1f} cores during the run at K = {worst.k} (load {worst.observed.get('load_during')})",
+            f"others used {busy:.1f} cores during a run at K = {worst.k}",
             remedy="measure on a quiet machine, or ask for more repeats",
             foreign_cores=busy,
+            load=worst.observed.get("load_during"),
         )
 
 

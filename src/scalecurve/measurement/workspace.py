@@ -51,11 +51,18 @@ class Workspace:
             raise cannot_write(self.folder, problem) from None
         with lock:
             self._take(lock.fileno())
-            yield
+            try:
+                yield
+            finally:
+                if not self.exists():  # nothing was begun: leave nothing behind
+                    self.remove()
 
     def _take(self, handle: int) -> None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A lock on a file that its last holder has just removed keeps nobody out.
+            if os.fstat(handle).st_nlink == 0:
+                raise BlockingIOError
         except OSError:
             holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
             hint = "wait for it, stop it, or choose another -o"

@@ -164,3 +164,15 @@ def efficiency_of_study(study: Study) -> list[tuple[int, float]]:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", seen=f"K0 = {study.baseline_k}", remedy=hint))
     return [(row.k, float(row.efficiency.value)) for row in found.rows]
+
+
+def efficiency_of_forecast(study: Study, workers: Sequence[int]) -> list[tuple[int, float]]:
+    """E(K) as measured, and as forecast at larger K; what the forecast refuses is left out."""
+    from scalecurve.forecasting.forecast import forecast_all
+
+    measured = efficiency_of_study(study)
+    beyond = [k for k in workers if k > measured[-1][0]]
+    if not beyond:
+        return measured
+    rows = forecast_all([study], beyond)[0].rows
+    return measured + [(row.k, float(row.efficiency)) for row in rows if row.efficiency is not None]

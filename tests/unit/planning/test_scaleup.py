@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
-from scalecurve.planning.scaleup import compare_scaleup, efficiency_of_law, efficiency_of_study
+from scalecurve.planning.scaleup import (
+    compare_scaleup,
+    efficiency_of_forecast,
+    efficiency_of_law,
+    efficiency_of_study,
+)
 from scalecurve.study import Study
 
 
@@ -35,6 +40,15 @@ def test_a_study_gives_its_measured_efficiency() -> None:
     late = Study.from_samples({2: [5.5, 5.4], 4: [3.0, 3.1]}, regime="strong")
     with pytest.raises(InputError, match="no K = 1"):
         efficiency_of_study(late)
+
+
+def test_larger_k_are_forecast_from_the_study() -> None:
+    times = {k: [10.0 * (0.02 + 0.98 / k) * noise for noise in (0.99, 1.0, 1.01)] for k in (1, 2, 4, 8)}
+    study = Study.from_samples(times, regime="strong")
+    rows = dict(efficiency_of_forecast(study, [1, 2, 16]))
+    assert set(rows) == {1, 2, 4, 8, 16}
+    assert 0.5 < rows[16] < rows[8]
+    assert dict(efficiency_of_forecast(study, [1, 8])) == dict(efficiency_of_study(study))
 
 
 def test_nonsense_is_refused() -> None:

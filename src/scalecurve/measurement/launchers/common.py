@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scalecurve import probe
 from scalecurve.measurement import placeholders
-from scalecurve.measurement.ports import Command, Job
+from scalecurve.measurement.ports import Command, Job, Outcome
 from scalecurve.measurement.settings import Settings
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -38,6 +40,12 @@ def host_of(rank: int, settings: Settings) -> str:
     if not hosts:
         return "localhost"
     return hosts[(rank // (settings.launcher.workers_per_node or 1)) % len(hosts)]
+
+
+def without_usage(outcome: Outcome) -> Outcome:
+    """What the system counted is srun's or the driver's own use, not the workers': they are no children of ours."""
+    ours = ("cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults")
+    return replace(outcome, observed={name: value for name, value in outcome.observed.items() if name not in ours})
 
 
 def command(argv: tuple[str, ...], env: dict[str, str], settings: Settings, cores: tuple[int, ...] = ()) -> Command:

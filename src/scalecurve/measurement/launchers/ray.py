@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from scalecurve.measurement.launchers.common import without_usage
 from scalecurve.measurement.launchers.driver import launch_with_driver
 from scalecurve.measurement.ports import Job, Outcome, World
 from scalecurve.measurement.settings import Settings
@@ -16,4 +17,4 @@ class Ray:
         return None if find_spec("ray") else "Ray is not installed; pip install 'scalecurve[ray]'"
 
     def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
-        return launch_with_driver("scalecurve.measurement.launchers.ray_driver", job, settings, world)
+        return without_usage(launch_with_driver("scalecurve.measurement.launchers.ray_driver", job, settings, world))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scalecurve.errors import RunError
 from scalecurve.measurement.launchers import slurm_jobs
-from scalecurve.measurement.launchers.common import arguments, command, worker_env
+from scalecurve.measurement.launchers.common import arguments, command, without_usage, worker_env
 from scalecurve.measurement.launchers.slurm_script import batch_script, resource_flags, srun
 from scalecurve.measurement.ports import Job, Outcome, World
 from scalecurve.measurement.settings import Settings
@@ -37,11 +37,11 @@ class Slurm:
         return by_kind[settings.launcher.slurm.allocation](job, settings, world)
 
     def finish(self, folder: Path, world: World) -> None:
-        """Give the allocation for all launches back."""
-        held = folder / "allocation"
-        if held.exists():
-            slurm_jobs.cancel(held.read_text().strip(), world)
-            held.unlink()
+        """Give back the allocation for all launches, and cancel what is left of arrays."""
+        for note in [folder / "allocation", *folder.glob("array-*/slurm-job")]:
+            if note.exists():
+                slurm_jobs.cancel(note.read_text().strip(), world)
+                note.unlink()
 
 
 def _with_visible_folder(job: Job) -> Job:
@@ -60,24 +60,31 @@ def _launch_job(job: Job, settings: Settings, world: World) -> Outcome:
 
 
 def _launch_in_array(job: Job, settings: Settings, world: World) -> Outcome:
-    """All repeats of one K in one array, at most `throttle` at a time; extra repeats are jobs of their own."""
-    if not 0 <= job.repeat < settings.repeats:
-        return _launch_job(job, settings, world)
+    """All repeats of one K in one array, at most `throttle` at a time.
+
+    Warm-ups, extra repeats and what is tried again after an array is gone are jobs of their own.
+    """
     shared = job.folder.parent / f"array-{job.role}-{job.k}"
     note = shared / "slurm-job"
-    if not note.exists():
-        for repeat in range(settings.repeats):
-            (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
-        inside = replace(job, folder=shared / "$SLURM_ARRAY_TASK_ID")
-        script = shared / "job.sh"
-        script.write_text(batch_script(inside, settings, _array_env(job, settings, shared), str(inside.folder)))
-        tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
-        note.write_text(slurm_jobs.submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
+    if not shared.exists() and job.repeat >= 0:
+        _submit_array(job, settings, shared, note, world)
     mine = shared / str(job.repeat)
+    if not (note.exists() and mine.is_dir()):
+        return _launch_job(job, settings, world)
     number = f"{note.read_text().strip()}_{job.repeat}"
     outcome = slurm_jobs.outcome_of(number, mine, job, settings, world)
     shutil.copytree(mine / "probe", job.probe_folder, dirs_exist_ok=True)
     return outcome
+
+
+def _submit_array(job: Job, settings: Settings, shared: Path, note: Path, world: World) -> None:
+    for repeat in range(settings.repeats):
+        (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
+    inside = replace(job, folder=shared / "$SLURM_ARRAY_TASK_ID")
+    script = shared / "job.sh"
+    script.write_text(batch_script(inside, settings, _array_env(job, settings, shared), str(inside.folder)))
+    tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
+    note.write_text(slurm_jobs.submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
 
 
 def _array_env(job: Job, settings: Settings, shared: Path) -> dict[str, str]:
@@ -93,6 +100,7 @@ def _launch_step(job: Job, settings: Settings, world: World) -> Outcome:
     argv = (*shape[:1], f"--jobid={number}", *shape[1:], *arguments(job, settings))
     step = command(argv, worker_env(job, settings), settings)
     outcome = world.runner.run_together([step], folder=job.folder, token=job.token, timeout=job.timeout)
+    outcome = without_usage(outcome)
     nodes = slurm_jobs.nodes_for(job.k, settings)
     return replace(outcome, placement=Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes))
 

@@ -42,6 +42,7 @@ class Material:
     diagnosis: Part = None
     audit: Part = None
     cost: Part = None
+    proposal: Part = None
     command: str | None = None
     made: str | None = None
     extra: dict[str, Part] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class Material:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings once, the gravest first."""
-        parts = (self.table, self.fits, self.forecast, self.diagnosis, self.audit, self.cost)
+        parts = (self.table, self.fits, self.forecast, self.diagnosis, self.audit, self.cost, self.proposal)
         found = [finding for part in parts for finding in getattr(part, "findings", ())]
         unique = {(finding.code, finding.message): finding for finding in found}
         return tuple(sorted(unique.values(), key=lambda finding: _ORDER[str(finding.severity)]))

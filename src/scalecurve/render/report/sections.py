@@ -37,6 +37,7 @@ def sections_of(material: Material) -> tuple[Section, ...]:
         fit_section,
         forecast_section,
         cost_section,
+        proposal_section,
         checklist_section,
         findings_section,
         provenance_section,
@@ -170,6 +171,10 @@ def cost_section(material: Material) -> Section | None:
         name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: pictures.money(figure, priced)
     )
     return replace(section, contents=(picture, *section.contents))
+
+
+def proposal_section(material: Material) -> Section | None:
+    return _part_section("proposal", "The proposal", material.proposal)
 
 
 def checklist_section(material: Material) -> Section | None:
