@@ -1,6 +1,6 @@
 """A whole sweep of 12 values of P with all axes, from a cold start of the program.
 
-    python bench/plan_sweep.py
+python bench/plan_sweep.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import sys
 import time
 
 COMMAND = [
-    sys.executable, "-m", "scalecurve", "plan", "--model", "llama3-70b", "--cluster", "h100-ib400", "--gpus", "32..65536",
+    sys.executable, "-m", "scalecurve", "plan", "--model", "llama3-70b", "--cluster", "h100-ib400", "--gpus",
+    "32..65536",
     "--seq", "8192", "--global-batch", "4Mi", "--critical-batch", "8Mi", "--json", "--quiet",
 ]  # fmt: skip
 LIMIT = 2.0

@@ -57,7 +57,14 @@ def dense_multi_node(row: Row) -> bool:
 def scopes() -> dict[str, Callable[[Row], bool]]:
     groups: dict[str, Callable[[Row], bool]] = {
         "all dense multi-node": dense_multi_node,
-        "no data-parallel rows of it": lambda row: dense_multi_node(row) and row.layout.dp == 1,
+        "- dp 1": lambda row: dense_multi_node(row) and row.layout.dp == 1,
+        "- dp 2 to 16": lambda row: dense_multi_node(row) and 2 <= row.layout.dp <= 16,
+        "- dp above 16": lambda row: dense_multi_node(row) and row.layout.dp > 16,
+        "- pp 1": lambda row: dense_multi_node(row) and row.layout.pp == 1,
+        "- pp above 1": lambda row: dense_multi_node(row) and row.layout.pp > 1,
+        "- tp 1": lambda row: dense_multi_node(row) and row.layout.tp == 1,
+        "- tp above 1": lambda row: dense_multi_node(row) and row.layout.tp > 1,
+        "- 512 accelerators and more": lambda row: dense_multi_node(row) and row.layout.gpus >= 512,
     }
     for name in ("sc21-t1", "sc21-t2", "sc21-t2-zero3", "korthikanti-t5", "vtrain-multi"):
         groups[name] = lambda row, name=name: row.table == name  # type: ignore[misc]

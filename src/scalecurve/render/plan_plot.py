@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
 from scalecurve.render.plots import BLUE, FORMATS, GREEN, GREY, ORANGE, PURPLE, RED, paint
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.plan import Plan, PlanRow
@@ -40,19 +41,20 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
 
 
 def _speed(axes: Axes, plan: Plan) -> None:
-    _band(axes, plan.rows, BLUE, "weak scaling" if plan.strong else f"{plan.regime} scaling")
     if plan.strong:
-        _band(axes, plan.strong, ORANGE, "strong scaling (fixed job)")
+        _band(axes, plan.rows, [row.work_rate for row in plan.rows], BLUE, "weak scaling (everything grows)")
+        _band(axes, plan.strong, [row.work_rate for row in plan.strong], ORANGE, "strong scaling (fixed job)")
+    else:
+        _band(axes, plan.rows, [row.token_rate for row in plan.rows], BLUE, f"{plan.regime} scaling")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_ylabel("tokens/s, 90 % band")
+    axes.set_ylabel("model FLOP/s, 90 % band" if plan.strong else "tokens/s, 90 % band")
 
 
-def _band(axes: Axes, rows: Sequence[PlanRow], colour: str, label: str) -> None:
+def _band(axes: Axes, rows: Sequence[PlanRow], rates: Sequence[Estimate], colour: str, label: str) -> None:
     gpus = [row.gpus for row in rows]
-    lows = [row.outcome.tokens / (row.outcome.step.high or row.outcome.seconds) for row in rows]
-    highs = [row.outcome.tokens / (row.outcome.step.low or row.outcome.seconds) for row in rows]
-    axes.plot(gpus, [row.outcome.tokens_per_second for row in rows], "o-", color=colour, label=label, markersize=4)
+    axes.plot(gpus, [rate.value for rate in rates], "o-", color=colour, label=label, markersize=4)
+    lows, highs = [rate.low or rate.value for rate in rates], [rate.high or rate.value for rate in rates]
     axes.fill_between(gpus, lows, highs, color=colour, alpha=0.18, linewidth=0)
 
 
@@ -68,7 +70,7 @@ def _efficiency(axes: Axes, plan: Plan) -> None:
     )
     axes.plot(gpus, [row.outcome.mfu for row in plan.rows], "s--", color=GREEN, label="MFU", markersize=4)
     if plan.critical:
-        shares = [1.0 / row.tokens_factor for row in plan.rows]
+        shares = [row.statistical_efficiency for row in plan.rows]
         axes.plot(gpus, shares, "^:", color=RED, label="statistical efficiency 1/(1 + B/B_crit)", markersize=4)
     if plan.strong:
         axes.plot(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Listing, Paragraph, Shown, table
+from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
 from scalecurve.training.critical_batch import CriticalBatch
 from scalecurve.training.evaluate import LEFT_OUT, flat
@@ -62,6 +63,21 @@ class PlanRow:
         return self.outcome.mfu
 
     @property
+    def statistical_efficiency(self) -> float:
+        """1 / (1 + B/B_crit): the share of tokens that a small batch would have needed too."""
+        return 1.0 / self.tokens_factor
+
+    @property
+    def token_rate(self) -> Estimate:
+        """Tokens per second with the step's interval."""
+        return _rate(self.outcome.tokens, self.outcome.step)
+
+    @property
+    def work_rate(self) -> Estimate:
+        """Model FLOP per second with the step's interval: what compares models of different size."""
+        return _rate(self.outcome.mfu * self.outcome.peak * self.gpus * self.outcome.seconds, self.outcome.step)
+
+    @property
     def effective_tokens_per_second(self) -> float:
         """Tokens that count: throughput, less failures and stragglers, over the charge for the batch."""
         return self.outcome.tokens_per_second * self.goodput.factor / self.tokens_factor
@@ -105,6 +121,11 @@ class PlanRow:
             "loss": None if self.optimal is None else self.optimal.loss,
             "alternatives": [other.to_dict() for other in self.alternatives],
         }
+
+
+def _rate(amount: float, step: Estimate) -> Estimate:
+    low, high = step.low or step.value, step.high or step.value
+    return Estimate(amount / step.value, amount / high, amount / low, step.level, step.method)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,12 +22,12 @@ class Growth:
 def grown(model: Transformer, scale: float) -> tuple[Transformer, Growth]:
     """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
     the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by the cube
-    root of N, in whole heads and even layers."""
+    root of N, in numbers of heads and layers that divide well."""
     size = scale**0.5
     factor = size ** (1.0 / 3.0)
     head = model.head_size
-    heads = _multiple(model.heads * factor, 8 if model.heads >= 8 else 1)
-    layers = _multiple(model.layers * factor, 4 if model.layers >= 8 else 1)
+    heads = _multiple(model.heads * factor, 16 if model.heads >= 32 else 4 if model.heads >= 8 else 1)
+    layers = _multiple(model.layers * factor, 16 if model.layers >= 32 else 4 if model.layers >= 8 else 1)
     wide = heads / model.heads
     changes = {
         "heads": heads, "hidden": heads * head if model.head is None else _multiple(model.hidden * wide, 64),

@@ -61,3 +61,23 @@ def test_more_bytes_and_more_nodes_never_take_less(size, inner, outer):
         assert here <= more + 1e-15
         assert here <= wider + 1e-15 or outer == 1
     assert np.isfinite(float(send_seconds(MACHINE, as_array(size), as_array(1.0))))
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize("size", [2.0**20, 2.0**30])
+def test_in_a_node_the_forms_are_those_of_the_laws(ranks, size):
+    """Without start and ramp: rounds * alpha + bytes * beta of the ring algorithms in laws/collectives."""
+    from dataclasses import replace
+
+    from scalecurve.laws.collectives.all_to_all import allgather_ring, allreduce_ring
+    from scalecurve.laws.collectives.steps import totals
+
+    machine = replace(MACHINE, start=0.0, ramp_seconds=0.0)
+    for ours, steps in (
+        (gather_seconds, allgather_ring(ranks, size)),
+        (reduce_seconds, allreduce_ring(ranks, size)),
+    ):
+        counted = totals(steps)
+        expected = counted.rounds * machine.inner_hop + counted.sent / machine.inner_rate
+        seconds = float(ours(machine, as_array(size), as_array(float(ranks)), as_array(1.0)))
+        assert seconds == pytest.approx(expected, rel=1e-9)
