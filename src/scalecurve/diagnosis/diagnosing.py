@@ -22,7 +22,7 @@ from scalecurve.study import Regime, Study
 
 SEED = 11
 SURE = 0.8
-RESAMPLES = 60
+RESAMPLES = 30
 SINGLE_RUN_ERROR = 0.3
 ONE_NODE_UNITS = frozenset({"threads", "cores"})
 APART_UNITS = frozenset({"nodes", "hosts", "machines"})

@@ -22,6 +22,7 @@ from scalecurve.study.samples import FloatArray
 
 SIGNIFICANT = 0.01
 LARGEST_K = 3
+LEAST_K = 3  # a constant and a shrinking part cannot be told apart from fewer
 ALONE_AT = 2  # of the three largest K, the same worker must be the slowest in so many
 
 
@@ -78,7 +79,7 @@ class Alone:
 
 def works_alone(by_k: dict[int, list[Account]]) -> Alone | None:
     """The one worker that is slowest at the largest K by an amount that stays over all K, if there is one."""
-    means = {k: compute_matrix(runs).mean(axis=0) for k, runs in by_k.items() if len(runs[0].compute) > 1}
+    means = {k: _unexplained(runs).mean(axis=0) for k, runs in by_k.items() if len(runs[0].compute) > 1}
     if len(means) < 2:
         return None
     tops = {k: int(np.argmax(values)) for k, values in means.items()}
@@ -88,7 +89,18 @@ def works_alone(by_k: dict[int, list[Account]]) -> Alone | None:
     usable = dict(takewhile(lambda item: tops[item[0]] == rank, reversed(means.items())))
     k = np.array(list(usable), dtype=np.float64)
     extra = np.array([values[rank] - np.delete(values, rank).mean() for values in usable.values()])
-    return _constant_part(rank, k, extra) if len(k) > 1 else None
+    return _constant_part(rank, k, extra) if len(k) >= LEAST_K else None
+
+
+def _unexplained(runs: list[Account]) -> FloatArray:
+    """Compute of each worker beyond what its counted work explains; all of it where work was not counted."""
+    matrix = compute_matrix(runs)
+    if any(account.work is None or account.work.sum() <= 0 for account in runs):
+        return matrix
+    shares = np.array([account.work / account.work.sum() for account in runs if account.work is not None])
+    totals = matrix.sum(axis=1, keepdims=True)
+    left: FloatArray = matrix - totals * (shares - 1.0 / matrix.shape[1])
+    return left
 
 
 def _constant_part(rank: int, k: FloatArray, extra: FloatArray) -> Alone | None:

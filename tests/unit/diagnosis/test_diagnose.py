@@ -175,3 +175,10 @@ def test_k_unit_nodes_makes_contention_unlikely() -> None:
     chances = {cause.name: cause.probability for cause in diagnose(study).causes}
 
     assert chances["contention"] < 0.2
+
+
+def test_few_worker_counts_do_not_make_uneven_work_look_serial() -> None:
+    found = diagnose(hosts_study(slow=None, heavy=1, counted=False))
+
+    shares = {cause.name: cause.share for cause in found.causes}
+    assert shares["serial"] == 0.0
