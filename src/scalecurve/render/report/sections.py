@@ -174,7 +174,7 @@ def cost_section(material: Material) -> Section | None:
 
 
 def proposal_section(material: Material) -> Section | None:
-    return _part_section("proposal", "The proposal", material.proposal)
+    return part_section("proposal", "The proposal", material.proposal)
 
 
 def checklist_section(material: Material) -> Section | None:
