@@ -108,7 +108,8 @@ def coverage(scored: Sequence[Scored]) -> list[str]:
 
 
 def memory_lines(rows: Sequence[Row]) -> list[str]:
-    """Bytes per accelerator where they were measured; nothing is fitted to them but the structure of the stack."""
+    """Bytes per accelerator where they were measured.  torchtitan's bytes per score and the share that its selective
+    recomputation keeps were set by hand on these rows; the rest is counted, not fitted."""
     lines = ["| rows of | n | memory |", "|---|---|---|"]
     measured = [row for row in rows if row.memory is not None]
     errors = memory_errors(measured)

@@ -55,8 +55,8 @@ def gpt(hidden: int, layers: int, heads: int, vocab: int = 51200, seq: int = 204
 
 
 def sc21_weak(folder: Path) -> list[Row]:
-    """SC21 table 1.  The micro-batch and interleaving are not given: 1 sequence (a larger one does not divide every
-    row's batch) and v = 1; dp 32 rows without a pipeline use the micro-batch of the paper's figure 16 (4)."""
+    """SC21 table 1.  The micro-batch and interleaving are not published: v = 1, and micro-batches assumed here
+    (SC21_MICRO), falling with the model's size."""
     rows = []
     for entry in read(folder, "megatron_sc21_table1_weak_scaling.csv"):
         model = gpt(int(entry["hidden"]), int(entry["layers"]), int(entry["heads"]))

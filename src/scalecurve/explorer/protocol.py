@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD_SECONDS = 10.0
 
 
-class ImpatientProtocol(H11Protocol):
+class ImpatientProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is optional, so its classes are untyped here
     """Closes a connection whose request head has not arrived `head_seconds` after it could have begun."""
 
     head_seconds = HEAD_SECONDS

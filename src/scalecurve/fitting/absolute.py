@@ -45,6 +45,6 @@ def refit(solution: Solution, seen: Observations, quantity: Quantity) -> Absolut
     freedom = max(len(seen) - len(start), 1)
     variance = 2 * made.cost / freedom
     slope: Array = np.asarray(made.jac)
-    covariance = variance * np.linalg.pinv(slope.T @ slope)
+    covariance: Array = np.asarray(variance * np.linalg.pinv(slope.T @ slope), dtype=np.float64)
     back = size * np.r_[level, np.ones(len(start) - 1)]
     return AbsoluteFit(made.x * back, covariance * np.outer(back, back), freedom)

@@ -35,7 +35,7 @@ def parting_k(solutions: Sequence[Solution], draws: Sequence[Array], largest: fl
 
     The smallest doubling where the predictions differ by 2 standard errors, or else the one where they differ most.
     """
-    ahead = largest * 2.0 ** np.arange(1, int(np.log2(FARTHEST)) + 1)
+    ahead: Array = np.asarray(largest * 2.0 ** np.arange(1, int(np.log2(FARTHEST)) + 1), dtype=np.float64)
     apart = separation(solutions, draws, ahead)
     if apart.max() >= PARTING:
         return int(ahead[np.argmax(apart >= PARTING)])

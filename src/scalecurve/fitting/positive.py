@@ -87,4 +87,4 @@ def _subsets(count: int) -> Iterator[list[int]]:
 
 def _solve_active(gram: Array, moment: Array, active: list[int], total: Array) -> Array:
     small = gram[:, active][:, :, active] + _RIDGE * total[:, None, None] * np.eye(len(active))
-    return np.linalg.solve(small, moment[:, active][..., None])[..., 0]
+    return np.asarray(np.linalg.solve(small, moment[:, active][..., None])[..., 0], dtype=np.float64)

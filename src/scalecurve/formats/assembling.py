@@ -13,6 +13,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.comparison import compare_runs
 from scalecurve.formats.curves import Placed, of_metric, of_series, of_wished_series, place
+from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reader, Reading
 from scalecurve.formats.source import Source
@@ -110,8 +111,11 @@ def _runs(chosen: Sequence[Placed], quantity: Quantity) -> tuple[tuple[Run, ...]
     return tuple(_numbered([run for _, run in runs])), dropped
 
 
-def _usable(values: Sequence[float]) -> list[float]:
-    return [value for value in values if 0 < value < float("inf")]
+def _usable(values: Sequence[float]) -> Sequence[float]:
+    """Positive and finite; the whole sequence as it is where all of them are."""
+    array = np.asarray(values, dtype=np.float64)
+    good = (array > 0) & np.isfinite(array)
+    return values if good.all() else [value for value, keep in zip(values, good.tolist(), strict=True) if keep]
 
 
 def _runs_of(each: Placed, values: Sequence[float], quantity: Quantity) -> list[tuple[str | None, Run]]:
@@ -218,7 +222,7 @@ def _sizes(chosen: Sequence[Placed], settled: Settled, wishes: Wishes) -> tuple[
     by_field: dict[str, dict[int, Any]] = {}
     for each in chosen:
         for name, value in each.point.fields.items():
-            if name != settled.field and isinstance(value, int | float | str):
+            if name != settled.field and not worker_unit(name) and isinstance(value, int | float | str):
                 by_field.setdefault(name, {})[each.k] = value
     return tuple(
         _size_finding(name, values) for name, values in by_field.items() if len({*map(str, values.values())}) > 1

@@ -45,7 +45,10 @@ def as_text(value: Any, most: int = 200) -> str | None:
 
 def as_floats(values: Any) -> tuple[float, ...]:
     """Every finite number of a list; what is none is left out."""
-    return tuple(number for value in as_list(values) if (number := as_float(value)) is not None)
+    items = as_list(values)
+    if all(type(item) is float for item in items):  # the usual case, and much faster to ask once
+        return tuple(item for item in items if math.isfinite(item))
+    return tuple(number for value in items if (number := as_float(value)) is not None)
 
 
 def facts(source: dict[str, Any], *names: str) -> dict[str, Any]:

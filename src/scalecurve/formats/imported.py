@@ -145,12 +145,20 @@ def _sentence(imported: Imported) -> str:
 
 
 def _repeats(study: Study) -> str:
-    counts = sorted({len(values) for values in study.samples.by_k().values()})
+    counts = _counts(study)
     if not counts:
         return "no observations"
     many = f"{counts[0]} to {counts[-1]} runs" if len(counts) > 1 else f"{counts[0]} run{'s' if counts[0] > 1 else ''}"
     failed = sum(run.status is not RunStatus.OK for run in study.runs)
     return f"{many} each" + (f", {failed} failed and not counted" if failed else "")
+
+
+def _counts(study: Study) -> list[int]:
+    """The numbers of observations that some K has, rising."""
+    k = study.samples.k
+    if len(k) and k[0] == k[-1] and (k == k[0]).all():
+        return [len(k)]
+    return sorted(set(np.unique(k, return_counts=True)[1].tolist()))
 
 
 def _not_recorded(study: Study) -> tuple[str, ...]:
@@ -161,6 +169,6 @@ def _not_recorded(study: Study) -> tuple[str, ...]:
         clauses.append("whether set-up time is in it")
     if not study.provenance.machine:
         clauses.append("the machine")
-    if min((len(values) for values in study.samples.by_k().values()), default=2) == 1:
+    if min(_counts(study), default=2) == 1:
         clauses.append("repeats (a single run shows no spread)")
     return tuple(clauses)

@@ -19,7 +19,9 @@ from scalecurve.study.message_sweep import MessageSweep, timings_from
 from scalecurve.study.provenance import Provenance
 
 _RANK = re.compile(r"#\s+Rank\s+(?P<rank>\d+)\s.*\bon\s+(?P<host>\S+)")
-_ROW = re.compile(r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+\S+\s+-?\d+\s+(?P<time>[\d.]+)\s+[\d.]+\s+[\d.]+\s+(?P<wrong>\S+)")
+_ROW = re.compile(
+    r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+\S+\s+-?\d+\s+(?P<time>\d+(?:\.\d*)?)\s+[\d.]+\s+[\d.]+\s+(?P<wrong>\S+)"
+)
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce")
 
 Row = tuple[str, int, int | None, float, float]

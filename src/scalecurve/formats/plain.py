@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, Float
 
 MAX_BYTES = 4 * 1024**3
 MOST_FAULTS = 20
+ENOUGH_FAULTS = 10_000
 HEADER_LINES = 1000
+MOST_COLUMNS = 10_000
 CHECKED_ROWS = 1000
 
 
@@ -97,7 +100,11 @@ def _find_layout(file: TextIO, subject: str) -> _Layout:
 def _layout(header: tuple[int, str]) -> _Layout:
     number, text = header
     delimiter = _delimiter(text)
-    return _Layout(delimiter, _split(text, delimiter), number)
+    fields = _split(text, delimiter)
+    if len(fields) > MOST_COLUMNS:
+        hint = "expected a header line and rows, such as: K,seconds"
+        raise FormatError(Fault("too many columns for a table", seen=f"{len(fields)} columns", remedy=hint))
+    return _Layout(delimiter, fields, number)
 
 
 def _is_data(line: str) -> bool:
@@ -121,7 +128,8 @@ def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str)
     if _has_longer_rows(source, layout, subject):
         return _load_slowly(source, layout, columns, subject)
     try:
-        with _open(source, subject) as file:
+        with _open(source, subject) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy says on standard error that there are no rows; we say it better
             table = np.loadtxt(
                 file,
                 delimiter=layout.delimiter,
@@ -132,7 +140,7 @@ def _load(source: Path | bytes, layout: _Layout, columns: Columns, subject: str)
                 quotechar='"',
             )
         return table[:, 0], table[:, 1]
-    except (ValueError, UserWarning, IndexError):
+    except (ValueError, IndexError):
         return _load_slowly(source, layout, columns, subject)
 
 
@@ -170,6 +178,8 @@ def _load_slowly(
             row = _row_faults(number, fields, layout, columns, faults)
             if row is not None:
                 rows.append(row)
+            if len(faults) > ENOUGH_FAULTS:
+                break  # this is no table: counting two million faults would take minutes
     except UnicodeDecodeError:
         raise FormatError("not text in UTF-8", subject=subject) from None
     if faults:
@@ -222,4 +232,5 @@ def _number(text: str) -> float | None:
 def _capped(faults: list[Fault]) -> list[Fault]:
     if len(faults) <= MOST_FAULTS:
         return faults
-    return [*faults[:MOST_FAULTS], Fault(f"... and {len(faults) - MOST_FAULTS} more faults")]
+    least = "at least " if len(faults) > ENOUGH_FAULTS else ""
+    return [*faults[:MOST_FAULTS], Fault(f"... and {least}{len(faults) - MOST_FAULTS} more faults")]

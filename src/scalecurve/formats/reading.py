@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
@@ -63,6 +65,18 @@ class Reader:
     title: str
     look: Callable[[Source], str | None]
     read: Callable[[Source, Wishes], Reading]
+
+
+MOST_POINTS = 50_000
+
+
+def bounded(points: Iterable[Point], subject: str) -> tuple[Point, ...]:
+    """The points, up to a number that no benchmark's report reaches; a log of everything is narrowed down first."""
+    kept = tuple(islice(points, MOST_POINTS + 1))
+    if len(kept) > MOST_POINTS:
+        hint = "narrow it down, or give the numbers as a CSV with a column for K, which has no such limit"
+        raise FormatError(Fault(f"more than {MOST_POINTS} configurations in one file", remedy=hint), subject=subject)
+    return kept
 
 
 SAME_PROCESS = "the repeats share one process, so that their spread understates the noise between launches"

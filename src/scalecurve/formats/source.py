@@ -99,18 +99,12 @@ class Source:
 
 
 def _json_lines(text: str) -> list[dict[str, Any]] | None:
-    rows: list[dict[str, Any]] = []
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line, parse_constant=lambda _: None)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(row, dict):
-            return None
-        rows.append(row)
-    return rows
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:  # all at once is several times faster than line by line
+        rows = json.loads(f"[{','.join(lines)}]", parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+    return rows if all(isinstance(row, dict) for row in rows) else None
 
 
 def _unzipped(raw: bytes, name: str) -> bytes:

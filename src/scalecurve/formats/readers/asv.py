@@ -10,7 +10,7 @@ from typing import Any
 
 from scalecurve.errors import ScalecurveError
 from scalecurve.formats.coercion import as_dict, as_float, as_floats, as_list, as_text, facts
-from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading
+from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -36,7 +36,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     ]
     sampled = any(len(point.values) > 1 for point in points)
     return Reading(
-        points=tuple(points),
+        points=bounded(points, source.name),
         warmup=Treatment.EXCLUDED,
         setup=Treatment.EXCLUDED,
         provenance=Provenance(

@@ -11,7 +11,7 @@ from scalecurve.errors import FormatError
 from scalecurve.formats.coercion import as_count, as_float
 from scalecurve.formats.csv_rows import csv_rows
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Quantity, Treatment
@@ -49,7 +49,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
         for cells in csv_rows(lines[1:], subject=source.name)
         for point in _points(dict(zip(header, cells, strict=False)), region, metrics)
     ]
-    return Reading(points=tuple(points), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
+    return Reading(points=bounded(points, source.name), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
 
 
 def _meaning(name: str) -> float | None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 
+from scalecurve.errors import FormatError
 from scalecurve.findings import Finding, info
 from scalecurve.formats.coercion import as_count, as_float
 from scalecurve.formats.csv_rows import csv_rows
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -26,10 +27,12 @@ def look(source: Source) -> str | None:
 
 
 def read(source: Source, wishes: Wishes) -> Reading:
-    lines = source.text.splitlines()
-    start = next(i for i, line in enumerate(lines) if HEADER.match(line))
-    rows = list(csv_rows((line[:100_000] for line in lines[start:]), subject=source.name))
-    header = rows[0]
+    match = HEADER.search(source.text)
+    if match is None:
+        raise FormatError("the header is damaged", subject=source.name)
+    lines = source.text[match.start() :].splitlines()
+    rows = list(csv_rows((line[:100_000] for line in lines), subject=source.name))
+    header = rows[0] if rows else []
     timed = {i: k for i, name in enumerate(header) if (m := TIMED.match(name)) and (k := as_count(m[1]))}
     points = [
         Point(values=(seconds,), series=row[0].strip() or WHOLE, name=row[0], k=timed[i], metric="wall time")
@@ -40,7 +43,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     ]
     whole = [point for point in points if point.series == WHOLE] if wishes.series is None else []
     return Reading(
-        points=tuple(whole or points),
+        points=bounded(whole or points, source.name),
         k_origin="the columns `Nc time`",
         k_unit="cores",
         setup=Treatment.INCLUDED,

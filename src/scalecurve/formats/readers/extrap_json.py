@@ -14,7 +14,7 @@ from typing import Any
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_dict, as_floats, as_list
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import MAX_UNPACKED, Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Regime
@@ -36,7 +36,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     names = [str(name.get("name") if isinstance(name, dict) else name) for name in as_list(data.get("parameters"))]
     scaling = data.get("scaling")
     return Reading(
-        points=tuple(_points(as_dict(data.get("measurements")), names)),
+        points=bounded(_points(as_dict(data.get("measurements")), names), source.name),
         regime=Regime(scaling) if isinstance(scaling, str) and scaling in set(Regime) else None,
         provenance=Provenance(tool="Extra-P"),
         assumed=("the mean of each point is one observation",) if source.head.startswith(ZIP) else (),

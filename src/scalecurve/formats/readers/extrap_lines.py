@@ -7,7 +7,7 @@ from typing import Any
 from scalecurve.formats.coercion import as_dict, as_float, as_floats, as_text
 from scalecurve.formats.meaning import meaning_of
 from scalecurve.formats.readers.extrap_study import StatedFacts, stated_facts
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance
@@ -25,7 +25,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     facts = stated_facts(as_dict(rows[0].get("scalecurve")))
     points = [point for row in rows if (point := _point(row, facts)) is not None]
     return Reading(
-        points=tuple(points),
+        points=bounded(points, source.name),
         regime=facts.regime,
         k_unit=facts.k_unit,
         workload=facts.workload,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from scalecurve.formats.coercion import as_text
+from scalecurve.formats.coercion import as_count, as_text
 from scalecurve.formats.reading import Point
 from scalecurve.study import Quantity, Regime, Treatment, Workload
 
@@ -27,8 +27,11 @@ class StatedFacts:
     setup: Treatment
 
     def restated(self, point: Point) -> Point:
-        """The file's own word on what the numbers are stands above what the metric's name suggests."""
-        return point if self.quantity is None else replace(point, quantity=self.quantity, unit=self.unit)
+        """The file's own word on what the numbers are stands above what names suggest; its one parameter is K."""
+        if self.quantity is None:
+            return point
+        k = as_count(next(iter(point.fields.values()))) if len(point.fields) == 1 else None
+        return replace(point, quantity=self.quantity, unit=self.unit, k=k)
 
 
 def stated_facts(given: Mapping[str, Any]) -> StatedFacts:

@@ -6,15 +6,17 @@ A comment `# scalecurve {...}` is what our own writer adds, so that a study come
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_dict, as_float
 from scalecurve.formats.meaning import meaning_of
 from scalecurve.formats.readers.extrap_study import stated_facts
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance
@@ -56,7 +58,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
         raise FormatError(shown, subject=source.name)
     facts = stated_facts(state.ours)
     return Reading(
-        points=tuple(facts.restated(point) for point in state.points),
+        points=bounded((facts.restated(point) for point in state.points), source.name),
         regime=facts.regime,
         k_unit=facts.k_unit,
         workload=facts.workload,
@@ -74,12 +76,15 @@ def _ours(line: str) -> dict[str, Any]:
 
 
 def _take(state: _State, number: int, line: str) -> None:
-    keyword, _, rest = " ".join(line.split()).partition(" ")
+    keyword, rest = (*line.split(None, 1), "")[:2]
+    rest = rest.strip()
     match keyword:
         case "PARAMETER":
             state.parameters += rest.split(" ")
         case "POINTS":
-            state.coordinates += _coordinates(rest, len(state.parameters))
+            state.coordinates += _coordinates(rest)
+            if len(state.coordinates) > MOST_POINTS:
+                raise FormatError(f"more than {MOST_POINTS} POINTS")
         case "REGION":
             state.region, state.index = rest, 0
         case "METRIC":
@@ -91,10 +96,19 @@ def _take(state: _State, number: int, line: str) -> None:
             state.faults.append(Fault("unknown keyword", where=f"line {number}", seen=keyword, remedy=hint))
 
 
-def _coordinates(text: str, parameters: int) -> list[list[str]]:
+def _coordinates(text: str) -> list[list[str]]:
     if "(" in text:
-        return [part.split() for part in re.findall(r"\(([^()]*)\)", text)]
+        return [part[1].split() for part in islice(re.finditer(r"\(([^()]*)\)", text), MOST_POINTS + 1)]
     return [[value] for value in text.split()]
+
+
+def _numbers(words: list[str]) -> list[float] | None:
+    """All of them, or None where one is no finite number."""
+    try:
+        values = list(map(float, words))
+    except ValueError:
+        return None
+    return values if all(map(math.isfinite, values)) else None
 
 
 def _data(state: _State, number: int, text: str) -> None:
@@ -104,16 +118,19 @@ def _data(state: _State, number: int, text: str) -> None:
         return
     coordinate = state.coordinates[state.index]
     state.index += 1
-    values = [as_float(word) for word in text.split()]
-    bad = [word for word, value in zip(text.split(), values, strict=True) if value is None]
-    if bad or not values or len(coordinate) != len(state.parameters):
+    words = text.split()
+    values = None if "_" in text else _numbers(words)
+    bad = [] if values is not None else [word for word in words if as_float(word) is None]
+    if values is None or not values or len(coordinate) != len(state.parameters):
         seen = bad[0] if bad else f"{len(coordinate)} coordinates for {len(state.parameters)} parameters"
         state.faults.append(Fault("not numbers for one point", where=where, seen=seen))
         return
     meaning = meaning_of(state.metric)
     state.points.append(
         Point(
-            values=tuple(value * (meaning.factor if meaning else 1.0) for value in values if value is not None),
+            values=tuple(values)
+            if meaning is None or meaning.factor == 1
+            else tuple(v * meaning.factor for v in values),
             series=state.region,
             name=state.region,
             metric=state.metric,

@@ -14,7 +14,7 @@ from scalecurve.findings import Finding, warning
 from scalecurve.formats.coercion import as_count, as_dict, as_float, as_list, as_text, facts
 from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.names import split_name
-from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading
+from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -37,7 +37,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     rows = [as_dict(row) for row in as_list(source.json["benchmarks"])]
     rows = [row for row in rows if row.get("run_type", "iteration") == "iteration" and not row.get("error_occurred")]
     return Reading(
-        points=tuple(point for row in rows if (point := _point(row, divided)) is not None),
+        points=bounded((point for row in rows if (point := _point(row, divided)) is not None), source.name),
         k_origin="`threads`",
         k_unit="threads",
         setup=Treatment.EXCLUDED,

@@ -10,7 +10,7 @@ from typing import Any
 from scalecurve.formats.coercion import as_dict, as_float, as_list, as_text
 from scalecurve.formats.names import split_name
 from scalecurve.formats.readers.templates import Templates
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import RunStatus, Treatment
@@ -30,7 +30,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     templates = Templates()
     only_means = any("times" not in result for result in results)
     return Reading(
-        points=tuple(point for result in results for point in _points(result, templates)),
+        points=bounded((point for result in results for point in _points(result, templates)), source.name),
         setup=Treatment.INCLUDED,
         assumed=("only the means are in the file",) if only_means else (),
         missing=("the machine",),

@@ -7,7 +7,7 @@ from typing import Any
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_count, as_float
 from scalecurve.formats.headers import choose_columns
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 
@@ -39,27 +39,20 @@ def read(source: Source, wishes: Wishes) -> Reading:
         subject=source.name,
     )
     k_name, value_name = headers[columns.k], headers[columns.value]
-    points: list[Point] = []
+    by_k: dict[int, list[float]] = {}
     faults: list[Fault] = []
     for number, row in enumerate(rows, 1):
         k, value = as_count(row.get(k_name)), as_float(row.get(value_name))
-        if k is None or value is None:
+        if k is not None and value is not None:
+            by_k.setdefault(k, []).append(value * columns.meaning.factor)
+        elif len(faults) <= MOST_FAULTS:
             name = k_name if k is None else value_name
             faults.append(Fault(f"{name} is not a usable number", where=f"row {number}", seen=str(row.get(name))[:80]))
-            continue
-        points.append(
-            Point(
-                values=(value * columns.meaning.factor,),
-                k=k,
-                metric=value_name,
-                quantity=columns.meaning.quantity,
-                unit=columns.meaning.unit,
-                fields={k_name: k},
-            )
-        )
     if faults:
-        raise FormatError(faults[:MOST_FAULTS], subject=source.name)
-    return Reading(points=tuple(points), k_origin=f"`{k_name}`", k_unit=columns.k_unit)
+        raise FormatError(faults, subject=source.name)
+    what: dict[str, Any] = {"metric": value_name, "quantity": columns.meaning.quantity, "unit": columns.meaning.unit}
+    points = [Point(values=tuple(values), k=k, fields={k_name: k}, **what) for k, values in by_k.items()]
+    return Reading(points=bounded(points, source.name), k_origin=f"`{k_name}`", k_unit=columns.k_unit)
 
 
 READER = Reader("json-rows", "JSON rows", look, read)

@@ -6,8 +6,11 @@ mean step of its slowest rank.  Warm-up is excluded by the profiler's own schedu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from scalecurve.errors import FormatError
+from scalecurve.formats.chrome_trace import read_trace
 from scalecurve.formats.coercion import as_count, as_dict, as_float, as_list, as_text
 from scalecurve.formats.reading import Point, Reader, Reading
 from scalecurve.formats.source import Source
@@ -15,6 +18,7 @@ from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RankRecord, Treatment
 
 STEP = "ProfilerStep#"
+MOST_STEPS = 1000  # a schedule records tens of steps; thousands are not accounted for one by one
 MICRO = 1e-6
 
 
@@ -32,7 +36,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     steps = _steps(as_list(data["traceEvents"]))
     size = as_count(job.get("world_size"))
     host = as_text(data.get("host_name"))
-    record = RankRecord(rank=rank, seconds=sum(steps), host=host, steps=steps)
+    record = RankRecord(rank=rank, seconds=sum(steps), host=host, steps=steps, phases=_phases(source, len(steps)))
     points: tuple[Point, ...] = ()
     if steps:
         details = {"ranks": (record,)}
@@ -57,6 +61,16 @@ def read(source: Source, wishes: Wishes) -> Reading:
         assumed=("one step is the unit of work", "profiling slows the steps alike at every K"),
         missing=("several launches of each K",),
     )
+
+
+def _phases(source: Source, steps: int) -> Mapping[str, float]:
+    """Where the steps' time went, as `chrome_trace` accounts for it; nothing where a damaged trace defies it."""
+    if source.path is None or steps > MOST_STEPS:
+        return {}
+    try:
+        return read_trace(source.path).record().phases
+    except (FormatError, TypeError, ValueError, OverflowError, AttributeError, KeyError):
+        return {}
 
 
 def _steps(events: list[Any]) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from scalecurve.formats.coercion import as_count, as_float, as_text
 from scalecurve.formats.imb import read_imb
 from scalecurve.formats.nccl_tests import read_nccl_tests
 from scalecurve.formats.osu import read_osu
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -25,6 +25,7 @@ from scalecurve.study.message_sweep import MessageSweep
 
 MICRO = 1e-6
 UNKNOWN_RANKS = 1
+MOST_BYTES = 2 * 1024 * 1024
 
 
 def look_osu(source: Source) -> str | None:
@@ -72,7 +73,7 @@ def read_rccl_study(source: Source, wishes: Wishes) -> Reading:
     wrong = sum(str(row.get("#wrong", "0")) not in ("0", "N/A") for row in rows)
     points = [point for row in rows if (point := _rccl_point(row, source)) is not None]
     return Reading(
-        points=tuple(points),
+        points=bounded(points, source.name),
         k_origin="`gpus`",
         k_unit="gpus",
         warmup=Treatment.EXCLUDED,
@@ -87,6 +88,9 @@ def _path(source: Source) -> Path:
         raise FormatError(
             Fault("collective timings are read from files", remedy="give the file's path"), subject=source.name
         )
+    if len(source.content) > MOST_BYTES:
+        hint = f"the limit is {MOST_BYTES} bytes; give the part with the tables"
+        raise FormatError(Fault("too large for the output of such a benchmark", remedy=hint), subject=source.name)
     return source.path
 
 
@@ -103,7 +107,7 @@ def _reading(sweep: MessageSweep, source: Source, *, ranks_known: bool = True, k
         for timing in sweep.timings
     ]
     return Reading(
-        points=tuple(points),
+        points=bounded(points, source.name),
         k_origin=k_origin,
         k_unit="ranks",
         warmup=Treatment.EXCLUDED,

@@ -17,6 +17,7 @@ from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RunStatus, Treatment, Workload
 
 MARK = ":::MLLOG"
+MILLI = 1e-3
 OF_WORKERS = ("number_of_nodes", "accelerators_per_node", "num_gpus", "world_size", "num_nodes")
 
 
@@ -66,10 +67,10 @@ def _events(text: str) -> list[dict[str, Any]]:
 
 
 def _time(events: list[dict[str, Any]], key: str) -> float | None:
-    """The first event of that name, in seconds."""
+    """The first event of that name, in milliseconds since 1970; only differences are turned into seconds."""
     for event in events:
         if event.get("key") == key and (stamp := as_float(event.get("time_ms"))) is not None:
-            return stamp / 1e3
+            return stamp
     return None
 
 
@@ -78,12 +79,12 @@ def _outcome(events: list[dict[str, Any]]) -> tuple[RunStatus, float | None]:
     if start is None or stop is None or stop <= start:
         return RunStatus.FAILED, None
     statuses = [as_dict(event.get("metadata")).get("status") for event in events if event.get("key") == "run_stop"]
-    return (RunStatus.OK if statuses[0] == "success" else RunStatus.FAILED), stop - start
+    return (RunStatus.OK if statuses[0] == "success" else RunStatus.FAILED), (stop - start) * MILLI
 
 
 def _details(events: list[dict[str, Any]], batch: float | None) -> dict[str, Any]:
     init = _time(events, "init_start"), _time(events, "init_stop") or _time(events, "run_start")
-    setup = init[1] - init[0] if init[0] is not None and init[1] is not None else None
+    setup = (init[1] - init[0]) * MILLI if init[0] is not None and init[1] is not None else None
     samples = [as_float(event.get("value")) for event in events if event.get("key") == "train_samples"]
     observed: dict[str, Any] = {"global_batch_size": batch} if batch is not None else {}
     quality = [as_float(event.get("value")) for event in events if event.get("key") == "eval_accuracy"]

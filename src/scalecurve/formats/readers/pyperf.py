@@ -10,7 +10,7 @@ from typing import Any
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.coercion import as_dict, as_floats, as_list, as_text, facts
 from scalecurve.formats.names import split_name
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -35,7 +35,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     warmed = bool(measured) and all(as_list(run.get("warmups")) for run in measured)
     first = _metadata(timed[0], shared) if timed else {}
     return Reading(
-        points=tuple(point for benchmark in timed for point in _points(benchmark, shared)),
+        points=bounded((point for benchmark in timed for point in _points(benchmark, shared)), source.name),
         warmup=Treatment.EXCLUDED if warmed else Treatment.UNKNOWN,
         setup=Treatment.EXCLUDED,
         provenance=Provenance(

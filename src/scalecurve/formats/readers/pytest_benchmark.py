@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scalecurve.formats.coercion import as_dict, as_floats, as_list, as_text, facts
-from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading
+from scalecurve.formats.reading import SAME_PROCESS, Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, Treatment
@@ -25,7 +25,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     only_means = any(not as_floats(as_dict(each.get("stats")).get("data")) for each in benchmarks)
     assumed = (SAME_PROCESS, *(("only means are in the file for some benchmarks",) if only_means else ()))
     return Reading(
-        points=tuple(_point(benchmark) for benchmark in benchmarks),
+        points=bounded((_point(benchmark) for benchmark in benchmarks), source.name),
         setup=Treatment.EXCLUDED,
         provenance=Provenance(
             tool="pytest-benchmark",

@@ -12,7 +12,7 @@ from typing import Any
 
 from scalecurve.formats.coercion import as_count, as_dict, as_float, as_list, as_text
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -32,7 +32,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     experiments = [as_dict(experiment) for experiment in as_list(source.json["experiments"])]
     launched = [each for each in experiments if not as_count(each.get("N_REPEATS"))]
     return Reading(
-        points=tuple(point for experiment in launched for point in _points(experiment)),
+        points=bounded((point for experiment in launched for point in _points(experiment)), source.name),
         setup=Treatment.UNKNOWN,
         provenance=Provenance(tool="Ramble", created=as_text(source.json.get("date"))),
     )

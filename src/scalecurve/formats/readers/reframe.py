@@ -11,7 +11,7 @@ from typing import Any
 
 from scalecurve.formats.coercion import as_count, as_dict, as_float, as_list, as_text, facts
 from scalecurve.formats.meaning import meaning_of
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -27,7 +27,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
     session = as_dict(source.json["session_info"])
     cases = [as_dict(case) for run in as_list(source.json["runs"]) for case in as_list(as_dict(run).get("testcases"))]
     return Reading(
-        points=tuple(point for case in cases for point in _points(case)),
+        points=bounded((point for case in cases for point in _points(case)), source.name),
         setup=Treatment.UNKNOWN,
         provenance=Provenance(
             tool="ReFrame",

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.coercion import as_count, as_float
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -24,6 +25,7 @@ DOCUMENTED = (
 COUNTS = ("NNodes", "AllocNodes", "NTasks", "AllocCPUS", "NCPUS")
 ENDED = {"TIMEOUT": RunStatus.TIMEOUT, "CANCELLED": RunStatus.INTERRUPTED, "PREEMPTED": RunStatus.INTERRUPTED}
 NOT_ENDED = ("RUNNING", "PENDING", "REQUEUED", "SUSPENDED", "COMPLETING", "CONFIGURING")
+MOST_ROWS = 2 * MOST_POINTS  # steps included
 STATES = ("COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", *ENDED, *NOT_ENDED)
 _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})(?:\.\d+)?")
 
@@ -43,12 +45,15 @@ def look(source: Source) -> str | None:
 
 
 def read(source: Source, wishes: Wishes) -> Reading:
-    rows = _rows(_lines(source.text))
+    lines = _lines(source.text)
+    if len(lines) > MOST_ROWS:
+        raise FormatError(Fault(f"more than {MOST_ROWS} rows", remedy="ask sacct for fewer jobs"), subject=source.name)
+    rows = _rows(lines)
     jobs = [row for row in rows if "." not in _job_id(row)]
     tasks = _tasks_by_job(rows)
     counted = jobs or rows
     return Reading(
-        points=tuple(point for row in counted if (point := _point(row, tasks)) is not None),
+        points=bounded((point for row in counted if (point := _point(row, tasks)) is not None), source.name),
         warmup=Treatment.INCLUDED,
         setup=Treatment.INCLUDED,
         provenance=Provenance(tool="sacct", launcher="slurm"),

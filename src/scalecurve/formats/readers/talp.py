@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from scalecurve.formats.coercion import as_count, as_dict, as_float, as_text, facts
-from scalecurve.formats.reading import Point, Reader, Reading
+from scalecurve.formats.reading import Point, Reader, Reading, bounded
 from scalecurve.formats.source import Source
 from scalecurve.formats.wishes import Wishes
 from scalecurve.study import Provenance, RankRecord, Treatment
@@ -38,7 +38,7 @@ def read(source: Source, wishes: Wishes) -> Reading:
         p for name, region in chosen.items() if (p := _point(name, region, resources, processes, data)) is not None
     ]
     return Reading(
-        points=tuple(points),
+        points=bounded(points, source.name),
         warmup=Treatment.UNKNOWN,
         setup=Treatment.INCLUDED,
         provenance=Provenance(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_TEMPLATES = 200
+MOST_COMPARISONS = 5_000
 MOST_OCCURRENCES = 50
 
 
@@ -16,15 +16,16 @@ class Templates:
     """The first command seen of each template, with its parameters."""
 
     known: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    left: int = MOST_COMPARISONS
 
     def series_of(self, command: str, parameters: Mapping[str, Any]) -> str:
         """The first command that this one could be, with this one's parameters put in the place of the other's."""
         given = {name: str(value) for name, value in parameters.items()}
-        for first, before in self.known:
+        for first, before in self.known[: self.left]:
+            self.left -= 1
             if before.keys() == given.keys() and _could_be(first, before, command, given):
                 return first
-        if len(self.known) < MOST_TEMPLATES:
-            self.known.append((command, given))
+        self.known.append((command, given))
         return command
 
 

@@ -61,11 +61,11 @@ def _counting_mode() -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
 
-    class Counting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class Counting(TorchDispatchMode):  # type: ignore[misc]  # torch is optional, so its classes are untyped here
         """Sees every operator with its real arguments."""
 
         def __init__(self) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
+            super().__init__()
             self.rows: dict[str, list[float]] = {}
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

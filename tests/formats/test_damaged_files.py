@@ -1,0 +1,77 @@
+"""A few thousand damaged copies of the samples: a study or a ScalecurveError, never anything else."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.fuzz import SAMPLES, attempt, settings_for
+from bench.mutation import mutated
+from scalecurve import api
+from scalecurve.errors import FormatError, InputError
+
+EACH = 75
+FILES = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_damage_is_refused_or_read(path: Path, tmp_path: Path) -> None:
+    chance = random.Random(path.name)
+    target = tmp_path / path.name
+    content = path.read_bytes()
+    for _ in range(EACH):
+        target.write_bytes(mutated(content, chance))
+        assert attempt(target, settings_for(path.name, chance)) in ("study", "refused")
+
+
+class _Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (Path.touch, (Path("pickle_was_loaded"),))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_pickles_are_named_and_never_loaded(tmp_path: Path, protocol: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "thicket.pkl").write_bytes(pickle.dumps(_Evil(), protocol=protocol))
+
+    with pytest.raises(FormatError, match="pickle"):
+        api.load("thicket.pkl", regime="strong")
+    assert not (tmp_path / "pickle_was_loaded").exists()
+
+
+def test_a_gzipped_trace_is_read_and_a_bomb_is_not(tmp_path: Path) -> None:
+    trace = (SAMPLES / "trace" / "k1_rank0.json").read_bytes()
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(trace))
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
+
+    assert api.load(tmp_path / "t.json.gz", regime="strong").all_k == (1,)
+    with pytest.raises(FormatError, match="unpacks to too much"):
+        api.load(tmp_path / "bomb.json.gz", regime="strong")
+
+
+@pytest.mark.parametrize(
+    ("magic", "what"), [(b"\x89HDF\r\n", "HDF5"), (b"PAR1", "Parquet"), (b"%PDF-1.7", "PDF"), (b"\xfd7zXZ\x00", "xz")]
+)
+def test_other_binaries_are_named(tmp_path: Path, magic: bytes, what: str) -> None:
+    (tmp_path / "file").write_bytes(magic + bytes(50))
+
+    with pytest.raises(FormatError, match=what):
+        api.load(tmp_path / "file", regime="strong")
+
+
+def test_files_of_several_formats_or_machines_are_not_mixed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="several formats"):
+        api.import_results(SAMPLES / "hyperfine.json", SAMPLES / "pyperf.json", regime="strong")
+
+    text = (SAMPLES / "pyperf.json").read_text()
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json").write_text(re.sub(r'"hostname": ?"vm"', '"hostname": "other"', text))
+    with pytest.raises(FormatError, match="different machines"):
+        api.import_results(tmp_path, regime="strong")
+    mixed = api.import_results(tmp_path, regime="strong", allow_mixed=True)
+    assert "mixed-machines" in {finding.code for finding in mixed.findings}
