@@ -60,7 +60,6 @@ _HOME = {
     "plan": "scalecurve.api",
     "plan_replicas": "scalecurve.api",
     "plan_training": "scalecurve.api",
-    "plan_replicas": "scalecurve.api",
     "plot": "scalecurve.api",
     "price_curve": "scalecurve.api",
     "price_law": "scalecurve.api",

@@ -149,17 +149,3 @@ def _check(workers: int, seconds: float, jobs: int) -> None:
         faults.append(Fault("jobs are a whole number from 1", where="jobs", seen=f"{jobs}"))
     if faults:
         raise InputError(faults)
-
-
-@dataclass(frozen=True)
-class Money:
-    amount: float
-    currency: str = "USD"
-
-
-def price_of(per_worker_hour: float, *, workers: float, seconds: float, currency: str = "USD") -> Money:
-    """amount = price per worker-hour * workers * seconds / 3600, in the price's own currency."""
-    if per_worker_hour < 0 or workers < 0 or seconds < 0:
-        seen = f"{per_worker_hour} per hour, {workers} workers, {seconds} s"
-        raise InputError(Fault("price, workers and time cannot be negative", seen=seen))
-    return Money(per_worker_hour * workers * seconds / HOUR, currency)
