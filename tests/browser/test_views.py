@@ -226,6 +226,7 @@ def test_a_link_reproduces_the_view(open_page: Callable[..., Any], settle: Calla
     first = open_page(hash)
     settle(first)
     first.locator("#link").click()
+    first.wait_for_selector("#toast.shown")
     link = first.evaluate("navigator.clipboard.readText()")
     second = open_page(link[link.index("#") :])
     settle(second)
