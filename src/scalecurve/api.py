@@ -394,6 +394,7 @@ def gather(
         fits=_attempt(lambda: fit(study)),
         forecast=_attempt(lambda: forecast(study, at=_beyond(study))),
         diagnosis=_attempt(lambda: diagnose(study)),
+        audit=_attempt(lambda: audit(study)),
         cost=None if price is None else _attempt(lambda: cost(study, price)),
         proposal=None if proposal is None else assess(proposal),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{priced}",
@@ -424,7 +425,8 @@ def write_report(path: str | Path, *studies: Study, **settings: Any) -> list[Pat
 
     if not studies:
         raise InputError("a report needs at least one study")
-    return write(Path(path), [gather(study, **settings) for study in studies])
+    compared = _attempt(lambda: compare(*studies)) if len(studies) == 2 else None
+    return write(Path(path), [gather(study, **settings) for study in studies], compared)
 
 
 def _version() -> str:

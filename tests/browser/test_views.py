@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
-VIEWS = ["laws", "data", "mechanisms"]
+VIEWS = ["training", "laws", "data", "mechanisms"]
 HASHES = {
+    "training": "#training",
+    "training-pinned": "#training?pinned=true&critical_tokens=1000000",
     "laws": "#laws",
     "data": "#data",
     "roofline": "#mechanisms",
@@ -58,6 +61,16 @@ def quiet(page: Any) -> None:
     page.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
 
 
+def place_of(page: Any, selector: str) -> dict[str, float]:
+    """Where something is now; charts are drawn anew, so an element found a moment ago may be gone."""
+    found: dict[str, float] = page.evaluate(
+        "(s) => { const b = document.querySelector(s).getBoundingClientRect();"
+        " return {x: b.x, y: b.y, width: b.width, height: b.height}; }",
+        selector,
+    )
+    return found
+
+
 def slide(page: Any, param: str, value: float) -> None:
     """Type an exact value beside a slider."""
     box = page.locator(f"[data-exact={param}]")
@@ -71,6 +84,77 @@ def curve_points(page: Any, panel: str, place: int) -> list[tuple[float, float]]
     path = page.locator(f"#panel-{panel} svg path[stroke-linejoin=round]").nth(place).get_attribute("d")
     pairs = [pair.split() for pair in path.replace("M", "L").split("L") if pair]
     return [(float(x), float(y)) for x, y in pairs]
+
+
+def caps(page: Any) -> tuple[int, int]:
+    """Replicas and GPUs at the cap, as the chart marks it."""
+    words = page.locator("#panel-training svg").text_content()
+    found = re.search(r"cap: ([\d,]+) replicas, ([\d,]+) GPUs", words)
+    assert found is not None, words
+    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+
+
+def efficiencies(page: Any) -> dict[str, float]:
+    """E by P from the table behind the chart."""
+    page.evaluate("document.querySelector('#panel-training details').open = true")
+    page.wait_for_selector("#panel-training details table")
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#panel-training tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    return {row[0]: float(row[7]) for row in rows}
+
+
+def test_a_larger_model_lifts_the_curve_and_moves_the_cap_right(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    """Tokens follow the model, so the critical batch grows with it."""
+    page = open_page("#training")
+    settle(page)
+    before, cap = efficiencies(page), caps(page)
+    slide(page, "size", 200e9)
+    after, moved = efficiencies(page), caps(page)
+    assert moved[0] > cap[0]
+    assert moved[1] > cap[1]
+    common = [p for p in before if p in after and int(p) >= 1024]
+    assert len(common) > 5
+    assert all(after[p] >= before[p] - 0.01 for p in common)  # splits are whole numbers, so not every P gains
+    assert sum(after[p] - before[p] for p in common) > 0.2
+
+
+def test_with_the_critical_batch_pinned_the_replicas_stay(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    page = open_page("#training?pinned=true&critical_tokens=4000000")
+    settle(page)
+    before = caps(page)
+    slide(page, "size", 200e9)
+    after = caps(page)
+    assert after[0] == before[0]
+    assert after[1] >= before[1]
+
+
+def test_a_smaller_critical_batch_collapses_the_cheap_zone(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    page = open_page("#training?pinned=true&critical_tokens=8000000")
+    settle(page)
+    before, cap = efficiencies(page), caps(page)
+    slide(page, "critical_tokens", 1e6)
+    after, moved = efficiencies(page), caps(page)
+    assert moved[1] < cap[1] / 4
+    assert after["4096"] < before["4096"] - 0.1
+
+
+def test_clicking_the_chart_looks_closely_at_that_size(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    page = open_page("#training")
+    settle(page)
+    box = page.locator("#panel-training .chart").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.35, box["y"] + box["height"] * 0.5)
+    page.wait_for_function("() => /at=(64|128|256)/.test(location.hash)")
+    quiet(page)
+    assert re.search(r"at (64|128|256) GPUs", page.locator("#panel-step svg").text_content())
 
 
 def test_a_larger_serial_fraction_lowers_the_speedup(
@@ -105,10 +189,11 @@ def test_the_threshold_can_be_dragged_in_the_chart(
     page.locator("#data-case").select_option("0")
     page.wait_for_selector("#data-fits table")
     page.wait_for_selector("#data-forecast table")
-    grip = page.locator("#panel-efficiency svg rect[rx='3']").bounding_box()
+    quiet(page)
+    grip = place_of(page, "#panel-efficiency svg rect[rx='3']")
     page.mouse.move(grip["x"] + 4, grip["y"] + grip["height"] / 2)
     page.mouse.down()
-    page.mouse.move(grip["x"] - 40, grip["y"] - 45, steps=5)
+    page.mouse.move(grip["x"] - 40, grip["y"] - 22, steps=5)
     page.mouse.up()
     page.wait_for_function("() => location.hash.includes('threshold=0.8') || location.hash.includes('threshold=0.9')")
     page.wait_for_function(
@@ -120,7 +205,7 @@ def test_a_kernel_can_be_dragged_over_the_ridge(open_page: Callable[..., Any], s
     page = open_page("#mechanisms")
     settle(page)
     assert "memory bound" in page.locator(".summary").inner_text()
-    grip = page.locator("#panel-first svg circle[r='8']").bounding_box()
+    grip = place_of(page, "#panel-first svg circle[r='8']")
     page.mouse.move(grip["x"] + 8, grip["y"] + 8)
     page.mouse.down()
     page.mouse.move(grip["x"] + 300, grip["y"] - 30, steps=5)
@@ -141,6 +226,7 @@ def test_a_link_reproduces_the_view(open_page: Callable[..., Any], settle: Calla
     first = open_page(hash)
     settle(first)
     first.locator("#link").click()
+    first.wait_for_selector("#toast.shown")
     link = first.evaluate("navigator.clipboard.readText()")
     second = open_page(link[link.index("#") :])
     settle(second)

@@ -15,7 +15,7 @@ Left out: experts, context parallelism, ZeRO-2 and 3, failures; `scalecurve plan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -181,23 +181,28 @@ def _grid(
     )
 
 
-def _best(model: Transformer, machine: Machine, grid: Grid, seq: int, cap: int | None) -> list[QuickRow]:
+def _best(model: Transformer, machine: Machine, everything: Grid, seq: int, cap: int | None) -> list[QuickRow]:
+    """Memory first: only what fits is timed."""
+    shape = model.shape(seq)
+    everywhere = np.broadcast_to(memory(machine, shape, everything).total, everything.tp.shape)
+    fits = everywhere <= machine.capacity
+    grid, held = _chosen(everything, fits), everywhere[fits]
     if not len(grid.tp):
         return []
-    shape = model.shape(seq)
     step = step_time(machine, shape, grid)
-    held = np.broadcast_to(memory(machine, shape, grid).total, grid.tp.shape)
-    total = np.broadcast_to(step.total, grid.tp.shape)
-    rate = np.where(held <= machine.capacity, grid.sequences * seq / total, 0.0)
+    rate = grid.sequences * seq / step.total
     flop = float(shape.flop_per_token) * seq
     parts = {name: np.broadcast_to(getattr(step, name), grid.tp.shape) for name in terms()}
     rows = []
     for count in np.unique(grid.gpus):
         here = np.flatnonzero(grid.gpus == count)
-        chosen = here[np.argmax(rate[here])]
-        if rate[chosen] > 0:
-            rows.append(_row(grid, int(chosen), parts, float(held[chosen]), machine, seq, flop, cap))
+        chosen = int(here[np.argmax(rate[here])])
+        rows.append(_row(grid, chosen, parts, float(held[chosen]), machine, seq, flop, cap))
     return rows
+
+
+def _chosen(grid: Grid, which: npt.NDArray[np.bool_]) -> Grid:
+    return replace(grid, **{entry.name: getattr(grid, entry.name)[which] for entry in fields(grid)})
 
 
 def _row(

@@ -94,7 +94,9 @@ def test_questions_without_data_have_an_answer_by_default(name: str) -> None:
     assert answer(name, b"{}")[0] == 200
 
 
-@pytest.mark.parametrize("name", ["data/table", "data/fits", "data/forecast", "data/diagnosis", "data/cost"])
+@pytest.mark.parametrize(
+    "name", ["data/table", "data/fits", "data/forecast", "data/diagnosis", "data/audit", "data/cost"]
+)
 def test_worked_cases_can_be_asked_everything(name: str) -> None:
     _, found = asked("data/cases")
     for case in found["cases"]:

@@ -40,6 +40,7 @@ export const percent = (value) => `${(value * 100).toFixed(value < 0.1 ? 1 : 0)}
 /** @param {number} value */
 export function dollars(value) {
   if (value >= 1e6) return `$${short(value / 1e6)}M`;
+  if (value > 0 && value < 0.1) return `$${short(value)}`;
   return value >= 100 ? `$${whole(value)}` : `$${value.toFixed(2)}`;
 }
 

@@ -17,7 +17,7 @@ from scalecurve.explorer.questions import cases
 from scalecurve.explorer.questions.question import Nothing, Question, Request
 from scalecurve.fitting.curve import fitted_curve
 from scalecurve.forecasting.band import band
-from scalecurve.render.report.answer import answer
+from scalecurve.render.report.answer import answer, how_far, what_to_do
 from scalecurve.render.report.material import Material
 
 if TYPE_CHECKING:
@@ -69,12 +69,13 @@ def _load(text: str, name: str, regime: str | None) -> Study:
 def answer_table(asked: DataRequest) -> dict[str, Any]:
     study = study_of(asked)
     table = api.tabulate(study, threshold=asked.threshold, level=asked.level, bend=asked.rule)
+    own = Material(study=study, table=table)
     settings = f"--threshold {asked.threshold:g} --level {asked.level:g} --bend {asked.rule}"
     named = _named(asked, study)
     return {
         "table": table.to_dict(),
         "blocks": blocks(table.document()),
-        "sentences": list(answer(Material(study=study, table=table))),
+        "sentences": [how_far(own), what_to_do(own)],  # why it bends takes longer and comes with the diagnosis
         "commands": [f"scalecurve table {named} {settings}", f"scalecurve report {named} -o report.html"],
     }
 
@@ -88,6 +89,16 @@ def answer_diagnosis(asked: DataRequest) -> dict[str, Any]:
         "blocks": blocks(found.document()),
         "sentences": list(answer(Material(study=study, table=table, diagnosis=found))),
         "commands": [f"scalecurve diagnose {_named(asked, study)}"],
+    }
+
+
+def answer_audit(asked: DataRequest) -> dict[str, Any]:
+    study = study_of(asked)
+    found = api.audit(study)
+    return {
+        "audit": found.to_dict(),
+        "blocks": blocks(found.document()),
+        "commands": [f"scalecurve audit {_named(asked, study)}"],
     }
 
 
@@ -162,6 +173,7 @@ QUESTIONS = {
     "data/cases": Question("Worked cases to open.", Nothing, cases.answer),
     "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
     "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
+    "data/audit": Question("Whether the numbers may be believed: the checklist.", DataRequest, answer_audit),
     "data/fits": Question("Laws fitted to a study, ranked, with their curves.", DataRequest, answer_fits),
     "data/forecast": Question("T, S and E beyond the largest K measured.", ForecastRequest, answer_forecast),
     "data/cost": Question("What a result costs at every K.", CostRequest, answer_cost),

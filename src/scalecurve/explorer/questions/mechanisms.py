@@ -10,12 +10,20 @@ from scalecurve import api
 from scalecurve.explorer.documents import blocks
 from scalecurve.explorer.questions.question import Nothing, Question, Request
 from scalecurve.laws.collectives import candidates, lower_bound
+from scalecurve.laws.roofline import Ceilings, attainable
 from scalecurve.laws.stragglers import chance_of_any_slow, exponential_maximum, lognormal_maximum, normal_maximum
 from scalecurve.laws.workdepth import greedy_time, least_time, most_speedup, parallelism
 from scalecurve.mechanisms.collective_cost import CollectiveCost
 from scalecurve.units import format_bytes, format_seconds
 
 Operation = Literal["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall"]
+
+
+LEVEL = "memory"
+NEXT = {
+    "memory": "move fewer bytes per FLOP (fuse, tile, lower precision); more arithmetic units change nothing",
+    "compute": "feed the arithmetic units better; more bandwidth changes nothing",
+}
 
 
 class CollectiveRequest(Request):
@@ -138,31 +146,35 @@ def depth(asked: DepthRequest) -> dict[str, Any]:
             f"Work {work:g} over depth {longest:g} admits a speedup of at most {wide:.4g}, on any machine: beyond "
             f"about {wide:.4g} workers the rest only wait. A greedy schedule is within a factor of two of the best.",
         ],
-        "commands": [f"scalecurve workdepth --work {work:g} --depth {longest:g}"],
+        "commands": ["scalecurve workdepth graph.json  # work and depth of a task graph of your own"],
     }
 
 
 def roofline(asked: RooflineRequest) -> dict[str, Any]:
-    ridge = asked.peak / asked.bandwidth
-    places = [2.0 ** (step / 4) for step in range(-12, 61)]
-    roof = min(asked.peak, asked.intensity * asked.bandwidth)
+    machine = Ceilings(peak=asked.peak, bandwidths={LEVEL: asked.bandwidth})
+    ridge = machine.ridge(LEVEL)
+    roof = attainable(asked.intensity, machine, LEVEL)
     bound = "memory" if asked.intensity < ridge else "compute"
-    remedy = (
-        "move fewer bytes per FLOP (fuse, tile, lower precision); more arithmetic units change nothing"
-        if bound == "memory"
-        else "feed the arithmetic units better; more bandwidth changes nothing"
-    )
+    places = sorted({2.0 ** (step / 4) for step in range(-12, 57)} | {ridge})
     return {
-        "roof": [{"x": x, "y": min(asked.peak, x * asked.bandwidth)} for x in places],
+        "roof": [{"x": x, "y": attainable(x, machine, LEVEL)} for x in places],
         "ridge": ridge,
         "kernel": {"x": asked.intensity, "y": roof * asked.reached, "roof": roof},
         "bound": bound,
         "sentences": [
             f"At {asked.intensity:.3g} FLOP per byte the kernel is {bound} bound: its roof is {roof / 1e12:.4g} "
-            f"TFLOP/s, {roof / asked.peak:.0%} of the machine's peak (the ridge is at {ridge:.3g}). Next: {remedy}.",
+            f"TFLOP/s, {roof / asked.peak:.0%} of the machine's peak (the ridge is at {ridge:.3g}). "
+            f"Next: {NEXT[bound]}.",
         ],
-        "commands": [],
+        "commands": [_kernel_command(asked, roof)],
     }
+
+
+def _kernel_command(asked: RooflineRequest, roof: float) -> str:
+    """A kernel that moves a gigabyte; --machine takes a preset or the file `roofline measure --json` writes."""
+    flops = asked.intensity * 1e9
+    kernel = f"mine:{flops:.4g}:1e9:{flops / (roof * asked.reached):.4g}"
+    return f"scalecurve roofline place --machine h100 --precision bf16 --kernel {kernel}"
 
 
 def _doublings(largest: int, first: int = 1) -> list[int]:

@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from scalecurve.analysis import SpeedupTable
 from scalecurve.document import Paragraph, Table, table
 from scalecurve.render.report.answer import answer
-from scalecurve.render.report.material import Material
+from scalecurve.render.report.material import Material, Part
 from scalecurve.render.report.section import Column, Content, Page, Section
-from scalecurve.render.report.sections import curve_pictures, curve_title, sections_of
+from scalecurve.render.report.sections import curve_pictures, curve_title, part_section, sections_of
 
 NAME_LENGTH = 120
 
 
-def page_of(materials: Sequence[Material]) -> Page:
+def page_of(materials: Sequence[Material], comparison: Part = None) -> Page:
+    """`comparison` is what sets two studies against one another, where that was asked."""
     names = [_name(material) for material in materials]
     columns = tuple(
         Column(name=name, answer=answer(material), sections=sections_of(material))
         for name, material in zip(names, materials, strict=True)
     )
-    shared = () if len(materials) == 1 else (_side_by_side([material.table for material in materials]),)
+    shared: tuple[Section, ...] = ()
+    if len(materials) > 1:
+        compared = part_section("compared", "Compared K by K", comparison)
+        shared = (_side_by_side([material.table for material in materials]), *([compared] if compared else []))
     return Page(title=" and ".join(names), subtitle=_subtitle(materials), columns=columns, shared=shared)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import PhaseShares, RankStrip
+from scalecurve.planning.cost import CostTable
+from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.plots import GREY, ORANGE, RED, SERIES, log_axis, plain_text
 from scalecurve.study import Regime
 
@@ -97,18 +99,18 @@ def _finish(figure: Figure, axes: Axes, tables: Sequence[SpeedupTable], label: s
     axes.set_xlabel(f"K ({plain_text(short(tables[0].k_unit))})")
     axes.set_ylabel(label)
     for place, table in enumerate(tables):
-        _mark_bend(axes, table, place)
+        _mark_bend(axes, table, place, RED if len(tables) == 1 else SERIES[place])
     columns = 1 if figure.get_figwidth() < 5 else 4
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
 
 
-def _mark_bend(axes: Axes, table: SpeedupTable, place: int) -> None:
+def _mark_bend(axes: Axes, table: SpeedupTable, place: int, color: str) -> None:
     if table.bend is None:
         return
-    color = RED if place == 0 else SERIES[place]
     chance = "" if table.bend.probability is None else f", p = {table.bend.probability:.2f}"
     axes.axvline(table.bend.k, color=color, linestyle=(0, (1, 2)), linewidth=1.2)
-    late = table.bend.k**2 > table.rows[0].k * table.rows[-1].k
+    first, last = axes.get_xlim()
+    late = table.bend.k**2 > first * last
     axes.annotate(
         f"bend at K = {table.bend.k}{chance}",
         (table.bend.k, 0.03 + 0.07 * place),
@@ -172,6 +174,22 @@ def heat_strip(figure: Figure, strips: Sequence[RankStrip]) -> None:
     axes.grid(visible=False)
     if image is not None:
         figure.colorbar(image, ax=axes, location="bottom", label="rank's time / mean of ranks", shrink=0.8, aspect=30)
+
+
+def money(figure: Figure, priced: CostTable) -> None:
+    """Cost against time with the legend outside, and few ticks where there is little room."""
+    from matplotlib.ticker import LogLocator
+
+    axes = figure.subplots()
+    cost_axes(axes, priced)
+    inside = axes.get_legend()
+    if inside is not None:
+        inside.remove()
+    axes.set_title("")
+    narrow = figure.get_figwidth() < 5
+    if narrow:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=5))
+    figure.legend(loc="outside lower center", ncols=1 if narrow else 3, fontsize=9)
 
 
 def short(name: str) -> str:

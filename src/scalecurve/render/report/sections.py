@@ -12,11 +12,10 @@ from typing import Any
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import phase_shares, rank_strips
 from scalecurve.analysis.table_document import bend_sentence
-from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, table
+from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
 from scalecurve.forecasting.band import band
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.planning.cost import CostTable
-from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.report import pictures
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.render.report.section import Content, Download, Picture, Section
@@ -144,16 +143,16 @@ def rank_section(material: Material) -> Section | None:
 
 
 def diagnosis_section(material: Material) -> Section | None:
-    return _part_section("why", "Why it bends", material.diagnosis)
+    return part_section("why", "Why it bends", material.diagnosis)
 
 
 def fit_section(material: Material) -> Section | None:
-    return _part_section("fits", "Laws fitted to the data", material.fits)
+    return part_section("fits", "Laws fitted to the data", material.fits)
 
 
 def forecast_section(material: Material) -> Section | None:
     """Forecasts are set as assumed: nobody measured them."""
-    section = _part_section("forecast", "Forecast beyond the data", material.forecast)
+    section = part_section("forecast", "Forecast beyond the data", material.forecast)
     first = next((each for each in section.contents if isinstance(each, Table)), None) if section else None
     if section is None or first is None:
         return section
@@ -163,26 +162,26 @@ def forecast_section(material: Material) -> Section | None:
 
 
 def cost_section(material: Material) -> Section | None:
-    section = _part_section("cost", "What it costs", material.cost)
+    section = part_section("cost", "What it costs", material.cost)
     if section is None or not isinstance(material.cost, CostTable):
         return section
     priced = material.cost
     points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in priced.rows[:16])
     picture = Picture(
-        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: cost_axes(figure.subplots(), priced)
+        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: pictures.money(figure, priced)
     )
     return replace(section, contents=(picture, *section.contents))
 
 
 def proposal_section(material: Material) -> Section | None:
-    return _part_section("proposal", "The proposal", material.proposal)
+    return part_section("proposal", "The proposal", material.proposal)
 
 
 def checklist_section(material: Material) -> Section | None:
-    return _part_section("checklist", "The checklist", material.audit)
+    return part_section("checklist", "The checklist", material.audit)
 
 
-def _part_section(key: str, title: str, part: Part) -> Section | None:
+def part_section(key: str, title: str, part: Part) -> Section | None:
     """A result shows itself; findings are left to their own section, where all of them stand once."""
     if part is None:
         return None
@@ -287,7 +286,7 @@ def reproduce_section(material: Material) -> Section:
     lines = [material.command] if material.command else []
     job = material.study.workload
     if job.command:
-        lines.append(f"# the job itself: {' '.join(job.command)}")
+        lines.append(f"# the job itself: {one_line(' '.join(job.command))[:400]}")
     lines.append("# the table alone: scalecurve table study.json")
     made = f"Made by {material.made}." if material.made else None
     contents: list[Content] = [

@@ -13,7 +13,7 @@ from scalecurve.render.latex import PREAMBLE, escape, to_latex
 from scalecurve.render.markdown import to_markdown
 from scalecurve.render.plots import STYLE, paint
 from scalecurve.render.report.html import to_html
-from scalecurve.render.report.material import Material
+from scalecurve.render.report.material import Material, Part
 from scalecurve.render.report.page import page_of
 from scalecurve.render.report.section import Page, Picture
 from scalecurve.study.atomic import write_atomically
@@ -27,7 +27,7 @@ MONO_SIZE = 7.5
 Writer = Callable[[Page, Path], dict[Path, bytes]]
 
 
-def write(path: Path, materials: Sequence[Material]) -> list[Path]:
+def write(path: Path, materials: Sequence[Material], comparison: Part = None) -> list[Path]:
     """Write the report, and what it needs beside it; returns what was written."""
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
@@ -35,7 +35,7 @@ def write(path: Path, materials: Sequence[Material]) -> list[Path]:
         raise InputError(
             Fault("unknown report format", seen=path.suffix or path.name, remedy=f"name the file with one of {known}")
         )
-    made = FORMATS[kind](page_of(materials), path)
+    made = FORMATS[kind](page_of(materials, comparison), path)
     for name, content in made.items():
         write_atomically(name, content)
     return list(made)

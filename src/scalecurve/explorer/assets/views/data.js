@@ -29,6 +29,7 @@ const PARTS = [
   { name: "forecast", title: "Forecast beyond the data", settings: ["reach"] },
   { name: "fits", title: "Laws fitted to the data", settings: [] },
   { name: "cost", title: "What it costs", settings: ["price", "jobs"] },
+  { name: "audit", title: "The checklist", settings: [] },
 ];
 
 export class DataView extends View {
@@ -39,6 +40,8 @@ export class DataView extends View {
     this.more = {};
     /** @type {any} */
     this.answer = null;
+    /** Pinned settings with their tables. @type {Array<{name: string, answer: any}>} */
+    this.others = [];
     this.curve = new Panel("curve", "The curve", this.dragged.bind(this));
     this.efficiency = new Panel("efficiency", "Efficiency", this.dragged.bind(this));
     this.table = el("section", { class: "block", "aria-label": "Table", id: "data-table" });
@@ -88,13 +91,14 @@ export class DataView extends View {
   }
 
   async refresh() {
-    const { text, name, regime, threshold, rule, level } = this.store.params;
+    const { text } = this.store.params;
     this.empty.hidden = Boolean(text);
     this.filled.hidden = !text;
     this.charts.hidden = !text;
     if (!text) return this.say(["Your own measurements, with the intervals they deserve."]);
-    const answer = await ask("data/table", { text, name, regime, threshold, rule, level });
+    const answer = await ask("data/table", tableRequest(this.store.params));
     this.answer = answer;
+    this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
     if (!this.more.diagnosis) this.say(answer.sentences);
     this.showCommands(answer.commands);
     this.table.replaceChildren(el("h3", {}, "Table"), ...showBlocks(answer.blocks));
@@ -110,6 +114,7 @@ export class DataView extends View {
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
+    if (!box.children.length) box.replaceChildren(el("h3", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
@@ -161,9 +166,17 @@ export class DataView extends View {
     }, shown, answer.commands[0], strong ? "" : "Weak scaling: work per worker fixed.");
   }
 
+  /** Pinned studies of the same regime, to compare with. @param {any} answer @param {string} what @returns {any[]} */
+  pinnedSeries(answer, what) {
+    return this.others.filter((other) => other.answer.table.regime === answer.table.regime).map((other, place) => ({
+      name: `pin ${other.name}`, kind: "both", marker: "diamond", color: place ? "var(--sky)" : "var(--green)", dash: "4 3",
+      points: other.answer.table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] })),
+    }));
+  }
+
   /** Fitted laws within the data and the forecast beyond it. @param {any} answer @param {string} what @returns {any[]} */
   beyond(answer, what) {
-    const drawn = [];
+    const drawn = this.pinnedSeries(answer, what);
     const best = this.more.fits ? this.more.fits.fits.laws[0].name : null;
     if (best) drawn.push({ name: `law: ${best}`, points: this.more.fits.curves[best].map((/** @type {any} */ row) => ({ x: row.k, y: row[what] })), color: "var(--purple)", dash: "2 3", width: 1.5, quiet: true });
     if (!this.more.forecast) return drawn;
@@ -173,4 +186,9 @@ export class DataView extends View {
     return [...drawn, { name: "forecast interval", points, color: "var(--orange)", kind: "band" },
       { name: "forecast (not measured)", points: points.map(({ x, y }) => ({ x, y })), color: "var(--orange)", dash: "6 4", kind: "line" }];
   }
+}
+
+/** @param {Params} params */
+function tableRequest({ text, name, regime, threshold, rule, level }) {
+  return { text, name, regime, threshold, rule, level };
 }

@@ -19,6 +19,7 @@ const CONTROLS = [
   { id: "hold", label: "Efficiency to hold", kind: "range", min: 0.05, max: 0.99, step: 0.01, format: percent },
 ];
 
+/** @type {Array<{label: string, params: Params}>} */
 const PRESETS = [
   { label: "5 % serial, c = 0.01: fails strong, passes weak", params: { serial: 0.05, comm: 0.01, largest: 128 } },
   { label: "5 % serial alone, to K = 512: a ceiling of 20", params: { serial: 0.05, comm: 0, largest: 512 } },

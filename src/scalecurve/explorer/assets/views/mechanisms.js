@@ -42,6 +42,7 @@ const CONTROLS = [
   { id: "processors", label: "Largest P", kind: "range", min: 2, max: 65536, scale: "log2", format: whole, shown: on("depth") },
 ];
 
+/** @type {Array<{label: string, params: Params}>} */
 const PRESETS = [
   { label: "A memory-bound kernel on an H100", params: { topic: "roofline", intensity: 2, reached: 0.8 } },
   { label: "A large matrix product on an H100", params: { topic: "roofline", intensity: 1500, reached: 0.7 } },
@@ -68,6 +69,12 @@ export class MechanismsView extends View {
     await show.call(this, params);
   }
 
+  /** The answer for the current settings, then for each pin of the same mechanism. @param {string} question @param {(params: Params) => object} request */
+  all(question, request) {
+    const same = this.settings.filter((each) => each.params.topic === this.store.params.topic);
+    return Promise.all(same.map((each) => ask(question, request(each.params))));
+  }
+
   /** @param {any} answer @param {string[]} titles */
   head(answer, titles) {
     this.say(answer.sentences);
@@ -84,7 +91,7 @@ export class MechanismsView extends View {
   /** @param {Params} params */
   async roofline(params) {
     const { peak, bandwidth, intensity, reached } = params;
-    const answers = await Promise.all(this.settings.map((each) => ask("mechanisms/roofline", pick(each.params, ["peak", "bandwidth", "intensity", "reached"]))));
+    const answers = await this.all("mechanisms/roofline", (each) => pick(each, ["peak", "bandwidth", "intensity", "reached"]));
     const answer = answers[0];
     this.head(answer, ["Roofline with your kernel"]);
     this.first.show({
@@ -114,7 +121,8 @@ export class MechanismsView extends View {
 
   /** @param {Params} params */
   async collectives(params) {
-    const answer = await ask("mechanisms/collectives", pick(params, ["operation", "network", "bytes", "ranks"]));
+    const [answer, ...others] = await this.all("mechanisms/collectives", (each) => pick(each, ["operation", "network", "bytes", "ranks"]));
+    const fastest = (/** @type {any[]} */ rows) => rows.map((row) => ({ x: row.x, y: Math.min(.../** @type {number[]} */ (Object.values(row.algorithms))) }));
     this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${bytes(Number(params.bytes))}`]);
     const curves = (/** @type {any[]} */ rows) => [
       ...answer.algorithms.map((/** @type {string} */ name, /** @type {number} */ place) => ({ name, color: COLORS[place % COLORS.length], dash: place >= COLORS.length ? "4 3" : undefined,
@@ -122,31 +130,32 @@ export class MechanismsView extends View {
       { name: "no algorithm beats", points: rows.map((row) => ({ x: row.x, y: row.bound, label: duration(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
     const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [head === "bytes" ? bytes(row.x) : row.x, ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : duration(row.algorithms[name])), duration(row.bound)]));
     const alt = `${answer.sentences[0]} Curves: ${answer.algorithms.join(", ")}.`;
-    this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log2", format: bytes }, y: { label: "time", scale: "log10", format: duration }, series: curves(answer.by_size), marks: [{ x: Number(params.bytes), label: `${bytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
-    this.second.show({ id: "ranks", title: "Against ranks", alt, x: { label: "ranks", scale: "log2" }, y: { label: "time", scale: "log10", format: duration }, series: curves(answer.by_ranks) }, numbers(answer.by_ranks, "ranks"), answer.commands[0]);
+    this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log2", format: bytes }, y: { label: "time", scale: "log10", format: duration }, series: [...curves(answer.by_size), ...pins(others, (other) => fastest(other.by_size), "fastest")], marks: [{ x: Number(params.bytes), label: `${bytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
+    this.second.show({ id: "ranks", title: "Against ranks", alt, x: { label: "ranks", scale: "log2" }, y: { label: "time", scale: "log10", format: duration }, series: [...curves(answer.by_ranks), ...pins(others, (other) => fastest(other.by_ranks), "fastest")] }, numbers(answer.by_ranks, "ranks"), answer.commands[0]);
   }
 
   /** @param {Params} params */
   async slowest(params) {
-    const asked = { spread: params.spread, slow_chance: params.slow_chance, largest: params.workers };
-    const answer = await ask("mechanisms/slowest", asked);
+    const [answer, ...others] = await this.all("mechanisms/slowest", ({ spread, slow_chance, workers }) => ({ spread, slow_chance, largest: workers }));
     this.head(answer, ["Expected slowest of K, in means", "Chance that a fan-out of K is slow"]);
     const rows = answer.rows;
     const curve = (/** @type {string} */ name) => rows.filter((/** @type {any} */ row) => row[name] !== null).map((/** @type {any} */ row) => ({ x: row.k, y: row[name] }));
     this.first.show({
       id: "slowest", title: "The slowest of K", alt: answer.sentences[0], x: { label: "K (workers)", scale: "log2" }, y: { label: "E[max of K] / mean", scale: "linear", min: 1 },
-      series: [{ name: "normal", points: curve("normal"), color: "var(--blue)" }, { name: "lognormal", points: curve("lognormal"), color: "var(--orange)", dash: "8 3" }, { name: "exponential tail", points: curve("exponential"), color: "var(--red)", dash: "2 3" }],
+      series: [{ name: "normal", points: curve("normal"), color: "var(--blue)" }, { name: "lognormal", points: curve("lognormal"), color: "var(--orange)", dash: "8 3" }, { name: "exponential tail", points: curve("exponential"), color: "var(--red)", dash: "2 3" },
+        ...pins(others, (other) => other.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.normal })), "normal")],
     }, tableOf(["K", "normal", "lognormal", "exponential tail", "efficiency (normal)"], rows.map((/** @type {any} */ row) => [row.k, row.normal.toFixed(4), row.lognormal.toFixed(4), row.exponential?.toFixed(4), percent(1 / row.normal)])), answer.commands[0], "A synchronous step waits for its slowest worker; more workers wait longer for a slower one.");
     this.second.show({
       id: "fanout", title: "Tail fan-out", alt: answer.sentences[0], x: { label: "K (answers waited for)", scale: "log2" }, y: { label: "P(at least one is slow)", scale: "linear", min: 0, max: 1, format: percent },
-      series: [{ name: `1 - (1 - ${short(Number(params.slow_chance))})^K`, points: curve("any_slow"), color: "var(--purple)" }],
+      series: [{ name: `1 - (1 - ${short(Number(params.slow_chance))})^K`, points: curve("any_slow"), color: "var(--purple)" },
+        ...pins(others, (other) => other.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.any_slow })))],
       levels: [{ y: 0.5, label: "every second request is slow", color: "var(--muted)" }],
     }, tableOf(["K", "P(at least one is slow)"], rows.map((/** @type {any} */ row) => [row.k, percent(row.any_slow)])), answer.commands[0]);
   }
 
   /** @param {Params} params */
   async depth(params) {
-    const answer = await ask("mechanisms/depth", { work: params.work, depth: params.depth, largest: params.processors });
+    const [answer, ...others] = await this.all("mechanisms/depth", ({ work, depth, processors }) => ({ work, depth, largest: processors }));
     this.head(answer, ["Speedup that work and depth admit"]);
     const rows = answer.rows;
     const largest = rows.at(-1).k;
@@ -155,10 +164,16 @@ export class MechanismsView extends View {
       series: [{ name: "ideal S = P", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.k })), color: "var(--muted)", dash: "5 4", width: 1.3 },
         { name: "at most min(P, W/D)", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most })), color: "var(--blue)" },
         { name: "any greedy schedule reaches", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.greedy })), color: "var(--green)", dash: "8 3" },
-        { name: "between the two", kind: "band", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most, low: row.greedy, high: row.most })), color: "var(--green)" }],
+        { name: "between the two", kind: "band", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most, low: row.greedy, high: row.most })), color: "var(--green)" },
+        ...pins(others, (other) => other.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.most })), "at most")],
       marks: answer.parallelism <= largest ? [{ x: answer.parallelism, label: `parallelism W/D = ${short(answer.parallelism)}` }] : [],
     }, tableOf(["P", "at most", "greedy at least", "time at least", "greedy time at most"], rows.map((/** @type {any} */ row) => [row.k, short(row.most), short(row.greedy), short(row.least_time), short(row.greedy_time)])), answer.commands[0]);
   }
+}
+
+/** Pinned settings as dashed lines. @param {any[]} others @param {(other: any) => any[]} points @param {string} [word] */
+function pins(others, points, word = "") {
+  return others.map((other, place) => ({ name: `pin ${"AB"[place]} ${word}`.trim(), points: points(other), color: place ? "var(--sky)" : "var(--ink)", dash: "3 3", width: 1.6 }));
 }
 
 /** @param {Params} params @param {string[]} names */

@@ -27,6 +27,7 @@ const CONTROLS = [
   { id: "measure", label: "Shown as", kind: "choice", options: [{ value: "efficiency", label: "efficiency, 1/(1 + comm_frac)" }, { value: "mfu", label: "MFU, share of the peak" }, { value: "tokens_per_second", label: "tokens per second" }] },
 ];
 
+/** @type {Array<{label: string, params: Params}>} */
 const PRESETS = [
   { label: "A 70B model, batch following its data", params: {} },
   { label: "The same with a small critical batch: the cheap zone collapses", params: { pinned: true, critical_tokens: 1e6 } },

@@ -1,0 +1,236 @@
+"""The report: what it says, that it needs nothing else, and that no name in a study can act."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scalecurve import api
+from scalecurve.document import table
+from scalecurve.render.latex import escape, latex_table
+from scalecurve.render.report import Material, Refusal, write
+from scalecurve.render.report.answer import answer
+from scalecurve.render.report.html import visible
+from scalecurve.render.report.page import page_of
+from scalecurve.render.report.sections import raw_section, sections_of
+from scalecurve.study import RankRecord, Regime, Run, Study, Workload
+
+WORKERS = (1, 2, 4, 8, 16, 32, 64)
+LIMIT = 600_000
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\u202e\u200f&$\\{{7*7}}" + "x" * 10_000
+
+
+def study(name: str = "a step", regime: str = "strong", repeats: int = 5, **more: object) -> Study:
+    rng = np.random.default_rng(7)
+    means = {k: (0.04 + 0.96 / k if regime == "strong" else 1.0) + 0.01 * float(np.log2(k + 1)) for k in WORKERS}
+    samples = {k: (mean * (1 + 0.02 * rng.standard_normal(repeats))).tolist() for k, mean in means.items()}
+    return Study.from_samples(samples, regime=regime, name=name, k_unit="gpus", **more)
+
+
+def ranked() -> Study:
+    runs = [
+        Run(
+            k=k,
+            value=1.0 / k + 0.05,
+            repeat=i,
+            ranks=tuple(
+                RankRecord(rank=r, seconds=1.0 / k + 0.05, phases={"compute": 1.0 / k, "communication": 0.05})
+                for r in range(k)
+            ),
+        )
+        for k in (1, 2, 4)
+        for i in range(3)
+    ]
+    return Study(regime=Regime.STRONG, runs=tuple(runs), workload=Workload(name="ranked", command=("python", "job.py")))
+
+
+def material(of: Study, **parts: object) -> Material:
+    return Material(study=of, table=api.tabulate(of), **parts)  # type: ignore[arg-type]
+
+
+def html_of(*materials: Material, folder: Path) -> str:
+    path = folder / "report.html"
+    write(path, list(materials))
+    return path.read_text()
+
+
+class Outline(HTMLParser):
+    """Tags, addresses and visible text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_answer_is_three_sentences_and_comes_first(tmp_path: Path) -> None:
+    said = answer(material(study()))
+    assert len(said) == 3
+    assert all(sentence.endswith(".") for sentence in said)
+    assert "bends at K = 8" in said[0]
+    assert "Use up to K = 4 gpus" in said[2]
+    text = Outline(html_of(material(study()), folder=tmp_path)).text
+    assert text.index(said[0]) < text.index("Speedup against the ideal line")
+
+
+def test_weak_scaling_is_told_and_drawn_against_the_flat_line() -> None:
+    own = material(study(regime="weak"))
+    assert "work per worker fixed" in answer(own)[0]
+    assert sections_of(own)[0].title == "Efficiency against the flat line"
+
+
+def test_a_cause_that_was_found_is_the_second_sentence() -> None:
+    class Found:
+        def to_dict(self) -> dict[str, object]:
+            return {"cause": "communication", "probability": 0.9}
+
+    said = answer(material(study(), diagnosis=Found()))
+    assert said[1] == "The likeliest cause is communication that grows with K (probability 0.90)."
+
+
+def test_the_page_stands_alone_and_is_small(tmp_path: Path) -> None:
+    page = Outline(html_of(api.gather(study(), price=2.5), folder=tmp_path))
+    assert (tmp_path / "report.html").stat().st_size < LIMIT
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    for name, value in page.attributes:
+        if name in ("src", "href", "xlink:href", "action"):
+            assert value.startswith(("#", "data:")), (name, value[:80])
+    assert "url(http" not in (tmp_path / "report.html").read_text()
+
+
+def test_every_part_is_there(tmp_path: Path) -> None:
+    text = Outline(html_of(api.gather(study(), price=2.5), folder=tmp_path)).text
+    for title in (
+        "The answer", "Speedup against the ideal line", "The table", "Why it bends", "Laws fitted to the data",
+        "Forecast beyond the data", "What it costs", "The checklist", "Findings", "Where the numbers come from",
+        "Raw samples", "How to reproduce this page",
+    ):  # fmt: skip
+        assert title in text
+
+
+def test_ranks_and_phases_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    text = Outline(html_of(material(ranked()), folder=tmp_path)).text
+    assert "Where the time goes" in text
+    assert "Rank by rank" in text
+
+
+def test_a_refusal_stands_where_the_answer_would(tmp_path: Path) -> None:
+    text = Outline(html_of(material(study(), forecast=Refusal("too few points")), folder=tmp_path)).text
+    assert "Refused: too few points" in text
+
+
+def test_every_plot_has_a_text_and_a_table(tmp_path: Path) -> None:
+    page = html_of(api.gather(ranked()), folder=tmp_path)
+    labels = re.findall(r'<svg role="img" aria-label="([^"]+)"', page)
+    assert len(labels) == page.count("<svg ")
+    assert all(len(label) > 40 for label in labels)
+    for section in sections_of(material(ranked())):
+        if section.pictures and section.key != "curve":  # the curve's numbers are the table right below it
+            assert any(type(block).__name__ == "Table" for block in section.blocks), section.key
+
+
+@pytest.mark.parametrize("kind", ["html", "md", "tex", "svg"])
+def test_hostile_names_are_inert(tmp_path: Path, kind: str) -> None:
+    own = study(name=HOSTILE, workload=Workload(name=HOSTILE, command=(HOSTILE,), description=HOSTILE))
+    path = tmp_path / f"report.{kind}"
+    write(path, [material(own)])
+    text = re.sub(r"^```$.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)  # a fence is text
+    text = text.replace("\\<", "")  # and so is an escaped bracket
+    assert "<script>alert" not in text
+    assert "<img src=x" not in text
+    assert "\u202e" not in text
+    if kind == "html":
+        assert path.stat().st_size < LIMIT
+        page = Outline(text)
+        assert "script" not in page.tags
+        assert "img" not in page.tags
+        assert not [name for name, _ in page.attributes if name.startswith("on")]
+        assert "x" * 1000 not in page.text
+
+
+def test_characters_that_turn_or_hide_text_become_visible() -> None:
+    assert visible("a\u202eb\x00c\u2066") == "a\\u202eb\\u0000c\\u2066"
+
+
+def test_raw_samples_come_back_from_the_page(tmp_path: Path) -> None:
+    own = study()
+    page = html_of(material(own), folder=tmp_path)
+    packed = re.search(r'download="study.json" href="data:application/json;base64,([^"]+)"', page)
+    assert packed is not None
+    again = tmp_path / "again.json"
+    again.write_bytes(base64.b64decode(packed[1]))
+    assert api.load(again).samples == own.samples
+
+
+def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path) -> None:
+    page = html_of(material(study(repeats=2500)), folder=tmp_path)
+    assert len(page.encode()) < LIMIT
+    packed = re.search(r'download="study.json.gz" href="data:application/gzip;base64,([^"]+)"', page)
+    assert packed is not None
+    assert len(json.loads(gzip.decompress(base64.b64decode(packed[1])))["samples"]["64"]) == 2500
+    large = raw_section(material(study(repeats=3000)))
+    assert len(large.contents) == 1
+    assert re.search(r"[0-9a-f]{64}", large.contents[0].text)  # type: ignore[union-attr]
+
+
+def test_two_studies_stand_side_by_side(tmp_path: Path) -> None:
+    page = page_of([material(study("one")), material(study("two"))])
+    assert page.shared[0].key == "both"
+    text = Outline(html_of(material(study("one")), material(study("two")), folder=tmp_path)).text
+    assert "A = one; B = two" in text
+
+
+def test_strong_and_weak_share_no_plot(tmp_path: Path) -> None:
+    page = page_of([material(study("one")), material(study("two", regime="weak"))])
+    assert not page.shared[0].pictures
+
+
+def test_forecasts_look_different_from_measurements(tmp_path: Path) -> None:
+    page = html_of(api.gather(study()), folder=tmp_path)
+    forecast = page[page.index('id="forecast"') :]
+    assert 'tone-assumed"' in forecast[: forecast.index("</table>")]
+    measured = page[page.index('id="table"') : page.index('id="why"')]
+    assert "tone-assumed" not in measured
+
+
+@pytest.mark.parametrize("kind", ["md", "tex", "pdf", "svg", "png"])
+def test_other_formats_by_name(tmp_path: Path, kind: str) -> None:
+    written = write(tmp_path / f"report.{kind}", [material(study())])
+    assert all(path.stat().st_size > 500 for path in written)
+    starts = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml", "tex": b"\\documentclass", "md": b"# a step"}
+    assert written[0].read_bytes().startswith(starts[kind])
+
+
+def test_the_same_study_gives_the_same_files(tmp_path: Path) -> None:
+    for kind in ("html", "svg", "tex", "md", "pdf"):
+        first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+        write(first, [material(study())])
+        write(second, [material(study())])
+        one = first.read_bytes().replace(b"a-curve", b"b-curve").replace(b"a-efficiency", b"b-efficiency")
+        assert one == second.read_bytes(), kind
+
+
+def test_latex_tables_are_booktabs_and_escaped() -> None:
+    made = latex_table(table(["K", "100% & more_"], [["1", "a\\b$c"]], caption="#1"))
+    assert "\\toprule" in made
+    assert "|" not in made.partition("tabular}{")[2][:5]
+    assert r"100\% \& more\_" in made
+    assert r"a\textbackslash{}b\$c" in made
+    assert escape("}\n{") == r"\}\textbackslash{}x0a\{"
