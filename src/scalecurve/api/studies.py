@@ -1,0 +1,177 @@
+"""Verbs of a study: load, measure, tabulate, fit, forecast, draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from scalecurve.analysis import SpeedupTable
+    from scalecurve.diagnosis.regimes import RegimeVerdict
+    from scalecurve.fitting.fits import Fits
+    from scalecurve.forecasting.forecast import Forecast
+    from scalecurve.forecasting.standing import Standing
+    from scalecurve.formats.imported import Imported
+    from scalecurve.measurement.outlook import Outlook
+    from scalecurve.measurement.readiness import Readiness
+    from scalecurve.measurement.sweep import Listener
+    from scalecurve.planning.next_runs import NextRuns
+    from scalecurve.study import Study
+
+
+def load(
+    source: str | Path,
+    *,
+    regime: str | None = None,
+    quantity: str | None = None,
+    k_column: str | None = None,
+    value_column: str | None = None,
+    k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
+    baseline_k: int | None = None,
+    node_size: int | None = None,
+) -> Study:
+    """A study from a study file, a plain table, another tool's result or a folder of them.
+
+    A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `series` names one of several curves in a file.
+    """
+    from scalecurve.formats import load_study
+    from scalecurve.formats.chrome_trace import study_from_traces, trace_files
+
+    if traces := trace_files(source):
+        return study_from_traces(traces, regime=regime, name=Path(source).name, k_unit=k_unit, node_size=node_size)
+    return load_study(
+        source,
+        regime=regime,
+        quantity=quantity,
+        k_column=k_column,
+        value_column=value_column,
+        k_unit=k_unit,
+        k_from=k_from,
+        series=series,
+        baseline_k=baseline_k,
+        node_size=node_size,
+    )
+
+
+def import_results(*sources: str | Path, **settings: Any) -> Imported:
+    """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
+    from scalecurve.formats.importing import import_files
+    from scalecurve.formats.wishes import make_wishes
+
+    return import_files(sources, make_wishes(**settings))
+
+
+def export(study: Study, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    from scalecurve.render.exports import write_as
+
+    return write_as(study, to)
+
+
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
+    from scalecurve.render.exports import purposes
+
+    return purposes()
+
+
+def save(study: Study, path: str | Path) -> None:
+    """Write a study file, atomically."""
+    from scalecurve.study.file import write_study
+
+    write_study(study, Path(path))
+
+
+def tabulate(study: Study, **settings: Any) -> SpeedupTable:
+    """T, S and E with intervals, and the bend; settings as in `scalecurve.analysis.tabulate`."""
+    from scalecurve.analysis import tabulate as verb
+
+    return verb(study, **settings)
+
+
+def regime(study: str | Path | Study | None = None, **given: Any) -> RegimeVerdict:
+    """Strong, weak, mixed or neither, from a study that counts its work or from numbers."""
+    from scalecurve.diagnosis.regimes import regime_of_study
+    from scalecurve.diagnosis.sentence import regime_of_sentence
+
+    if study is None:
+        return regime_of_sentence(**given)
+    return regime_of_study(load(study) if isinstance(study, str | Path) else study)
+
+
+def fit(study: Study, **settings: Any) -> Fits:
+    """Laws ranked by predictive density; `.best` raises Undecided where they tie: `fit(study, law="usl")`."""
+    from scalecurve.fitting.fit import fit as verb
+
+    return verb(study, **settings)
+
+
+def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
+    """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
+    from scalecurve.planning.budget import parse_worker_seconds
+    from scalecurve.planning.next_runs import next_runs as verb
+
+    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+
+
+def stand(study: Study, domain: str | None = None) -> Standing | None:
+    """A study's efficiency among published curves of its kind, at 2, 4, 8 ... times its smallest K."""
+    from scalecurve.forecasting.standing import stand as verb
+
+    return verb(study, domain)
+
+
+@overload
+def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast: ...
+@overload
+def forecast(study: Sequence[Study], at: Sequence[int] | None = None, **settings: Any) -> list[Forecast]: ...
+def forecast(
+    study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
+) -> Forecast | list[Forecast]:
+    """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast_all
+    from scalecurve.study import Study
+
+    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
+    return made[0] if isinstance(study, Study) else made
+
+
+def plot(result: Any, path: str | Path) -> None:
+    """Draw a result; the ending of the path (.svg .png .pdf) says how."""
+    from scalecurve.render.plots import draw
+
+    draw(result, Path(path))
+
+
+def measure(
+    file: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener | None = None,
+    **settings: Any,
+) -> Study:
+    """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
+    from scalecurve.measurement.entry import run_measurement
+
+    heard = listener or (lambda _: None)
+    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+
+
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
+    from scalecurve.measurement.readiness import examine
+    from scalecurve.measurement.system import real_world
+
+    return examine(real_world(), seconds=seconds)
+
+
+def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
+    from scalecurve.measurement.entry import run_outlook
+
+    return run_outlook(Path(file) if file else None, settings)
