@@ -15,7 +15,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.argument("request", metavar="[FILE]", required=False, type=click.Path(path_type=Path)),
-    click.option("--model", help="A preset (llama3-70b), or a Hugging Face config.json."),
+    click.option(
+        "--model", help="A preset (llama3-70b), hidden=8192,layers=80,heads=64, or a Hugging Face config.json."
+    ),
     click.option("--cluster", help="A preset: an accelerator and its network (h100-ib400), or a named cluster."),
     click.option("--gpus", help="Accelerator counts: 8..16384 (doubling) or 256,512,1024."),
     click.option("--seq", type=int, help="Sequence length in tokens (default: the model's)."),

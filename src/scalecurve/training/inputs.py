@@ -13,7 +13,7 @@ from scalecurve.training.cluster import Cluster
 from scalecurve.training.huggingface import from_config, is_config, read_config
 from scalecurve.training.stack import Stack
 from scalecurve.training.transformer import Transformer
-from scalecurve.units import parse_bandwidth
+from scalecurve.units import parse_bandwidth, parse_count
 
 _MODEL_ALIASES = {
     "hidden_size": "hidden", "num_layers": "layers", "n_layers": "layers", "num_heads": "heads", "n_heads": "heads",
@@ -25,16 +25,33 @@ _MODEL_ALIASES = {
 
 
 def read_model(given: str | Path | Mapping[str, Any] | Transformer, *, seq: int | None = None) -> Transformer:
-    """A preset's name, a config.json, sizes by name, or a Transformer; `seq` fills in for sizes without one."""
+    """A preset's name, a config.json, sizes (a mapping, or `hidden=8192,layers=80,heads=64`), or a Transformer.
+
+    `seq` fills in for sizes without one.
+    """
     if isinstance(given, Transformer):
         return given
     if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".json")):
         return read_config(Path(given))
+    if isinstance(given, str) and "=" in given:
+        return _from_sizes(_spelled_sizes(given), seq)
     if isinstance(given, str):
         return presets.model(given)
     if is_config(given) and "hidden" not in given and "num_attention_heads" in given:
         return from_config(given, name=str(given.get("_name_or_path", "given")))
     return _from_sizes(given, seq)
+
+
+def _spelled_sizes(text: str) -> dict[str, Any]:
+    """`hidden=8192,layers=80,heads=64` as sizes; `preset=llama3-70b,layers=100` starts from a preset."""
+    sizes: dict[str, Any] = {}
+    for item in text.split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
+            hint = "write hidden=8192,layers=80,heads=64"
+            raise InputError(Fault("not a size of a model", seen=item, remedy=hint), subject="model")
+        sizes[name] = value if name == "preset" else int(parse_count(value))
+    return sizes
 
 
 def _from_sizes(given: Mapping[str, Any], seq: int | None) -> Transformer:

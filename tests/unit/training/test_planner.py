@@ -167,3 +167,13 @@ def test_explain_fills_in_every_term(plan):
     )
     for word in ("compute", "bubble", "tensor", "data", "optimizer", "evidence", "What this leaves out", "90 %"):
         assert word in text
+
+
+def test_a_model_by_its_sizes_on_the_command_line():
+    spelled = sc.evaluate_training(model="hidden=4096,layers=32,heads=32", cluster="a100", layout={"tp": 8}, batch=8)
+    named = sc.evaluate_training(
+        model={"hidden": 4096, "layers": 32, "heads": 32}, cluster="a100", layout={"tp": 8}, batch=8
+    )
+    assert spelled.to_dict()["step_seconds"] == named.to_dict()["step_seconds"]
+    with pytest.raises(sc.InputError, match="not a size of a model"):
+        sc.evaluate_training(model="hidden=,layers=32", cluster="a100", layout={"tp": 8}, batch=8)
