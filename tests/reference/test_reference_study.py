@@ -1,4 +1,4 @@
-"""The reference study of this repository, to the digit (printed digits of the original table, source: issue text)."""
+"""The reference study of this repository, to the digit (printed digits of the original table)."""
 
 import pytest
 

@@ -84,7 +84,10 @@ class Claim:
         if self.baseline.k is not None:
             return self.baseline.k
         timed = [point.k for point in self.points if point.seconds or point.rate or point.rate_per_worker]
-        return min(timed) if len(timed) > 1 else 1
+        if len(timed) > 1:
+            return min(timed)
+        ones = [point.k for point in self.points if point.speedup == 1]
+        return min(ones) if len(self.points) > 1 and ones and min(ones) == min(p.k for p in self.points) else 1
 
     def at(self, k: int) -> Point | None:
         return next((point for point in self.points if point.k == k), None)

@@ -26,7 +26,7 @@ class Parsed(click.ParamType[Any]):
             return value
         try:
             return self.parse(value)
-        except InputError as problem:
+        except (InputError, ValueError) as problem:
             self.fail(str(problem), param, ctx)
 
 

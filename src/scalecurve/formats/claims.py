@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import csv
 import io
 import re
@@ -316,7 +317,10 @@ def _number(cell: str, factor: float, where: str, faults: list[Fault]) -> float 
     if text in ("", "-", "n/a", "N/A"):
         return None
     try:
-        value = float(text.removesuffix("%").replace(",", "")) * (0.01 if percent else factor)
+        digits = text.removesuffix("%")
+        if "," in digits and not re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits):
+            raise ValueError(digits)
+        value = float(digits.replace(",", "")) * (0.01 if percent else factor)
     except ValueError:
         value = float("nan")
     if not 0 < value < float("inf"):
