@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +30,12 @@ def command(
     def ready(address: str) -> None:
         click.echo(f"scalecurve explore: {address}  (Ctrl-C stops it)")
         sys.stdout.flush()
-        if show:
+        if show and _has_screen():
             click.launch(address)
 
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
+
+
+def _has_screen() -> bool:
+    """On Linux without a display a launcher only complains about the browsers it cannot find."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
