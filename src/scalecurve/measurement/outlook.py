@@ -11,6 +11,7 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.precision import repeats_needed, spread_of
 from scalecurve.measurement.schedule import Planned, Point, points_of, runs_to_make, times_by_point
 from scalecurve.measurement.settings import Settings
+from scalecurve.planning.pricing import price_of
 from scalecurve.study import Regime, Run
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
@@ -57,8 +58,9 @@ class Outlook(Shown):
         price = self.settings.usd_per_worker_hour
         if price is None or self.wall is None:
             return None
-        parts = [(each.point.k * price / 3600, each.wall) for each in self.points if each.wall is not None]
-        return Span(sum(rate * wall.low for rate, wall in parts), sum(rate * wall.high for rate, wall in parts))
+        parts = [(each.point.k, each.wall) for each in self.points if each.wall is not None]
+        low = sum(price_of(price, workers=k, seconds=wall.low).amount for k, wall in parts)
+        return Span(low, sum(price_of(price, workers=k, seconds=wall.high).amount for k, wall in parts))
 
     def records(self) -> list[dict[str, Any]]:
         return [
