@@ -32,7 +32,7 @@ def _split(text: str, kind: str, example: str) -> tuple[float, str]:
         raise InputError(Fault(f"not {kind}", seen=text, remedy=f"write it like {example}"))
     value = float(match[1].replace("_", ""))
     if not math.isfinite(value):
-        raise InputError(Fault(f"not a finite {kind}", seen=text, remedy=f"write it like {example}"))
+        raise InputError(Fault(f"not a finite {kind.removeprefix('a ')}", seen=text, remedy=f"write it like {example}"))
     return value, match[2] or ""
 
 
@@ -43,7 +43,10 @@ def parse_seconds(text: str) -> float:
     if not parts or rest or any(unit and unit not in _SECONDS for _, unit in parts):
         known = "ns us ms s min h d w"
         raise InputError(Fault("not a duration", seen=text, remedy=f"write it like 90s, 1h30m or 2d; units: {known}"))
-    return sum(float(number.replace("_", "")) * _SECONDS[unit or "s"] for number, unit in parts)
+    seconds = sum(float(number.replace("_", "")) * _SECONDS[unit or "s"] for number, unit in parts)
+    if not math.isfinite(seconds):
+        raise InputError(Fault("not a finite duration", seen=text, remedy="write it like 90s, 1h30m or 2d"))
+    return seconds
 
 
 def parse_count(text: str) -> float:

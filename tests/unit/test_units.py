@@ -24,6 +24,15 @@ def test_durations_that_are_none(text: str) -> None:
         units.parse_seconds(text)
 
 
+def test_numbers_too_large_are_named_for_what_they_are() -> None:
+    with pytest.raises(InputError, match="not a finite size"):
+        units.parse_bytes("1e999GB")
+    with pytest.raises(InputError, match="not a finite count"):
+        units.parse_count("1e999")
+    with pytest.raises(InputError, match="not a finite duration"):
+        units.parse_seconds("1e999h")
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [("4M", 4_000_000), ("4Mi", 4_194_304), ("70B", 70e9), ("8k", 8000), ("1_000", 1000), ("2e3", 2000)],

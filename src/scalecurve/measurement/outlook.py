@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalecurve.document import Document, FindingList, Paragraph, Shown, table
-from scalecurve.findings import Finding, info
+from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.precision import repeats_needed, spread_of
 from scalecurve.measurement.schedule import Planned, Point, points_of, runs_to_make, times_by_point
 from scalecurve.measurement.settings import Settings
+from scalecurve.planning.pricing import price_of
 from scalecurve.study import Regime, Run
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
@@ -29,6 +30,8 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class PointOutlook:
+    """`launches` are still to be made: the scheduled ones and, for a precision, those it needs within the limit."""
+
     point: Point
     launches: int
     wall: Span | None
@@ -55,8 +58,9 @@ class Outlook(Shown):
         price = self.settings.usd_per_worker_hour
         if price is None or self.wall is None:
             return None
-        parts = [(each.point.k * price / 3600, each.wall) for each in self.points if each.wall is not None]
-        return Span(sum(rate * wall.low for rate, wall in parts), sum(rate * wall.high for rate, wall in parts))
+        parts = [(each.point.k, each.wall) for each in self.points if each.wall is not None]
+        low = sum(price_of(price, workers=k, seconds=wall.low).amount for k, wall in parts)
+        return Span(low, sum(price_of(price, workers=k, seconds=wall.high).amount for k, wall in parts))
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -81,7 +85,7 @@ class Outlook(Shown):
         rows = [_row(each, self.settings) for each in self.points]
         columns = ("point", "launches", "wall time", "spread of T", "launches needed")
         return Document(
-            f"{len(self.runs)} launches, nothing was started",
+            f"{_launches_text(self)}, nothing was started",
             (
                 Paragraph(f"order (seed {self.settings.seed}; w: warm-up): {order}{more}"),
                 table(columns, rows),
@@ -97,17 +101,19 @@ def look_ahead(settings: Settings, done: Mapping[Planned, Run]) -> Outlook:
     walls = _known_walls(settings, done)
     times = times_by_point(done.items())
     points = tuple(_look_at(point, settings, runs, walls, times.get(point, [])) for point in points_of(settings))
-    return Outlook(settings=settings, runs=runs, points=points, findings=tuple(_findings(settings, walls, times)))
+    found = (*_findings(settings, walls, times), *_beyond_the_limit(settings, points))
+    return Outlook(settings=settings, runs=runs, points=points, findings=found)
 
 
 def _look_at(
     point: Point, settings: Settings, runs: Sequence[Planned], walls: Mapping[int, float], times: Sequence[float]
 ) -> PointOutlook:
-    launches = sum(run.point == point for run in runs)
     each = _bounds(point.k, settings, walls)
     known = spread_of(times) if len(times) >= 3 else settings.expected_cv
     cv = known if known is not None else ASSUMED_CV
     needed = repeats_needed(cv, settings.precision, settings.level) if settings.precision else None
+    scheduled = [run for run in runs if run.point == point]
+    launches = len(scheduled) if needed is None else _launches(scheduled, settings, needed, len(times))
     return PointOutlook(
         point=point,
         launches=launches,
@@ -116,6 +122,31 @@ def _look_at(
         cv_is_assumed=len(times) < 3,
         needed=needed,
     )
+
+
+def _launches(scheduled: Sequence[Planned], settings: Settings, needed: int, made: int) -> int:
+    """Warm-ups, and the repeats until the precision is met or the limit reached; the asked repeats in any case."""
+    last = min(max(needed, settings.repeats), settings.most_repeats)
+    return sum(run.is_warmup for run in scheduled) + max(0, last - made)
+
+
+def _beyond_the_limit(settings: Settings, points: Sequence[PointOutlook]) -> list[Finding]:
+    most = settings.most_repeats
+    short = [each for each in points if each.needed is not None and each.needed > most]
+    if not short or settings.precision is None:
+        return []
+    needed = max(each.needed for each in short if each.needed is not None)
+    where = ", ".join(_point_name(each.point) for each in short)
+    text = (
+        f"a precision of {settings.precision:.1%} will not be met: up to {needed} launches are needed and at most "
+        f"{most} are made ({where})"
+    )
+    hint = f"--max-repeats {needed}, a wider --precision, or a quieter machine"
+    return [warning("precision-out-of-reach", text, remedy=hint, needed=needed, most_repeats=most)]
+
+
+def _point_name(point: Point) -> str:
+    return f"K = {point.k}" if point.role == SCALING else f"baseline {point.role}"
 
 
 def _known_walls(settings: Settings, done: Mapping[Planned, Run]) -> dict[int, float]:
@@ -168,10 +199,9 @@ def _short(run: Planned) -> str:
 
 
 def _row(each: PointOutlook, settings: Settings) -> list[str | None]:
-    name = f"K = {each.point.k}" if each.point.role == SCALING else f"baseline {each.point.role}"
     spread = f"{each.cv:.1%}{' assumed' if each.cv_is_assumed and settings.expected_cv is None else ''}"
     needed = None if each.needed is None else str(each.needed)
-    return [name, str(each.launches), _span_text(each.wall), spread, needed]
+    return [_point_name(each.point), str(each.launches), _span_text(each.wall), spread, needed]
 
 
 def _span_text(span: Span | None) -> str | None:
@@ -179,6 +209,13 @@ def _span_text(span: Span | None) -> str | None:
         return None
     low, high = format_seconds(span.low), format_seconds(span.high)
     return low if low == high else f"{low} to {high}"
+
+
+def _launches_text(outlook: Outlook) -> str:
+    """The launches that are certain, and how many a precision makes of them."""
+    expected = sum(each.launches for each in outlook.points)
+    certain = f"{len(outlook.runs)} launches"
+    return certain if expected == len(outlook.runs) else f"{certain} scheduled, {expected} expected"
 
 
 def _totals(outlook: Outlook) -> str:

@@ -209,14 +209,22 @@ def _faults_of_job(settings: Settings) -> list[Fault]:
         hint = f"{settings.regime} scaling holds it fixed; placeholders {{total}} and {{per_worker}} follow from it"
         faults.append(Fault(f"{held} is not given", where=held, remedy=hint))
     if _nothing_differs(settings, used):
-        hint = "put {workers} into the command or env, or set launcher.mode = 'processes'"
-        faults.append(Fault("nothing would differ between points", where="command", remedy=hint))
+        faults.append(_fault_of_sameness(used))
     if settings.regime is Regime.WEAK and len(settings.workers) > 1 and settings.launcher.mode == "command":
         faults += _faults_of_growth(settings, used)
     return faults
 
 
+def _fault_of_sameness(used: set[str]) -> Fault:
+    """A command that is told its work but not its workers would run larger jobs on as many workers as ever."""
+    hint = "put {workers} into the command or env, or set launcher.mode = 'processes'"
+    told = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
+    what = f"the command is told {' and '.join(told)} but not how many workers to use" if told else ""
+    return Fault(what or "nothing would differ between points", where="command", remedy=hint)
+
+
 def _nothing_differs(settings: Settings, used: set[str]) -> bool:
+    """Between points the workers must differ; that the work does is not enough."""
     starts_k_itself = settings.launcher.name != "local" or settings.launcher.mode == "processes"
     return not starts_k_itself and len(settings.workers) > 1 and "workers" not in used
 

@@ -41,6 +41,10 @@ class Workspace:
     def exists(self) -> bool:
         return self.journal.exists()
 
+    def holds_runs(self) -> bool:
+        """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""
+        return self.exists() and any(line.startswith(b'{"run"') for line in self.journal.read_bytes().splitlines())
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the output for this process alone; the lock ends with the process, however it ends."""
@@ -54,7 +58,7 @@ class Workspace:
             try:
                 yield
             finally:
-                if not self.exists():  # nothing was begun: leave nothing behind
+                if not self.holds_runs():  # nothing was completed: leave nothing behind
                     self.remove()
 
     def _take(self, handle: int) -> None:

@@ -8,6 +8,7 @@ waited for) cut the maximum down to an order statistic and are paid for.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,10 @@ import numpy.typing as npt
 
 from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.stragglers import chance_of_any_slow, expected_maximum
+from scalecurve.mechanisms.barrier_at_end import costs_at_end, findings_at_end
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,13 +33,18 @@ SAMPLES_PER_WORKER = 3  # own samples a maximum of K needs per worker before it 
 
 @dataclass(frozen=True, kw_only=True)
 class Delays:
-    """How long one worker's step takes, in means: quantiles from the top (`isf`), draws, and its spread."""
+    """How long one worker's step takes: quantiles from the top (`isf`), draws, and its moments; None is infinite.
+
+    `kurtosis` is the excess over a normal's.
+    """
 
     name: str
     isf: Callable[[float], float]
     draw: Callable[[np.random.Generator, tuple[int, ...]], Floats]
     mean: float
     deviation: float | None
+    skewness: float | None
+    kurtosis: float | None
     samples: Floats | None = None
 
 
@@ -56,15 +64,27 @@ def delays_of(name: str, **shape: float) -> Delays:
         raise InputError(Fault(f"wrong parameters for {name}: {problem}", remedy=f"its shapes: {wanted}")) from None
     if not (math.isfinite(mean) and mean > 0):
         raise InputError(Fault("a delay needs a positive finite mean", where=name, seen=f"{mean:g}"))
-    deviation = float(frozen.std())
+    deviation, skewness, kurtosis = _moments(frozen)
     listed = ", ".join(f"{key}={value:g}" for key, value in shape.items())
     return Delays(
         name=f"{name}({listed})",
         isf=lambda p: float(frozen.isf(p)),
         draw=lambda rng, size: np.asarray(frozen.rvs(size=size, random_state=rng)),
         mean=mean,
-        deviation=deviation if math.isfinite(deviation) else None,
+        deviation=deviation,
+        skewness=skewness,
+        kurtosis=kurtosis,
     )
+
+
+def _moments(frozen: Any) -> tuple[float | None, float | None, float | None]:
+    """Deviation, skewness and excess kurtosis; scipy warns while it finds out that one is infinite."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        deviation = float(frozen.std())
+        found = (deviation, *(float(moment) for moment in frozen.stats(moments="sk")))
+    first, second, third = (value if math.isfinite(value) else None for value in found)
+    return first, second, third
 
 
 def delays_from(samples: Sequence[float] | Floats) -> Delays:
@@ -72,12 +92,16 @@ def delays_from(samples: Sequence[float] | Floats) -> Delays:
     values = np.sort(np.asarray(samples, np.float64))
     if len(values) < 2 or not (values[0] >= 0 and np.isfinite(values[-1]) and values.mean() > 0):
         raise InputError(Fault("step times are two or more finite numbers from 0", seen=f"{len(values)} values"))
+    centred = values - values.mean()
+    variance = float(np.mean(centred**2))
     return Delays(
         name=f"{len(values):,} samples",
         isf=lambda p: float(values[min(len(values) - 1, max(0, math.ceil((1 - p) * len(values)) - 1))]),
         draw=lambda rng, size: rng.choice(values, size),
         mean=float(values.mean()),
         deviation=float(values.std(ddof=1)),
+        skewness=float(np.mean(centred**3)) / variance**1.5 if variance else 0.0,
+        kurtosis=float(np.mean(centred**4)) / variance**2 - 3 if variance else 0.0,
         samples=values,
     )
 
@@ -114,7 +138,7 @@ class StragglerRow:
     workers: int
     slowest: float
     simulated: float | None
-    at_end: float
+    at_end: Estimate | None
     any_slow: float | None
 
     @property
@@ -128,8 +152,11 @@ class StragglerRow:
             "efficiency": self.efficiency,
             "simulated": self.simulated,
             "simulated_efficiency": None if self.simulated is None else 1 / self.simulated,
-            "barrier_at_end": self.at_end,
-            "end_efficiency": 1 / self.at_end,
+            "barrier_at_end": None if self.at_end is None else self.at_end.value,
+            "barrier_at_end_low": None if self.at_end is None else self.at_end.low,
+            "barrier_at_end_high": None if self.at_end is None else self.at_end.high,
+            "barrier_at_end_method": None if self.at_end is None else self.at_end.method,
+            "end_efficiency": None if self.at_end is None else 1 / self.at_end.value,
             "any_slow": self.any_slow,
         }
 
@@ -193,8 +220,14 @@ class StragglerCost(Shown):
 
 def _cells(row: StragglerRow) -> list[str | None]:
     simulated = None if row.simulated is None else f"{row.simulated:.4g}"
-    cells = [str(row.workers), f"{row.slowest:.4g}", f"{row.efficiency:.1%}", simulated, f"{row.at_end:.4g}"]
+    cells = [str(row.workers), f"{row.slowest:.4g}", f"{row.efficiency:.1%}", simulated, _end_cell(row.at_end)]
     return cells if row.any_slow is None else [*cells, f"{row.any_slow:.1%}"]
+
+
+def _end_cell(end: Estimate | None) -> str | None:
+    if end is None:
+        return None
+    return f"{end.value:.4g}" if end.low is None else f"{end.value:.4g} ({end.low:.4g} to {end.high:.4g})"
 
 
 def cost_stragglers(
@@ -213,7 +246,8 @@ def cost_stragglers(
     if steps < 1 or any(b < 0 for b in backups):
         raise InputError(Fault("steps are at least 1 and backups at least 0", seen=f"{steps} steps, {list(backups)}"))
     generator = rng or np.random.default_rng(SEED)
-    rows = tuple(_row(delays, k, steps, persistent_share, generator) for k in workers)
+    rows = _rows(delays, workers, steps, persistent_share, generator)
+    ends = findings_at_end(delays, workers, [row.at_end for row in rows])
     return StragglerCost(
         delays=delays.name,
         steps=steps,
@@ -222,17 +256,25 @@ def cost_stragglers(
         persistent_share=persistent_share,
         persistent_factor=persistent_factor if persistent_share is not None else None,
         seed=SEED,
-        findings=_findings(rows, persistent_share, persistent_factor),
+        findings=(*_findings(rows, persistent_share, persistent_factor), *ends),
     )
 
 
-def _row(delays: Delays, k: int, steps: int, share: float | None, rng: np.random.Generator) -> StragglerRow:
-    return StragglerRow(
-        workers=k,
-        slowest=maximum(delays, k) / delays.mean,
-        simulated=simulate_maximum(delays, k, rng) / delays.mean,
-        at_end=_at_end(delays, k, steps),
-        any_slow=None if share is None else chance_of_any_slow(k, share),
+def _rows(
+    delays: Delays, workers: Sequence[int], steps: int, share: float | None, rng: np.random.Generator
+) -> tuple[StragglerRow, ...]:
+    slowest = [maximum(delays, k) / delays.mean for k in workers]
+    simulated = [simulate_maximum(delays, k, rng) / delays.mean for k in workers]
+    ends = costs_at_end(delays, workers, slowest, steps, rng)
+    return tuple(
+        StragglerRow(
+            workers=k,
+            slowest=slow,
+            simulated=drawn,
+            at_end=end,
+            any_slow=None if share is None else chance_of_any_slow(k, share),
+        )
+        for k, slow, drawn, end in zip(workers, slowest, simulated, ends, strict=True)
     )
 
 
@@ -245,15 +287,6 @@ def simulate_maximum(delays: Delays, k: int, rng: np.random.Generator, repeats: 
         size = min(block, rounds - len(slowest))
         slowest += delays.draw(rng, (size, k)).max(axis=1).tolist()
     return float(np.mean(slowest))
-
-
-def _at_end(delays: Delays, k: int, steps: int) -> float:
-    """One barrier after many steps: sums are close to normal, so E[max] of K normals with spread / sqrt(steps)."""
-    from scalecurve.laws.stragglers import normal_maximum
-
-    if delays.deviation is None:
-        return maximum(delays, k) / delays.mean
-    return normal_maximum(k, delays.deviation / delays.mean / math.sqrt(steps))
 
 
 def _backup(delays: Delays, k: int, backups: int) -> BackupRow:

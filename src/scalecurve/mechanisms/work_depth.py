@@ -75,7 +75,8 @@ class WorkDepth(Shown):
     def document(self) -> Document:
         wide = "-" if self.parallelism is None else f"{self.parallelism:.4g}"
         head = f"{self.tasks:,} tasks, {self.edges:,} dependencies"
-        sums = f"work W = {self.work:.6g} {self.unit}, depth D = {self.depth:.6g} {self.unit}, parallelism W/D = {wide}"
+        unit = "" if self.unit == "work" else f" {self.unit}"
+        sums = f"work W = {self.work:.6g}{unit}, depth D = {self.depth:.6g}{unit}, parallelism W/D = {wide}"
         columns = [
             Column("P", meaning="workers"),
             Column("T_P at least", meaning="max(W/P, D)"),

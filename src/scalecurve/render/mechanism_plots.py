@@ -116,8 +116,14 @@ def straggler_axes(axes: Axes, result: StragglerCost) -> None:
     axes.plot(
         k, [row.to_dict()["efficiency"] for row in result.rows], color=BLUE, marker="o", label="barrier every step"
     )
-    ends = [row.to_dict()["end_efficiency"] for row in result.rows]
-    axes.plot(k, ends, color=GREEN, marker="s", label=f"one barrier after {result.steps} steps")
+    ends = [(row.workers, row.to_dict()["end_efficiency"]) for row in result.rows if row.at_end is not None]
+    axes.plot(
+        [a for a, _ in ends],
+        [b for _, b in ends],
+        color=GREEN,
+        marker="s",
+        label=f"one barrier after {result.steps} steps",
+    )
     seen = [(row.workers, row.to_dict()["simulated_efficiency"]) for row in result.rows if row.simulated]
     axes.plot([a for a, _ in seen], [b for _, b in seen], color=ORANGE, marker="x", linestyle="none", label="simulated")
     axes.set_ylim(0, 1.05)

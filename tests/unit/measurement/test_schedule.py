@@ -96,11 +96,16 @@ def test_an_outlook_bounds_wall_time_and_cost() -> None:
     assert len(outlook.runs) == 6
     assert outlook.wall is not None
     assert outlook.cost is not None
-    assert (outlook.wall.low, outlook.wall.high) == (2 * (100 + 50 + 25), 600)
-    assert outlook.cost.low == pytest.approx(2 * (100 + 2 * 50 + 4 * 25) * 0.01)
-    assert outlook.cost.high == pytest.approx(2 * (100 + 200 + 400) * 0.01)
+    assert asked.most_repeats == 8  # the 27 launches needed are more than the limit, which is what is paid for
+    assert (outlook.wall.low, outlook.wall.high) == (8 * (100 + 50 + 25), 8 * 300)
+    assert outlook.cost.low == pytest.approx(8 * (100 + 2 * 50 + 4 * 25) * 0.01)
+    assert outlook.cost.high == pytest.approx(8 * (100 + 200 + 400) * 0.01)
     assert all(each.needed == repeats_needed(0.05, 0.02, 0.95) for each in outlook.points)
-    assert {finding.code for finding in outlook.findings} == {"wall-bounds", "spread-assumed"}
+    assert {finding.code for finding in outlook.findings} == {
+        "wall-bounds",
+        "spread-assumed",
+        "precision-out-of-reach",
+    }
     assert "wall time: 350 s to" not in str(outlook)
     assert "K = 4" in str(outlook)
 
@@ -112,8 +117,27 @@ def test_an_outlook_from_what_was_measured_has_no_guesses() -> None:
     outlook = look_ahead(asked, done)
 
     assert outlook.wall is not None
-    assert outlook.wall.low == outlook.wall.high == 2.0 * len(outlook.runs)
+    assert outlook.wall.low == outlook.wall.high == 2.0 * sum(each.launches for each in outlook.points)
     assert not any(each.cv_is_assumed for each in outlook.points)
+
+
+def test_a_precision_is_priced_with_the_launches_it_needs() -> None:
+    asked = settings(repeats=3, warmup_launches=2, expected_seconds=100, precision=0.05, max_repeats=50)
+    outlook = look_ahead(asked, {})
+    needed = repeats_needed(0.05, 0.05, 0.95)
+
+    assert 3 < needed < 50
+    assert [each.launches for each in outlook.points] == [2 + needed] * 3
+    assert outlook.wall is not None
+    assert outlook.wall.high == pytest.approx((2 + needed) * 300)
+    assert "precision-out-of-reach" not in [finding.code for finding in outlook.findings]
+    assert f"15 launches scheduled, {3 * (2 + needed)} expected" in str(outlook)
+
+
+def test_a_precision_that_is_met_before_the_repeats_costs_the_repeats() -> None:
+    outlook = look_ahead(settings(repeats=9, warmup_launches=1, precision=0.2), {})
+    assert [each.launches for each in outlook.points] == [10] * 3
+    assert "30 launches, nothing" in str(outlook)
 
 
 def test_an_outlook_without_any_time_says_so() -> None:

@@ -40,6 +40,10 @@ def test_all_faults_at_once() -> None:
     [
         ({"command": ["./solver", "{worker}"]}, "unknown placeholder"),
         ({"command": ["./solver"]}, "nothing would differ"),
+        (
+            {"regime": "weak", "per_worker": 10, "command": ["./s", "{total}"]},
+            r"told \{total\} but not how many workers",
+        ),
         ({"command": ["./solver", "{workers}", "{total}"]}, "total is not given"),
         ({"regime": "weak", "command": ["./s", "{workers}", "{per_worker}"]}, "per_worker is not given"),
         ({"regime": "weak", "per_worker": 10}, "does not use it"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scalecurve.errors import InputError, RunError
-from scalecurve.measurement.ports import Job
+from scalecurve.measurement.ports import Job, Outcome, World
 from scalecurve.measurement.settings import Settings, make_settings
 from scalecurve.measurement.sweep import Progress, measure
 from scalecurve.study import RunStatus, Study
@@ -55,6 +55,36 @@ def test_the_listener_hears_every_launch_twice(tmp_path: Path) -> None:
     assert [each.number for each in heard[1::2]] == list(range(1, 13))
     assert heard[-1].remaining == 0
     assert all(each.total == 12 for each in heard)
+
+
+def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Absent(FakeLauncher):
+        def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+            raise RunError("cannot start 'run'")
+
+    with pytest.raises(RunError, match="cannot start"):
+        run(tmp_path, Absent(ideal), settings(command=["run", "{workers}"]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_resume_leaves_only_the_study(tmp_path: Path) -> None:
+    before = run(tmp_path, FakeLauncher(ideal))
+    with pytest.raises(InputError, match="cannot be resumed"):
+        run(tmp_path, FakeLauncher(ideal), settings(command=["other", "{workers}"]), resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
+    assert read_study(tmp_path / "s.json") == before
+
+
+def test_a_start_that_fails_later_keeps_what_was_completed(tmp_path: Path) -> None:
+    class Vanishing(FakeLauncher):
+        def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+            if job.order == 2:
+                raise RunError("gone")
+            return super().launch(job, settings, world)
+
+    with pytest.raises(RunError, match="gone"):
+        run(tmp_path, Vanishing(ideal))
+    assert len(run(tmp_path, FakeLauncher(ideal), resume=True).runs) == 12
 
 
 def test_other_total_work_breaks_a_strong_study(tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def test_workers_beyond_the_parallelism_are_pointed_out() -> None:
     assert "critical path (3 tasks)" in str(found)
 
 
+def test_work_without_a_unit_is_not_said_twice() -> None:
+    graph = TaskGraph.of([1.0, 2.0], [0], [1], unit="work")
+    assert "work W = 3, depth D = 3, " in str(measure_parallelism(graph, workers=[1]))
+
+
 def test_functions_record_their_graph() -> None:
     ticks = iter(range(100))
     record = TaskRecorder(clock=lambda: float(next(ticks)))

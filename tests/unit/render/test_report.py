@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,13 +15,14 @@ import pytest
 
 from scalecurve import api
 from scalecurve.document import table
+from scalecurve.findings import error
 from scalecurve.render.latex import escape, latex_table
 from scalecurve.render.report import Material, Refusal, write
 from scalecurve.render.report.answer import answer
 from scalecurve.render.report.html import visible
 from scalecurve.render.report.page import page_of
 from scalecurve.render.report.sections import raw_section, sections_of
-from scalecurve.study import RankRecord, Regime, Run, Study, Workload
+from scalecurve.study import Provenance, RankRecord, Regime, Run, Study, Workload
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 LIMIT = 600_000
@@ -102,6 +104,37 @@ def test_a_cause_that_was_found_is_the_second_sentence() -> None:
 
     said = answer(material(study(), diagnosis=Found()))
     assert said[1] == "The likeliest cause is communication that grows with K (probability 0.90)."
+
+
+def test_a_broken_study_is_answered_as_different_jobs_without_a_cause(tmp_path: Path) -> None:
+    text = "broken: the total work was 10 at K = 1 and 20 at K = 2, so these are different jobs"
+    broken = study().with_findings([error("work-differs", text, remedy="hold it fixed")])
+    said = answer(api.gather(broken))
+    assert said[0].startswith("The points are different jobs: the total work was 10 at K = 1")
+    assert said[1] == "No cause is named for a broken study."
+    assert said[2] == "Hold it fixed; then measure again."
+    shown = Outline(html_of(api.gather(broken), folder=tmp_path)).text
+    assert "times as fast" not in shown[: shown.index("Speedup against the ideal line")]
+
+
+def test_points_that_are_missing_do_not_break_the_others() -> None:
+    cut = study().with_findings([error("interrupted", "the measurement was interrupted before its end")])
+    assert answer(material(cut))[0].startswith("With the total work fixed, 64 gpus")
+
+
+def test_a_job_that_only_gets_slower_stays_at_its_baseline() -> None:
+    slower = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [1.5, 1.51, 1.49]}, regime="strong", k_unit="processes")
+    said = answer(material(slower))
+    assert said[0].startswith("With the total work fixed, no measured K beats K0 = 1 process; ")
+    assert said[2] == "Stay at K0 = 1 process: find the cause before adding more."
+
+
+def test_studies_of_one_name_are_told_apart() -> None:
+    assert page_of([material(study()), material(study())]).title == "a step (A) and a step (B)"
+    old, new = (replace(study(), provenance=Provenance(source=f"runs/{name}.csv")) for name in ("old", "new"))
+    page = page_of([material(old), material(new)])
+    assert [column.name for column in page.columns] == ["a step (old)", "a step (new)"]
+    assert page_of([material(study("one")), material(study("two"))]).title == "one and two"
 
 
 def test_the_page_stands_alone_and_is_small(tmp_path: Path) -> None:

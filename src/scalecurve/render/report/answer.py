@@ -1,4 +1,4 @@
-"""The answer in three sentences: how far it scales, why it stops, what to do."""
+"""The answer in three sentences: how far it scales, why it stops, what to do; of a broken study, that it is broken."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from scalecurve.analysis.row import TableRow
 from scalecurve.analysis.table_document import rule_words
 from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, Severity
 from scalecurve.render.report.material import Material, Refusal, plain
 from scalecurve.study import Regime
 
@@ -21,23 +22,58 @@ CAUSES = {
     "contention": "workers queueing for something they share",
     "serial": "a part of the work that does not divide",
 }
+# Errors that take points away but leave those that are there what they are.
+INCOMPLETE = {"interrupted", "missing-points"}
+DIFFERENT_JOBS = {"work-differs", "answer-differs", "threads-differ", "workload-changed", "answer-changed"}
+# What an audit may find that leaves no curve to speak of; its other errors qualify the curve.
+AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"}
 
 
 def answer(material: Material) -> tuple[str, str, str]:
+    fault = what_broke_it(material)
+    if fault is not None:
+        return broken_words(fault), "No cause is named for a broken study.", remedy_words(fault)
     return how_far(material), why(material), what_to_do(material)
+
+
+def what_broke_it(material: Material) -> Finding | None:
+    """The error that makes the points no points of one curve."""
+    own = [finding for finding in material.table.findings if finding.code not in INCOMPLETE]
+    audited = [finding for finding in getattr(material.audit, "findings", ()) if finding.code in AUDITED]
+    return next((finding for finding in (*own, *audited) if finding.severity is Severity.ERROR), None)
+
+
+def broken_words(fault: Finding) -> str:
+    head = "The points are different jobs" if fault.code in DIFFERENT_JOBS else "The study is broken"
+    return f"{head}: {fault.message.removeprefix('broken: ').rstrip('.')}."
+
+
+def remedy_words(fault: Finding) -> str:
+    remedy = (fault.remedy or "mend that").rstrip(".")
+    return f"{remedy[:1].upper()}{remedy[1:]}; then measure again."
 
 
 def how_far(material: Material) -> str:
     table = material.table
     best = max(table.rows, key=lambda row: row.speedup.value)
-    unit = table.k_unit
     if table.regime is Regime.WEAK:
         last = table.rows[-1]
-        reached = f"With the work per worker fixed, efficiency is {_share(last.efficiency)} at K = {last.k} {unit}"
+        where = f"K = {_counted(last.k, table.k_unit)}"
+        reached = f"With the work per worker fixed, efficiency is {_share(last.efficiency)} at {where}"
+    elif best.k == table.baseline_k:
+        reached = f"With the total work fixed, no measured K beats K0 = {_counted(best.k, table.k_unit)}"
     else:
-        reached = f"With the total work fixed, {best.k} {unit} finish {_times(best.speedup)} as fast as one would"
+        workers = _counted(best.k, table.k_unit)
+        reached = f"With the total work fixed, {workers} finish {_times(best.speedup)} as fast as one would"
         reached += f", an efficiency of {_share(best.efficiency)}"
     return f"{reached}; {_bend_words(material)}."
+
+
+def _counted(k: int, unit: str) -> str:
+    """`1 worker`, `2 workers`: units are kept in the plural."""
+    if k != 1 or not unit.endswith("s") or unit.endswith("ss"):
+        return f"{k} {unit}"
+    return f"1 {unit.removesuffix('es' if unit.endswith('sses') else 's')}"
 
 
 def _bend_words(material: Material) -> str:
@@ -65,11 +101,15 @@ def why(material: Material) -> str:
 def what_to_do(material: Material) -> str:
     table = material.table
     keep = _last_good(table.rows)
+    if table.regime is Regime.STRONG and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
+        return f"Stay at K0 = {_counted(table.baseline_k, table.k_unit)}: find the cause before adding more."
     if table.bend is None:
         return f"Up to K = {table.rows[-1].k} every size measured pays; measure larger K before you buy beyond it."
     if keep is None:
         return f"No K above the baseline keeps an efficiency of {table.threshold:g}: find the cause before adding more."
-    words = f"Use up to K = {keep.k} {table.k_unit} for this job, where efficiency is {_share(keep.efficiency)}"
+    words = (
+        f"Use up to K = {_counted(keep.k, table.k_unit)} for this job, where efficiency is {_share(keep.efficiency)}"
+    )
     if table.regime is Regime.STRONG:
         return f"{words}; use more only if the work grows with the workers or the deadline is worth the waste."
     return f"{words}; larger jobs pay for workers that wait."

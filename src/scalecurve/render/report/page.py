@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.document import Paragraph, Table, table
@@ -16,6 +18,7 @@ NAME_LENGTH = 120
 
 def page_of(materials: Sequence[Material], comparison: Part = None) -> Page:
     """`comparison` is what sets two studies against one another, where that was asked."""
+    materials = told_apart(materials)
     names = [_name(material) for material in materials]
     columns = tuple(
         Column(name=name, answer=answer(material), sections=sections_of(material))
@@ -26,6 +29,19 @@ def page_of(materials: Sequence[Material], comparison: Part = None) -> Page:
         compared = part_section("compared", "Compared K by K", comparison)
         shared = (_side_by_side([material.table for material in materials]), *([compared] if compared else []))
     return Page(title=" and ".join(names), subtitle=_subtitle(materials), columns=columns, shared=shared)
+
+
+def told_apart(materials: Sequence[Material]) -> list[Material]:
+    """Studies of one name are known by the file each came from, or by a letter where that does not tell either."""
+    names = [material.table.name for material in materials]
+    if len(set(names)) == len(names):
+        return list(materials)
+    stems = [PurePath(material.study.provenance.source or "").stem for material in materials]
+    marks = stems if all(stems) and len(set(stems)) == len(stems) else [_letter(i) for i in range(len(materials))]
+    return [
+        replace(material, table=replace(material.table, name=f"{_name(material)} ({mark[:NAME_LENGTH]})"))
+        for material, mark in zip(materials, marks, strict=True)
+    ]
 
 
 def _name(material: Material) -> str:
