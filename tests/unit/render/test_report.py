@@ -110,11 +110,18 @@ def test_a_broken_study_is_answered_as_different_jobs_without_a_cause(tmp_path: 
     text = "broken: the total work was 10 at K = 1 and 20 at K = 2, so these are different jobs"
     broken = study().with_findings([error("work-differs", text, remedy="hold it fixed")])
     said = answer(api.gather(broken))
-    assert said[0].startswith("The points are different jobs: the total work was 10 at K = 1")
+    assert said[0] == f"The study is {text}."
     assert said[1] == "No cause is named for a broken study."
     assert said[2] == "Hold it fixed; then measure again."
     shown = Outline(html_of(api.gather(broken), folder=tmp_path)).text
     assert "times as fast" not in shown[: shown.index("Speedup against the ideal line")]
+
+
+def test_a_fault_that_does_not_say_what_it_means_is_told_as_different_jobs() -> None:
+    broken = study().with_findings([error("answer-differs", "broken: the answer was a at K = 1 and b at K = 2")])
+    said = answer(material(broken))
+    assert said[0] == "The points are different jobs: the answer was a at K = 1 and b at K = 2."
+    assert said[2] == "Mend that; then measure again."
 
 
 def test_points_that_are_missing_do_not_break_the_others() -> None:
@@ -126,7 +133,7 @@ def test_a_job_that_only_gets_slower_stays_at_its_baseline() -> None:
     slower = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [1.5, 1.51, 1.49]}, regime="strong", k_unit="processes")
     said = answer(material(slower))
     assert said[0].startswith("With the total work fixed, no measured K beats K0 = 1 process; ")
-    assert said[2] == "Stay at K0 = 1 process: find the cause before adding more."
+    assert said[2] == "Stay at K0 = 1 process until what stops it is mended."
 
 
 def test_studies_of_one_name_are_told_apart() -> None:

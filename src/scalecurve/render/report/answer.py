@@ -44,8 +44,9 @@ def what_broke_it(material: Material) -> Finding | None:
 
 
 def broken_words(fault: Finding) -> str:
-    head = "The points are different jobs" if fault.code in DIFFERENT_JOBS else "The study is broken"
-    return f"{head}: {fault.message.removeprefix('broken: ').rstrip('.')}."
+    message = fault.message.removeprefix("broken: ").rstrip(".")
+    is_new = fault.code in DIFFERENT_JOBS and "different jobs" not in message
+    return f"{'The points are different jobs' if is_new else 'The study is broken'}: {message}."
 
 
 def remedy_words(fault: Finding) -> str:
@@ -102,7 +103,7 @@ def what_to_do(material: Material) -> str:
     table = material.table
     keep = _last_good(table.rows)
     if table.regime is Regime.STRONG and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
-        return f"Stay at K0 = {_counted(table.baseline_k, table.k_unit)}: find the cause before adding more."
+        return f"Stay at K0 = {_counted(table.baseline_k, table.k_unit)} until what stops it is mended."
     if table.bend is None:
         return f"Up to K = {table.rows[-1].k} every size measured pays; measure larger K before you buy beyond it."
     if keep is None:
