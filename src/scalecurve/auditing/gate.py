@@ -21,8 +21,8 @@ from scalecurve.analysis.sameness import differences, mixed_finding, require_sam
 from scalecurve.analysis.summary import Summary, summarise
 from scalecurve.analysis.table import tabulate
 from scalecurve.auditing.gate_result import Floor, Gate, Regression
-from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding, info
+from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
 
 FALSE_ALARM = 0.01
@@ -59,6 +59,7 @@ def check(
         found += require_sameness(new, against, allow_mixed=allow_mixed, kinds=("machine", "workload"))
         found += _software(new, against)
         rows = _regressions(new, against, tuple(workers or ()), false_alarm)
+        found += _untested(rows)
     return Gate(
         name=new.name,
         against=against.name if against else None,
@@ -73,6 +74,16 @@ def _software(new: Study, old: Study) -> list[Finding]:
     """Other versions are what a gate is for: a note, not a refusal."""
     found = [each for each in differences(new, old) if each.kind == "software"]
     return [info("versions-differ", mixed_finding(found).message, **mixed_finding(found).evidence)] if found else []
+
+
+def _untested(rows: Sequence[Regression]) -> list[Finding]:
+    """A gate that tests nothing must not pass."""
+    single = [row.k for row in rows if row.passed is None]
+    if len(single) == len(rows):
+        raise Refused("one sample per K: nothing can be tested; repeat 5 times")
+    listed = ", ".join(map(str, single))
+    message = f"K = {listed} has one sample only and was not tested"
+    return [warning("not-tested", message, remedy="repeat 5 times", k=single)] if single else []
 
 
 def _floor(study: Study, k: int, floor: float) -> Floor:

@@ -12,7 +12,7 @@ import pytest
 from bench.gate import draw, failing_share, normal, uneven
 from scalecurve.auditing.gate import check, parse_floors
 from scalecurve.auditing.history import append
-from scalecurve.errors import InputError
+from scalecurve.errors import InputError, Refused
 from scalecurve.study import Provenance, Study
 
 WORKERS = (1, 2, 4, 8)
@@ -79,13 +79,24 @@ def test_the_smallest_loss_shrinks_with_repeats() -> None:
     assert max(r.detectable or 1 for r in many.regressions) < max(r.detectable or 1 for r in few.regressions)
 
 
-def test_one_sample_is_not_tested() -> None:
+def test_a_gate_that_could_test_nothing_is_refused() -> None:
     one = Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong", name="job")
 
-    gate = check(one, against=one)
+    with pytest.raises(Refused, match="nothing can be tested; repeat 5 times"):
+        check(one, against=one)
 
-    assert gate.passed
-    assert "not tested" in str(gate.regressions[0])
+
+def test_a_single_sample_is_not_counted_as_a_check() -> None:
+    some = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [0.6]}, regime="strong", name="job")
+
+    gate = check(some, against=some)
+
+    assert gate.line.startswith("PASS job: 1 check;")
+    assert gate.regressions[1].passed is None
+    assert "not tested" in str(gate.regressions[1])
+    assert [finding.code for finding in gate.findings] == ["not-tested"]
+    assert ElementTree.fromstring(gate.junit()).get("skipped") == "1"
+    assert "\n -" in str(gate) or "\n-" in str(gate)
 
 
 def test_other_machines_are_refused_unless_allowed() -> None:
