@@ -78,7 +78,11 @@ def steps(rows: Sequence[CostRow], k_unit: str) -> tuple[Step, ...]:
 
 
 def step(left: CostRow, right: CostRow, k_unit: str) -> Step:
-    faster = (left.elapsed.value / right.elapsed.value if left.lanes == right.lanes == 1 else left.seconds.value / right.seconds.value) - 1.0
+    faster = (
+        left.elapsed.value / right.elapsed.value
+        if left.lanes == right.lanes == 1
+        else left.seconds.value / right.seconds.value
+    ) - 1.0
     dearer = right.job_cost.value / left.job_cost.value - 1.0 if left.job_cost.value > 0 else 0.0
     text = f"from {left.k} to {right.k} {unit_words(k_unit)}: {_speed(faster)}, {_price(dearer)} per result"
     return Step(from_k=left.k, to_k=right.k, faster=faster, dearer=dearer, sentence=text)
