@@ -9,8 +9,8 @@ Each K keeps its own spread (Welch): pooling them catches more with three repeat
 invocations where noise grows with K.  Printed with every K is the smallest loss that would have been seen with a
 chance of `POWER`.
 
-Repeats that are all equal (a coarse timer, a copied number) show no noise, which does not mean that there is none: there
-the standard error is at least `LEAST_ERROR`, or what rounding to the last digit given leaves.
+Repeats that are all equal (a coarse timer, a copied number) show no noise, which does not mean there is none: there the
+standard error is at least `LEAST_ERROR`, or what rounding to the last digit given leaves.
 """
 
 from __future__ import annotations
