@@ -225,7 +225,7 @@ def efficiency_of_study(study: Study) -> list[KnownEfficiency]:
 def efficiency_of_forecast(
     study: Study, workers: Sequence[int] | None = None
 ) -> tuple[list[KnownEfficiency], tuple[Finding, ...]]:
-    """E at these K (default: the measured), as measured or else forecast, with what the forecast warns of or refuses."""
+    """E at these K (default: the measured), measured or else forecast, with what the forecast warns of or refuses."""
     from scalecurve.forecasting.forecast import forecast
 
     measured = {known.k: known for known in efficiency_of_study(study)}
