@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,9 +27,10 @@ def parse_counts(text: str) -> tuple[float, ...]:
 @click.option("--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="What it is called.")
 @click.option("--name", default="job", help="What it is.")
 @output_options
-def command(study: Path | None, output: Output, **given: object) -> None:
+def command(study: Path | None, output: Output, **given: Any) -> None:
     """What is held constant, which efficiency and which plot apply, whether it should hold, and the catch.
 
-    From a STUDY that counts its work, from a table with a column of work or batch, or from a sentence's worth of flags: --workers 4,16,64 --total 50000.
+    From a STUDY that counts its work, from a table with a column of work or batch, or from
+    a sentence's worth of flags: --workers 4,16,64 --total 50000.
     """
     emit(api.regime(study, **given), output)
