@@ -123,12 +123,15 @@ def compare_scaleup(
     faster: float,
     big_price: float,
     small_price: float,
-    workers: Sequence[int],
+    workers: Sequence[int] | None = None,
     law_name: str | None = None,
     parameters: Mapping[str, float] | None = None,
     study: Study | None = None,
 ) -> ScaleUp:
-    """One machine `faster` times as fast against K small ones; E(K) from a law, or a study and its forecast."""
+    """One machine `faster` times as fast against K small ones; E(K) from a law, or a study and its forecast.
+
+    `workers` are the K to compare (default: 1, 2, 4 ... 64 for a law, the measured ones of a study).
+    """
     from scalecurve.planning.scaleup import compare_scaleup as verb
     from scalecurve.planning.scaleup import efficiency_of_forecast, efficiency_of_law
 
@@ -137,7 +140,8 @@ def compare_scaleup(
 
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
     if study is not None:
-        rows = efficiency_of_forecast(study, workers)
+        known, notes = efficiency_of_forecast(study, workers)
     else:
-        rows = efficiency_of_law(law_name or "", parameters or {}, workers)
-    return verb(rows, faster=faster, big_price=big_price, small_price=small_price)
+        law_k = workers if workers is not None else [2**power for power in range(7)]
+        known, notes = efficiency_of_law(law_name or "", parameters or {}, law_k), ()
+    return verb(known, faster=faster, big_price=big_price, small_price=small_price, notes=notes)

@@ -13,6 +13,7 @@ from scalecurve.laws.karp_flatt import serial_fraction
 
 HIGH, FAIR = 0.85, 0.7
 FLAT = 0.25
+NO_LOSS = 0.005
 NEARLY_LINEAR = 0.85
 
 
@@ -101,7 +102,8 @@ def _trend(claim: Claim) -> Iterator[Hit]:
     if len(known) < 2:
         return
     (first_k, first), (last_k, last) = next(iter(known.items())), next(reversed(known.items()))
-    meaning = _trend_words(first, last)
+    lossless = all(abs(value) * (k - 1) < NO_LOSS for k, value in known.items())  # 1/E - 1
+    meaning = "about 0 means no loss at all" if lossless else _trend_words(first, last)
     yield Hit(
         f"the Karp-Flatt fraction goes from {first:.4f} at K = {first_k} to {last:.4f} at K = {last_k}: {meaning}",
         {"karp_flatt": {str(k): value for k, value in known.items()}},

@@ -9,6 +9,9 @@ from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, S
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
 
+MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
+JUNIT = {True: "", None: "<skipped/>"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
@@ -35,7 +38,7 @@ class Floor:
 
 @dataclass(frozen=True, kw_only=True)
 class Regression:
-    """Loss of speed at K (0.1: 10 % less done per second), tested on `tests` (T or E); untested where n = 1."""
+    """Loss of speed at K (0.1: 10 % less done per second), tested on `tests` (T or E); `passed` is None where n = 1."""
 
     k: int
     tests: str
@@ -44,15 +47,17 @@ class Regression:
     low: float | None = None
     p_value: float | None = None
     detectable: float | None = None
-    passed: bool = True
+    passed: bool | None = None
 
     def __str__(self) -> str:
+        what = "loss of speed" if self.tests == "T" else "loss of efficiency"
         if self.detectable is None:
-            return f"K = {self.k}: {self.loss:+.1%} loss of {self.tests}, one sample only: not tested"
+            return f"K = {self.k}: {self.loss:+.1%} {what}, one sample only: not tested"
         seen = f"smallest loss it could have seen {self.detectable:.1%}"
         if self.passed:
-            return f"K = {self.k}: no loss of {self.tests} beyond noise ({self.loss:+.1%}; {seen})"
-        return f"K = {self.k}: {self.loss:.1%} loss of {self.tests}, beyond noise (p = {self.p_value or 0:.2g}; {seen})"
+            return f"K = {self.k}: no {what} beyond noise ({self.loss:+.1%}; {seen})"
+        chance = "" if self.p_value is None else f"p = {self.p_value:.2g}; "
+        return f"K = {self.k}: {self.loss:.1%} {what}, beyond noise ({chance}{seen})"
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "regression", **asdict(self)}
@@ -75,17 +80,18 @@ class Gate(Shown):
 
     @property
     def passed(self) -> bool:
-        return all(each.passed for each in self.checks)
+        return all(each.passed is not False for each in self.checks)
 
     @property
     def line(self) -> str:
         """The gate in one line."""
-        failed = [str(each) for each in self.checks if not each.passed]
+        failed = [str(each) for each in self.checks if each.passed is False]
         if failed:
             return f"FAIL {self.name}: {'; '.join(failed)}"
         seen = [row.detectable for row in self.regressions if row.detectable is not None]
+        tested = sum(each.passed is not None for each in self.checks)
         extra = f"; a loss of {max(seen):.1%} at one K would have been seen" if seen else ""
-        return f"PASS {self.name}: {len(self.checks)} checks{extra}"
+        return f"PASS {self.name}: {tested} check{'' if tested == 1 else 's'}{extra}"
 
     def records(self) -> list[dict[str, Any]]:
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
@@ -103,7 +109,7 @@ class Gate(Shown):
         }
 
     def document(self) -> Document:
-        rows = [(Cell("ok" if c.passed else "FAIL", "good" if c.passed else "bad"), str(c)) for c in self.checks]
+        rows = [(MARKS[each.passed], str(each)) for each in self.checks]
         head = f"Identical code fails in at most {self.false_alarm:.0%} of invocations." if self.regressions else ""
         blocks: list[Block] = [Paragraph(self.line, "good" if self.passed else "bad"), table(["", "check"], rows)]
         return Document(None, (*blocks, *([Paragraph(head)] if head else []), FindingList(self.findings)))
@@ -115,9 +121,12 @@ class Gate(Shown):
         cases = []
         for each in self.checks:
             kind = each.to_dict()["kind"]
-            body = "" if each.passed else f"<failure message={quoteattr(str(each))}/>"
+            failed = f"<failure message={quoteattr(str(each))}/>"
+            body = failed if each.passed is False else JUNIT[each.passed]
             output = f"<system-out>{escape(str(each))}</system-out>"
             cases.append(f'  <testcase classname="scalecurve.{kind}" name="K={each.k}">{body}{output}</testcase>')
-        failures = sum(not each.passed for each in self.checks)
-        head = f'<testsuite name={quoteattr(self.name)} tests="{len(cases)}" failures="{failures}">'
+        failures = sum(each.passed is False for each in self.checks)
+        skipped = sum(each.passed is None for each in self.checks)
+        counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}"'
+        head = f"<testsuite name={quoteattr(self.name)} {counts}>"
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join([head, *cases, "</testsuite>"]) + "\n"

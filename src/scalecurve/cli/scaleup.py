@@ -25,9 +25,9 @@ LAW = Parsed("law", _parameters)
 @click.option("--big-price", type=float, required=True, help="Price of the big machine, any currency and time.")
 @click.option("--small-price", type=float, required=True, help="Price of one small machine, same currency and time.")
 @click.option("--law", type=LAW, help="E(K) from a law: amdahl:serial=0.05 or usl:contention=0.03,coherency=1e-4.")
-@click.option("--study", help="E(K) as measured in a study, and forecast for larger --workers.")
+@click.option("--study", help="E(K) as measured in a study, and forecast at other --workers.")
 @click.option("--regime", help="Regime of the study, where it is a plain table.")
-@click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of small machines.")
+@click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
 @output_options
 def command(*, law: Any, study: str | None, regime: str | None, output: Output, **given: Any) -> None:
     """Which wins on time and on cost, and where they cross."""

@@ -12,6 +12,7 @@ from scalecurve.diagnosis.accounting import group, split_gap, useful_seconds
 from scalecurve.diagnosis.causes import CAUSES, CONTENTION, NONE, SERIAL, UNDETERMINED, Cause
 from scalecurve.diagnosis.evidence import account_evidence, account_findings, shape_evidence, shape_findings
 from scalecurve.diagnosis.from_times import NEGLIGIBLE, judge_shape, seconds_by_k
+from scalecurve.diagnosis.gains import gain_findings, gains, held_to_the_loss
 from scalecurve.diagnosis.noise import observe
 from scalecurve.diagnosis.phases import KINDS, Account, accounts, has_phases
 from scalecurve.diagnosis.pop import pop_metrics
@@ -59,7 +60,9 @@ def shares_machine(study: Study) -> bool | None:
 
 def _from_shape(study: Study, rng: np.random.Generator) -> Diagnosis:
     shared = shares_machine(study)
-    verdict = judge_shape(seconds_by_k(study), study.regime, shared_machine=shared, rng=rng)
+    gained = gains(study)
+    judged = judge_shape(seconds_by_k(study), study.regime, shared_machine=shared, rng=rng)
+    verdict = held_to_the_loss(judged, gained)
     cause, probability = _decide(verdict.chances)
     rows = tuple(
         CauseRow(k=k, efficiency=value, shares=verdict.by_k[k]) for k, value in _efficiency_by_k(study).items()
@@ -72,7 +75,7 @@ def _from_shape(study: Study, rng: np.random.Generator) -> Diagnosis:
         _causes(verdict.shares, verdict.chances),
         rows,
         shape_evidence(study, verdict),
-        (*verdict.slow_runs.findings, *shape_findings(study, verdict, cause)),
+        (*verdict.slow_runs.findings, *gain_findings(gained), *shape_findings(study, verdict, cause)),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from scalecurve.analysis.summary import summarise
 from scalecurve.diagnosis.accounting import Split, useful_seconds
-from scalecurve.diagnosis.causes import CONTENTION, IMBALANCE, SERIAL, UNDETERMINED
+from scalecurve.diagnosis.causes import CONTENTION, IMBALANCE, NONE, SERIAL, UNDETERMINED
 from scalecurve.diagnosis.from_times import ShapeVerdict, seconds_by_k
 from scalecurve.diagnosis.phases import Account
 from scalecurve.findings import Finding, info, warning
@@ -21,7 +21,9 @@ FEW_REPEATS = 3
 
 
 def shape_evidence(study: Study, verdict: ShapeVerdict) -> tuple[str, ...]:
-    return (*_karp_flatt(study), *_spreads(study), f"The shape that fits best: {verdict.likeliest_model}.")
+    best = f"The shape that fits best: {verdict.likeliest_model}."
+    believed = (best,) if verdict.chances[NONE] < 0.5 or verdict.likeliest_model == "no loss" else ()
+    return (*_karp_flatt(study), *_spreads(study), *believed)
 
 
 def _karp_flatt(study: Study) -> Iterable[str]:
@@ -31,9 +33,17 @@ def _karp_flatt(study: Study) -> Iterable[str]:
     serial = {k: serial_fraction(k, times[1] / t) for k, t in times.items() if k > 1}
     known = [(k, value) for k, value in serial.items() if value is not None]
     (first_k, first), (last_k, last) = known[0], known[-1]
-    trend = "rises (overhead that grows with K)" if last > 1.25 * first else "is about flat (a serial part)"
-    trend = "falls (lost at small K already)" if last < 0.75 * first else trend
-    yield f"The Karp-Flatt fraction {trend}: {first:.4f} at K = {first_k}, {last:.4f} at K = {last_k}."
+    if len(known) > 1:
+        trend = _trend(first, last)
+        yield f"The Karp-Flatt fraction {trend}: {first:.4f} at K = {first_k}, {last:.4f} at K = {last_k}."
+
+
+def _trend(first: float, last: float) -> str:
+    if min(first, last) < 0:
+        return "is below 0 somewhere (superlinear: more speed than workers, or a slow baseline)"
+    if last > 1.25 * first:
+        return "rises (overhead that grows with K)"
+    return "falls (lost at small K already)" if last < 0.75 * first else "is about flat (a serial part)"
 
 
 def _spreads(study: Study) -> Iterable[str]:

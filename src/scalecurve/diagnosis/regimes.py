@@ -179,19 +179,29 @@ def _label_findings(
     return [warning("regime-mislabelled", message, remedy=f"report it as {regime}", declared=declared, shown=regime)]
 
 
-def regime_of_study(study: Study) -> RegimeVerdict:
+def regime_of_study(study: Study, *, called: str | None = None) -> RegimeVerdict:
     """From the work that runs counted, or the total or per-worker work that the study declares."""
     work = _counted(study) or _declared(study)
+    return _verdict(study, work, called or str(study.regime))
+
+
+def regime_of_table(study: Study, work: Mapping[int, float], *, called: str | None = None) -> RegimeVerdict:
+    """From the work a table lists; what it is called, if anything, is not what it is."""
+    return _verdict(study, work, called)
+
+
+def _verdict(study: Study, work: Mapping[int, float], declared: str | None) -> RegimeVerdict:
     if not work:
         raise InputError(
             Fault(
-                "the study does not say how much work each K did", remedy="give --total or --per-worker, or count it"
+                "the study does not say how much work each K did",
+                remedy="give --total or --per-worker, add a column named work or batch, or count it",
             ),
             subject=study.name,
         )
     by_k = study.samples.by_k() if not study.quantity.higher_is_better else {}
     times = {k: float(values.mean()) for k, values in by_k.items()}
-    return classify_regime(work, name=study.name, declared=str(study.regime), times=times)
+    return classify_regime(work, name=study.name, declared=declared, times=times)
 
 
 def _counted(study: Study) -> dict[int, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.fitting.absolute import LINEARISED, refit
 from scalecurve.fitting.comparison import parting_k, tied_with_best
-from scalecurve.fitting.fits import Fit, Fits
+from scalecurve.fitting.fits import NO_SINGLE_K, Fit, Fits
 from scalecurve.fitting.models import models_for
 from scalecurve.fitting.observations import Observations, observe
 from scalecurve.fitting.positive import Array
@@ -23,6 +23,7 @@ from scalecurve.study import Quantity, Regime, Study
 SEED = 11
 WEIGHTINGS = ("relative", "absolute")
 FEWEST = 4
+NOT_IDENTIFIED = "fewer worker counts than parameters"
 SAME = 0.2  # relative difference at four times the largest K below which two nested laws are one
 
 
@@ -128,11 +129,28 @@ def _fit(study: Study, solved: Solved, name: str, level: float, weighting: str, 
         name=name,
         formula=own.model.formula,
         score=float(solved.densities[name].sum()),
-        parameters=estimate(study, solved, own, level),
+        parameters=_within_reason(estimate(study, solved, own, level), identified=_identified(solved, name)),
         misfit=float(np.sqrt(np.mean(own.residuals**2))),
         residuals={int(k): float(r) for k, r in zip(solved.seen.k, own.residuals, strict=True)},
         reduces_to=reduces_to,
     )
+
+
+def _identified(solved: Solved, name: str) -> bool:
+    return solved.solutions[name].model.size <= len(solved.seen)
+
+
+def _within_reason(parameters: Mapping[str, Estimate], *, identified: bool) -> dict[str, Estimate]:
+    """No interval where many values fit exactly; a serial share's interval ends at 1, unless the value is beyond it."""
+    if not identified:
+        return {name: Estimate(own.value, method=NOT_IDENTIFIED) for name, own in parameters.items()}
+    return {name: _as_share(own) if name == "serial" else own for name, own in parameters.items()}
+
+
+def _as_share(own: Estimate) -> Estimate:
+    if own.low is None or own.high is None or own.value > 1:
+        return own
+    return replace(own, low=max(own.low, 0.0), high=min(own.high, 1.0))
 
 
 def _level_name(study: Study) -> str:
@@ -173,13 +191,17 @@ def _findings(
     study: Study, solved: Solved, fits: Sequence[Fit], tied: Sequence[str], part: int | None
 ) -> Iterator[Finding]:
     if len(tied) > 1:
-        where = f"measure K = {part}" if part else "no K within 64 times the largest would part them"
+        where = f"measure K = {part}" if part else NO_SINGLE_K
         message = f"the data cannot tell {', '.join(tied)} apart"
         yield warning("laws-tie", message, remedy=where, laws=list(tied), parting_k=part)
     if len(solved.seen) < FEWEST:
         yield warning(
             "few-points", f"{len(solved.seen)} worker counts cannot test a law", remedy="measure at least five"
         )
+    loose = [own.name for own in fits if not _identified(solved, own.name)]
+    if loose:
+        message = f"{', '.join(loose)}: more parameters than worker counts, so many values fit and none has an interval"
+        yield info("not-identified", message, remedy="measure more K", laws=loose)
     if study.regime is Regime.WEAK:
         message = "weak scaling cannot show a serial share: it cancels; take it from a strong-scaling run"
         yield info("serial-not-identifiable", message)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
+
+NO_SINGLE_K = "no single K up to 64 times the largest is sure to part them; measure more K"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class Fits(Shown):
     def undecided(self) -> str:
         laws = ", ".join(self.tied)
         if self.parting_k is None:
-            return f"the data cannot tell {laws} apart, and no K within 64 times the largest measured would"
+            return f"the data cannot tell {laws} apart; {NO_SINGLE_K}"
         return f"the data cannot tell {laws} apart; a run at K = {self.parting_k} would part them"
 
     def records(self) -> list[dict[str, Any]]:
@@ -95,7 +97,9 @@ class Fits(Shown):
         columns += [Column("misfit"), Column("parameter", "left"), Column("value"), Column("low"), Column("high")]
         rows = [row for fit in self.laws for row in _rows(fit)]
         caption = f"Laws by predictive density of left-out K; intervals at {self.level:.0%}"
-        blocks = (Paragraph(f"{best[0].upper()}{best[1:]}."), table(columns, rows, caption=caption))
+        blocks: list[Block] = [Paragraph(f"{best[0].upper()}{best[1:]}."), table(columns, rows, caption=caption)]
+        same = [f"{fit.name} reduces to {fit.reduces_to}" for fit in self.laws if fit.reduces_to]
+        blocks += [Paragraph(f"Not rivals, since their further terms add nothing: {', '.join(same)}.")] if same else []
         return Document(f"Fits of {self.name}", (*blocks, FindingList(self.findings)))
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from scalecurve.findings import Finding, info, warning
+from scalecurve.forecasting.backtest import Backtest
 from scalecurve.forecasting.view import Path, View
 
 GREY, REFUSED = 4.0, 16.0
 NOISY = 0.1
 SMALL_SAMPLE = 4
+FAILED_ERROR = 0.5
 
 
 def row_findings(k: int, ratio: float, refused: bool) -> tuple[Finding, ...]:
@@ -31,6 +33,22 @@ def row_findings(k: int, ratio: float, refused: bool) -> tuple[Finding, ...]:
         remedy = "read the interval, not the number; a run in between narrows it most"
         return (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
     return ()
+
+
+def backtest_findings(tried: Backtest | None) -> Iterator[Finding]:
+    """A method that missed this study's own larger K should not be trusted with K beyond them."""
+    if tried is None or (tried.covered > 0 and tried.median_error <= FAILED_ERROR):
+        return
+    missed = "every interval missed" if tried.covered == 0 else "not all intervals missed"
+    yield warning(
+        "backtest-failed",
+        f"fitted to K <= {tried.fitted_to}, the forecast of this study's own larger K was off by "
+        f"{tried.median_error:.0%} in the median; {missed}",
+        remedy="do not rely on these rows: check the data for a change of set-up, and measure larger K",
+        fitted_to=tried.fitted_to,
+        median_error=tried.median_error,
+        covered=tried.covered,
+    )
 
 
 def study_findings(view: View, noise: float) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.backtest import Backtest, backtest
 from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.cautions import REFUSED, row_findings, study_findings
+from scalecurve.forecasting.cautions import REFUSED, backtest_findings, row_findings, study_findings
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.engine import Prediction, predict
 from scalecurve.forecasting.horizon import ExpectedBend, expected_bend, grid_beyond
@@ -38,7 +38,7 @@ class Forecast(Shown):
     level: float
     rows: tuple[ForecastRow, ...]
     weights: Mapping[str, float]
-    findings: tuple[Finding, ...]
+    cautions: tuple[Finding, ...]
     domain: str | None = None
     view: View = field(repr=False)
     calibration: Calibration = field(repr=False)
@@ -55,6 +55,11 @@ class Forecast(Shown):
     @cached_property
     def backtest(self) -> Backtest | None:
         return backtest(self.view, self.level, self.calibration)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The cautions, and what the backtest says; lazy, since a backtest costs as much as the forecast."""
+        return (*self.cautions, *backtest_findings(self.backtest))
 
     @cached_property
     def bend(self) -> ExpectedBend:
@@ -204,7 +209,7 @@ def _forecast(own: View, asked: tuple[int, ...], made: Prediction, settings: Set
         level=settings.level,
         rows=rows,
         weights=made.weights,
-        findings=found,
+        cautions=found,
         domain=settings.domain,
         view=own,
         calibration=settings.calibration,

@@ -28,6 +28,7 @@ from scalecurve.units import format_seconds
 MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
+LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
 INDISTINCT = 0.05  # standard errors
 
@@ -167,6 +168,9 @@ def _narrow(
     after = _half_widths(seen, plans, goal, learned)
     costs = np.array([_cost(plan, 1) for plan in plans])
     gains = np.maximum(now - after, 0.0)
+    if gains.max() < LEAST_GAIN * now:
+        hint = "allow larger K" if budget is None else "allow larger K or a larger budget"
+        raise Refused(f"no allowed run narrows the forecast at K = {goal:g} by {LEAST_GAIN:.0%} or more; {hint}")
     good = gains >= NEARLY * gains.max()
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
     return NextRuns(

@@ -12,12 +12,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scalecurve.document import Cell, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.study import Study
+from scalecurve.study import Quantity, Study
+
+if TYPE_CHECKING:
+    from scalecurve.forecasting.row import ForecastRow
+
+MEASURED, FORECAST = "measured", "forecast"
+
+
+class KnownEfficiency(NamedTuple):
+    """E at one K with its interval, and how it is known: law, measured or forecast."""
+
+    k: int
+    efficiency: float
+    low: float | None = None
+    high: float | None = None
+    kind: str = "law"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +41,9 @@ class ScaleRow:
 
     workers: int
     efficiency: float
+    low: float | None
+    high: float | None
+    kind: str
     time: float
     cost: float
     faster: bool
@@ -35,6 +53,9 @@ class ScaleRow:
         return {
             "k": self.workers,
             "efficiency": self.efficiency,
+            "efficiency_low": self.low,
+            "efficiency_high": self.high,
+            "kind": self.kind,
             "speedup": self.workers * self.efficiency,
             "time": self.time,
             "cost": self.cost,
@@ -73,34 +94,62 @@ class ScaleUp(Shown):
             f"the big machine: {self.faster:g} times as fast at {self.price_ratio:g} times the price, so time "
             f"{1 / self.faster:.4g} and cost {self.price_ratio / self.faster:.4g} of one small machine's"
         )
-        rows: list[list[Cell | str | None]] = [
-            [
-                str(row.workers),
-                f"{row.efficiency:.3f}",
-                f"{row.time:.4g}",
-                f"{row.cost:.4g}",
-                Cell("out" if row.faster else "up", "good" if row.faster else "plain"),
-                Cell("out" if row.cheaper else "up", "good" if row.cheaper else "plain"),
-            ]
-            for row in self.rows
-        ]
-        grid = table(["K", "E(K)", "time", "cost", "faster", "cheaper"], rows)
+        ranges = any(row.low is not None for row in self.rows)
+        heads = ["K", "E(K)", *(["interval"] if ranges else []), "time", "cost", "faster", "cheaper"]
+        grid = table([*heads, Column("known by", "left")], [_cells(row, ranges) for row in self.rows])
+        listed = [row.workers for row in self.rows]
         lines = [
-            "scaling out is faster from K = " + (str(self.time_from) if self.time_from else "nowhere in this range"),
-            "scaling out is cheaper up to K = "
-            + (str(self.cost_up_to) if self.cost_up_to else "nowhere in this range"),
+            f"scaling out is faster {_span([row.workers for row in self.rows if row.faster], listed)}",
+            f"scaling out is cheaper {_span([row.workers for row in self.rows if row.cheaper], listed)}",
         ]
         body = (Paragraph(big), grid, Paragraph("\n".join(lines)), FindingList(self.findings))
         return Document("One big machine against many small ones", body)
 
 
+def _cells(row: ScaleRow, ranges: bool) -> list[Cell | str | None]:
+    interval = None if row.low is None or row.high is None else f"{row.low:.3f}..{row.high:.3f}"
+    return [
+        str(row.workers),
+        f"{row.efficiency:.3f}",
+        *([interval] if ranges else []),
+        f"{row.time:.4g}",
+        f"{row.cost:.4g}",
+        Cell("out" if row.faster else "up", "good" if row.faster else "plain"),
+        Cell("out" if row.cheaper else "up", "good" if row.cheaper else "plain"),
+        Cell(row.kind, "assumed" if row.kind != MEASURED else "plain"),
+    ]
+
+
+def _span(won: Sequence[int], listed: Sequence[int]) -> str:
+    """Where a side wins among the K listed: open at an end of the list, closed where it loses again."""
+    if not won:
+        return "nowhere in this range"
+    places = [listed.index(k) for k in won]
+    if places[-1] - places[0] + 1 != len(won):
+        return f"at K = {', '.join(map(str, won))}"
+    if len(won) == len(listed):
+        return "at every K listed"
+    if won[-1] == listed[-1]:
+        return f"from K = {won[0]}"
+    return f"up to K = {won[-1]}" if won[0] == listed[0] else f"at K = {_ends(won)}"
+
+
+def _ends(won: Sequence[int]) -> str:
+    return str(won[0]) if len(won) == 1 else f"{won[0]}..{won[-1]}"
+
+
 def compare_scaleup(
-    efficiencies: Sequence[tuple[int, float]], *, faster: float, big_price: float, small_price: float
+    efficiencies: Sequence[KnownEfficiency],
+    *,
+    faster: float,
+    big_price: float,
+    small_price: float,
+    notes: Sequence[Finding] = (),
 ) -> ScaleUp:
-    """Both sides over K; `efficiencies` are (K, E(K)), rising in K."""
+    """Both sides over K, rising; `notes` are what is to be known of E(K)."""
     _check(faster, big_price, small_price)
     ratio = big_price / small_price
-    rows = tuple(_row(k, value, faster, ratio) for k, value in efficiencies)
+    rows = tuple(_row(known, faster, ratio) for known in efficiencies)
     quick = [row.workers for row in rows if row.faster]
     cheap = [row.workers for row in rows if row.cheaper]
     return ScaleUp(
@@ -109,7 +158,7 @@ def compare_scaleup(
         rows=rows,
         time_from=min(quick) if quick else None,
         cost_up_to=max(cheap) if cheap else None,
-        findings=_findings(rows, faster),
+        findings=(*notes, *_findings(rows, faster)),
     )
 
 
@@ -123,12 +172,16 @@ def _check(faster: float, big_price: float, small_price: float) -> None:
         raise InputError(faults, subject="scaleup")
 
 
-def _row(k: int, efficiency: float, faster: float, ratio: float) -> ScaleRow:
+def _row(known: KnownEfficiency, faster: float, ratio: float) -> ScaleRow:
+    k, efficiency = known.k, known.efficiency
     if not efficiency > 0:
         raise InputError(Fault("an efficiency is positive", where=f"K = {k}", seen=f"{efficiency:g}"))
     return ScaleRow(
         workers=k,
         efficiency=efficiency,
+        low=known.low,
+        high=known.high,
+        kind=known.kind,
         time=1 / (k * efficiency),
         cost=1 / efficiency,
         faster=k * efficiency > faster,
@@ -147,15 +200,15 @@ def _findings(rows: Sequence[ScaleRow], faster: float) -> tuple[Finding, ...]:
     return (info("trade-off", text),)
 
 
-def efficiency_of_law(name: str, parameters: Mapping[str, float], workers: Sequence[int]) -> list[tuple[int, float]]:
+def efficiency_of_law(name: str, parameters: Mapping[str, float], workers: Sequence[int]) -> list[KnownEfficiency]:
     """E(K) of a closed form."""
     from scalecurve.laws import law
 
     chosen = law(name)
-    return [(k, float(chosen.efficiency(k, **parameters))) for k in workers]
+    return [KnownEfficiency(k, float(chosen.efficiency(k, **parameters))) for k in workers]
 
 
-def efficiency_of_study(study: Study) -> list[tuple[int, float]]:
+def efficiency_of_study(study: Study) -> list[KnownEfficiency]:
     """E(K) as measured; only a study whose baseline is one machine can be compared with one."""
     from scalecurve.analysis import tabulate
 
@@ -163,16 +216,31 @@ def efficiency_of_study(study: Study) -> list[tuple[int, float]]:
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", seen=f"K0 = {study.baseline_k}", remedy=hint))
-    return [(row.k, float(row.efficiency.value)) for row in found.rows]
+    return [
+        KnownEfficiency(row.k, float(row.efficiency.value), row.efficiency.low, row.efficiency.high, MEASURED)
+        for row in found.rows
+    ]
 
 
-def efficiency_of_forecast(study: Study, workers: Sequence[int]) -> list[tuple[int, float]]:
-    """E(K) as measured, and as forecast at larger K; what the forecast refuses is left out."""
-    from scalecurve.forecasting.forecast import forecast_all
+def efficiency_of_forecast(
+    study: Study, workers: Sequence[int] | None = None
+) -> tuple[list[KnownEfficiency], tuple[Finding, ...]]:
+    """E at these K (default: the measured), measured or else forecast, with what the forecast warns of or refuses."""
+    from scalecurve.forecasting.forecast import forecast
 
-    measured = efficiency_of_study(study)
-    beyond = [k for k in workers if k > measured[-1][0]]
-    if not beyond:
-        return measured
-    rows = forecast_all([study], beyond)[0].rows
-    return measured + [(row.k, float(row.efficiency)) for row in rows if row.efficiency is not None]
+    measured = {known.k: known for known in efficiency_of_study(study)}
+    asked = sorted(set(workers if workers is not None else measured))
+    others = [k for k in asked if k not in measured]
+    if not others:
+        return [measured[k] for k in asked], study.findings
+    made = forecast(study, others)
+    ahead = {row.k: _forecast(row) for row in made.rows if not row.refused}
+    known = {**measured, **ahead}
+    return [known[k] for k in asked if k in known], made.findings
+
+
+def _forecast(row: ForecastRow) -> KnownEfficiency:
+    """The interval of E as that of the value, turned round where the value is a time."""
+    value, low, high, e = (float(each or 0.0) for each in (row.value, row.low, row.high, row.efficiency))
+    ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
+    return KnownEfficiency(row.k, e, e * ends[0], e * ends[1], FORECAST)

@@ -52,11 +52,10 @@ def open_question(number: int, question: str, remedy: str) -> Answer:
 
 def serial_question(proposal: Proposal) -> Answer:
     question = "What is the serial fraction?"
-    needed = serial_for(proposal.floor, proposal.workers)
-    limit = "" if needed is None else f"; E({proposal.workers}) >= {proposal.floor:g} needs at most {needed:.2g}"
     share = proposal.serial or (None if proposal.strong is None else proposal.strong.serial)
     if share is not None:
         top = ceiling(share.value)
+        needed, limit = _needed(proposal, 1)
         words = f"{share.value:.4g}{_range(share.low, share.high)}{limit}"
         words += "" if top is None else f"; the speedup never exceeds {top:.4g}"
         numbers = {"serial": share.value, "low": share.low, "high": share.high, "ceiling": top, "needed": needed}
@@ -65,9 +64,20 @@ def serial_question(proposal: Proposal) -> Answer:
     if implied is None or proposal.strong is None:
         return open_question(1, question, "state [serial] share, or give a strong-scaling study")
     known, share_value = implied
+    needed, limit = _needed(proposal, proposal.strong.baseline_k)
     words = f"{share_value:.3g} implied by {efficiency_text(known)} (Karp-Flatt){limit}"
     numbers = {"serial": share_value, "at_k": known.k, "needed": needed}
     return Answer(number=1, question=question, text=words, source=proposal.strong.source, numbers=numbers)
+
+
+def _needed(proposal: Proposal, baseline_k: int) -> tuple[float | None, str]:
+    """The largest share of T(K0) that still reaches the floor, so that it compares with a share of the same T(K0)."""
+    ratio = proposal.workers / baseline_k
+    needed = serial_for(proposal.floor, ratio) if ratio > 1 else None
+    if needed is None:
+        return None, ""
+    of = f" of T({baseline_k})" if baseline_k > 1 else ""
+    return needed, f"; E({proposal.workers}) >= {proposal.floor:g} needs at most {needed:.2g}{of}"
 
 
 def implied_serial(evidence: Evidence) -> tuple[Known, float] | None:

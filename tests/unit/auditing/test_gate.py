@@ -12,7 +12,7 @@ import pytest
 from bench.gate import draw, failing_share, normal, uneven
 from scalecurve.auditing.gate import check, parse_floors
 from scalecurve.auditing.history import append
-from scalecurve.errors import InputError
+from scalecurve.errors import InputError, Refused
 from scalecurve.study import Provenance, Study
 
 WORKERS = (1, 2, 4, 8)
@@ -79,13 +79,52 @@ def test_the_smallest_loss_shrinks_with_repeats() -> None:
     assert max(r.detectable or 1 for r in many.regressions) < max(r.detectable or 1 for r in few.regressions)
 
 
-def test_one_sample_is_not_tested() -> None:
+def test_a_gate_that_could_test_nothing_is_refused() -> None:
     one = Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong", name="job")
 
-    gate = check(one, against=one)
+    with pytest.raises(Refused, match="nothing can be tested; repeat 5 times"):
+        check(one, against=one)
+
+
+def test_a_single_sample_is_not_counted_as_a_check() -> None:
+    some = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [0.6]}, regime="strong", name="job")
+
+    gate = check(some, against=some)
+
+    assert gate.line.startswith("PASS job: 1 check;")
+    assert gate.regressions[1].passed is None
+    assert "not tested" in str(gate.regressions[1])
+    assert [finding.code for finding in gate.findings] == ["not-tested"]
+    assert ElementTree.fromstring(gate.junit()).get("skipped") == "1"
+    assert "\n -" in str(gate) or "\n-" in str(gate)
+
+
+def equal_repeats(factor: float, n: int = 5) -> Study:
+    return Study.from_samples({k: [10.0 * factor / k] * n for k in (1, 2, 4)}, regime="strong", name="job")
+
+
+def test_equal_repeats_are_not_free_of_noise() -> None:
+    gate = check(equal_repeats(1.0001, n=2), against=equal_repeats(1.0, n=2))
 
     assert gate.passed
-    assert "not tested" in str(gate.regressions[0])
+    assert [finding.code for finding in gate.findings] == ["no-spread"]
+    assert {row.tests for row in gate.regressions} == {"T"}
+    assert all((row.detectable or 0) > 0.002 for row in gate.regressions)
+
+
+def test_a_large_loss_is_caught_among_equal_repeats() -> None:
+    gate = check(equal_repeats(1.05), against=equal_repeats(1.0))
+
+    assert not gate.passed
+    assert "loss of speed, beyond noise (p = " in gate.line
+
+
+def test_the_last_digit_of_a_coarse_timer_is_noise() -> None:
+    new, old = (
+        Study.from_samples({1: [40.0] * 5, 2: [second] * 5}, regime="strong", name="job") for second in (21.0, 20.0)
+    )
+
+    assert check(new, against=old).passed
 
 
 def test_other_machines_are_refused_unless_allowed() -> None:
@@ -117,5 +156,5 @@ def test_junit_and_history(tmp_path: Path) -> None:
 def test_floors_are_parsed_and_all_faults_told() -> None:
     assert parse_floors(["0.8@8", "70%@16"]) == {8: 0.8, 16: 0.7}
     with pytest.raises(InputError) as caught:
-        parse_floors(["0.8", "x@4", "0.5@0"])
-    assert len(caught.value.faults) == 3
+        parse_floors(["0.8", "x@4", "0.5@0", "80@8"])
+    assert len(caught.value.faults) == 4

@@ -182,3 +182,30 @@ def test_few_worker_counts_do_not_make_uneven_work_look_serial() -> None:
 
     shares = {cause.name: cause.share for cause in found.causes}
     assert shares["serial"] == 0.0
+
+
+def times_only(samples: dict[int, list[float]]) -> Diagnosis:
+    return diagnose(Study.from_samples(samples, regime="strong", name="job"))
+
+
+@pytest.mark.parametrize("last", [1e-6, 1.0])
+def test_superlinear_times_have_no_cause(last: float) -> None:
+    middle = {1e-6: {1: [1e6], 2: [1.0], 4: [1e-3]}, 1.0: {1: [10.0], 2: [4.5], 4: [2.1]}}[last]
+    found = times_only({**middle, 8: [last]})
+
+    assert found.cause == "none"
+    assert "superlinear" in codes(found)
+    assert all(row.shares["none"] == pytest.approx(1) for row in found.by_k)
+    assert any("superlinear" in sentence for sentence in found.evidence)
+
+
+def test_wild_times_have_no_sure_cause() -> None:
+    wild = np.random.default_rng(2).lognormal(0.0, 1.2, size=(5, 5))
+    found = times_only({k: (10.0 / k * row).tolist() for k, row in zip((1, 2, 4, 8, 16), wild, strict=True)})
+
+    assert found.cause in ("none", "undetermined")
+    assert sum(cause.probability for cause in found.causes) == pytest.approx(1)
+
+
+def test_one_k_beyond_the_baseline_shows_no_trend() -> None:
+    assert not any("Karp-Flatt" in sentence for sentence in times_only({1: [10.0], 2: [6.0]}).evidence)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import scalecurve as sc
 from scalecurve.diagnosis.regimes import classify_regime, regime_of_study
 from scalecurve.diagnosis.sentence import regime_of_sentence
 from scalecurve.errors import InputError
@@ -63,3 +66,31 @@ def test_faults_of_a_sentence() -> None:
         regime_of_sentence(workers=(1, 2, 4), total=(1.0, 2.0))
     with pytest.raises(InputError, match="positive"):
         regime_of_sentence(workers=(1, 2), total=(0.0,))
+
+
+@pytest.mark.parametrize(
+    ("text", "regime"),
+    [
+        ("k,seconds,work\n1,10,100\n2,5.5,100\n4,3,100\n", "strong"),
+        ("gpus,time,batch\n1,100,32\n2,105,64\n4,110,128\n", "weak"),
+        ("k,time,batch\n1,10,32\n2,6,32\n4,7,64\n", "mixed"),
+    ],
+)
+def test_a_table_with_its_work_need_not_say_its_regime(text: str, regime: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+
+    found = sc.regime(path)
+
+    assert (found.regime, found.declared, found.findings) == (regime, None, ())
+    assert found.times[1] in (10, 100)
+    if regime == "strong":
+        assert {finding.code for finding in sc.regime(path, called="weak").findings}
+
+
+def test_a_table_without_work_says_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("k,seconds\n1,10\n2,6\n")
+
+    with pytest.raises(InputError, match="how much work each K did"):
+        sc.regime(path)

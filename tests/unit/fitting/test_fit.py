@@ -134,3 +134,28 @@ def test_text_json_and_csv_say_the_same() -> None:
     assert [law["name"] for law in made.to_dict()["laws"]] == [own.name for own in made]
     assert made.records()[0]["law"] == made.best.name
     assert len(made) == 5
+
+
+def test_fewer_worker_counts_than_parameters_give_no_interval() -> None:
+    made = fit(sc.Study.from_samples({1: [10.0, 10.1], 2: [6.0, 6.1]}, regime="strong"))
+
+    assert all(own.low is None and own.high is None for own in made["usl"].parameters.values())
+    assert made["amdahl"].parameters["serial"].has_interval
+    told = [finding for finding in made.findings if finding.code == "not-identified"]
+    assert set(told[0].evidence["laws"]) == {"logcomm", "usl", "root"}
+
+
+def test_a_serial_share_stays_within_zero_and_one() -> None:
+    wild = sc.Study.from_samples({1: [9.0, 11.0, 10.0], 2: [8.0, 12.0, 9.0], 4: [6.0, 14.0, 8.0]}, regime="strong")
+
+    for own in fit(wild):
+        share = own.parameters.get("serial")
+        if share is not None and share.value <= 1:
+            assert 0 <= share.low <= share.value <= share.high <= 1
+
+
+def test_the_text_says_which_laws_reduce_to_another() -> None:
+    made = fit(study(AMDAHL, 0.001))
+
+    assert any(own.reduces_to for own in made)
+    assert "reduces to amdahl" in str(made)

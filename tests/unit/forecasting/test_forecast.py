@@ -235,3 +235,15 @@ def test_text_and_html_tell_the_same_story() -> None:
     assert "Decided by" in text
     assert "<table>" in made._repr_html_()
     assert made.records()[0]["k"] == 128
+
+
+def test_a_backtest_that_misses_is_told() -> None:
+    broken = sc.Study.from_samples({1: [1e6], 2: [1.0], 4: [1e-3], 8: [1e-6]}, regime="strong", name="job")
+    steady = sc.Study.from_samples({k: [1.0 / k + 0.02] for k in (1, 2, 4, 8, 16)}, regime="strong", name="job")
+
+    failed = [finding for finding in forecast(broken).findings if finding.code == "backtest-failed"]
+
+    assert len(failed) == 1
+    assert failed[0].evidence["covered"] == 0
+    assert "backtest-failed" in {finding["code"] for finding in forecast(broken).to_dict()["findings"]}
+    assert "backtest-failed" not in {finding.code for finding in forecast(steady).findings}

@@ -133,3 +133,11 @@ def test_every_example_shows_itself(path: Path) -> None:
     assert result.to_dict()["verdict"] == str(result.verdict)
     assert len(result.records()) == 7
     assert "<script" not in result._repr_html_()
+
+
+def test_both_serial_shares_are_of_the_same_time() -> None:
+    """Against T(8), 64 workers are 8 times as many: E >= 0.7 needs (1/0.7 - 1)/(8 - 1) = 0.061."""
+    first = sc.assess(EXAMPLES / "fixed-batch.toml").answers[0]
+
+    assert first.numbers["needed"] == pytest.approx((1 / 0.7 - 1) / 7)
+    assert "needs at most 0.061 of T(8)" in first.text
