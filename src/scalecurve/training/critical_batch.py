@@ -7,6 +7,7 @@ more steps than linear scaling, 0.2 B_c on the same hyperbola.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,8 +79,20 @@ def _from_law(name: str, known: Mapping[str, float | None]) -> CriticalBatch:
     if variable is None:
         hint = {"tokens": "--tokens", "loss": "--loss", "compute": "--tokens"}[law["variable"]]
         raise InputError(Fault(f"the {name} law needs the run's {law['variable']}", seen=name, remedy=f"give {hint}"))
+    if not (math.isfinite(variable) and variable > 0):
+        raise InputError(Fault(f"the {name} law needs a {law['variable']} above 0", law["variable"], f"{variable:g}"))
     share = OVERHEAD if law["definition"] == "overhead" else 1.0
-    value = law["scale"] * variable ** law["power"] / share
+    value = _power(law["scale"], variable, law["power"]) / share
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(Fault(f"the {name} law gives no batch here", law["variable"], f"{variable:g}"))
     spread = law["spread"]
     estimate = Estimate(value, value / spread, value * spread, 0.9, f"{name} law")
     return CriticalBatch(tokens=estimate, definition=law["definition"], source=law["source"])
+
+
+def _power(scale: float, variable: float, power: float) -> float:
+    """Scale x variable^power; infinite where that is beyond floating point."""
+    try:
+        return float(scale * variable**power)
+    except OverflowError:
+        return math.inf

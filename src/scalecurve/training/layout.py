@@ -87,9 +87,9 @@ def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     """Fields as a user names them: a Layout, `tp=8,pp=12,micro=1`, or a mapping with the usual aliases."""
     if isinstance(given, Layout):
         return {entry.name: getattr(given, entry.name) for entry in fields(given)}
-    items = _split(given) if isinstance(given, str) else dict(given)
+    items = _split(given) if isinstance(given, str) else list(given.items())
     known = {entry.name for entry in fields(Layout)}
-    named = {_ALIASES.get(key.strip().lower(), key.strip().lower()): value for key, value in items.items()}
+    named = _plain_names(items)
     strange = [name for name in named if name not in known]
     if strange:
         hint = f"known: {', '.join(sorted(known))}"
@@ -98,24 +98,55 @@ def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, value) for name, value in present.items()}
 
 
-def _split(text: str) -> dict[str, str]:
+def _plain_names(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Aliases resolved; a field named twice (also by its alias) is refused, since one of the two would be lost."""
+    names = [_ALIASES.get(key.strip().lower(), key.strip().lower()) for key, _ in items]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError([Fault("layout field given twice", name) for name in twice], subject="layout")
+    return {name: value for name, (_, value) in zip(names, items, strict=True)}
+
+
+def _split(text: str) -> list[tuple[str, str]]:
     parts = [part for part in re.split(r"[,\s]+", text.strip()) if part]
     wrong = [part for part in parts if "=" not in part]
     if wrong:
         raise InputError([Fault("not a layout field", seen=part, remedy="write tp=8,pp=4,micro=1") for part in wrong])
-    return dict(part.split("=", 1) for part in parts)
+    return [(name, value) for name, _, value in (part.partition("=") for part in parts)]
+
+
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 def _value(name: str, value: Any) -> Any:
     text = str(value).strip().lower()
     if name in ("sequence_parallel", "data_overlap"):
-        return text in ("1", "true", "yes", "on")
+        return _truth(name, text)
     if name == "recompute":
         return {"false": "none", "0": "none", "off": "none", "true": "full", "attn": "selective"}.get(text, text)
     try:
-        return float(text) if name == "tensor_overlap" else int(float(text))
+        number = float(text)
     except ValueError:
         raise InputError(Fault("not a number", name, text), subject="layout") from None
+    return _share(name, number) if name == "tensor_overlap" else _whole(name, number, text)
+
+
+def _truth(name: str, text: str) -> bool:
+    if text not in _TRUTH:
+        raise InputError(Fault("neither true nor false", name, text, "write true or false"), subject="layout")
+    return _TRUTH[text]
+
+
+def _whole(name: str, number: float, text: str) -> int:
+    if not number.is_integer():  # infinities and NaN are not integers either
+        raise InputError(Fault("must be a whole number", name, text), subject="layout")
+    return int(number)
+
+
+def _share(name: str, number: float) -> float:
+    if not 0.0 <= number <= 1.0:
+        raise InputError(Fault("a share lies between 0 and 1", name, f"{number:g}"), subject="layout")
+    return number
 
 
 def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
