@@ -158,6 +158,12 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (layout.ep > 1 and not model.is_moe, "expert parallelism on a dense model", "ep", str(layout.ep)),
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
         (
+            layout.tp * layout.cp * layout.dp % layout.ep,
+            "ep does not divide the accelerators of a stage (tp x cp x dp)",
+            "ep",
+            f"ep {layout.ep}, {layout.tp * layout.cp * layout.dp} accelerators a stage",
+        ),
+        (
             layout.interleave > 1 and layout.pp == 1,
             "interleaving needs pp above 1",
             "interleave",

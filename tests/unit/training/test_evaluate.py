@@ -46,6 +46,7 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
         ({"layout": "tp=8,pp=13,dp=4"}, "layers are not divisible by pp"),
         ({"layout": "tp=8,pp=12,dp=5,micro=1"}, "no whole number of micro-batches"),
         ({"layout": "tp=8,ep=4,dp=4"}, "expert parallelism on a dense model"),
+        ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
         ({"layout": "tp=8,warp=4"}, "unknown layout field"),
         ({"layout": "tp8"}, "not a layout field"),
         ({"layout": "tp=1e400"}, "must be a whole number"),
