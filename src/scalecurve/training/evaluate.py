@@ -202,7 +202,11 @@ def _completed(given: dict[str, Any], stack: Stack, batch: float | str | None, s
         if gpus % others:
             raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", f"{gpus} by {others}"))
         habits["dp"] = gpus // others
-    return _with_batch(Layout(**(habits | given)), "accumulation" in given, batch, seq)
+    split = Layout(**(habits | given))
+    if gpus is not None and split.gpus != gpus:
+        seen = f"{split.gpus} by the layout (tp x pp x dp x cp), {gpus} given"
+        raise InputError(Fault("the layout and the number of accelerators disagree", "gpus", seen, "leave one out"))
+    return _with_batch(split, "accumulation" in given, batch, seq)
 
 
 def _with_batch(layout: Layout, said: bool, batch: float | str | None, seq: int) -> Layout:

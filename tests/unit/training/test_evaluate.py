@@ -65,6 +65,7 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
         ({"model": {"hidden": 4096, "layers": 32, "heads": 32, "depth": 2}}, "unknown field of a model"),
         ({"cluster": {"accelerator": "a100", "speed": 3}}, "unknown field of a cluster"),
         ({"layout": "tp=8,pp=12,micro=1", "gpus": 100}, "does not divide"),
+        ({"layout": "tp=8,pp=4,dp=8", "gpus": 128}, "256 by the layout .* 128 given"),
     ],
 )
 def test_bad_input_is_refused_with_reasons(changes, word):
@@ -110,6 +111,12 @@ def test_measured_runs_move_the_prediction_and_narrow_the_interval():
     assert after.step_seconds == pytest.approx(truth, rel=0.05)
     assert known.half_width < before.outcome.calibration.half_width
     assert known.evidence == "measured here"
+
+
+def test_a_measured_run_whose_count_contradicts_its_layout_is_refused():
+    rows = [{"gpus": "16", "layout": "dp=8,zero=3,micro=2", "batch": "16", "seq": "8192", "step_seconds": "4"}]
+    with pytest.raises(InputError, match=r"8 by the layout .* 16 given"):
+        calibrate(rows, model="llama3-8b", cluster="h100", stack="fsdp")
 
 
 @settings(max_examples=60, deadline=None)
