@@ -187,8 +187,13 @@ class Plan(Shown):
         extra = ("tokens_factor", "effective_tokens_per_second", "speedup", "run_seconds", "run_usd", "loss")
         return [flat(row.outcome) | {name: row.to_dict()[name] for name in extra} for row in self.rows]
 
+    def _batch_sentence(self, batch: Rounded) -> str:
+        """A batch that grows is only where it starts."""
+        name = "global batch" if self.regime == "strong" else "starting batch"
+        return f"{name} {batch.sentence}"
+
     def document(self) -> Document:
-        blocks: list[Block] = [Paragraph(f"global batch {self.batch.sentence}")] if self.batch else []
+        blocks: list[Block] = [Paragraph(self._batch_sentence(self.batch))] if self.batch else []
         blocks += [rows_table(self.rows, self.chosen_gpus)]
         if self.strong:
             blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
@@ -225,12 +230,26 @@ def _where(mark: Mark) -> str:
 
 
 def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
+    """What differs between rows beside P has a column of its own: the batch, the model's parameters."""
+    grown = _grown_columns(rows)
     columns = [
-        Column("GPUs"), Column("layout", "left"), Column("step"), Column("90 %"), Column("tokens/s"), Column("speedup"),
-        Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"), Column("memory"), Column("charged"), Column("run"),
-        Column("USD"),
+        Column("GPUs"), *(Column(name) for name in grown), Column("layout", "left"), Column("step"), Column("90 %"),
+        Column("tokens/s"), Column("speedup"), Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"),
+        Column("memory"), Column("charged"), Column("run"), Column("USD"),
     ]  # fmt: skip
-    return table(columns, [_cells(row, chosen) for row in rows])
+    lines = []
+    for place, row in enumerate(rows):
+        first, *others = _cells(row, chosen)
+        lines.append([first, *(cells[place] for cells in grown.values()), *others])
+    return table(columns, lines)
+
+
+def _grown_columns(rows: Sequence[PlanRow]) -> dict[str, list[str]]:
+    values = {
+        "parameters": [float(row.outcome.job.model.parameters) for row in rows],
+        "batch": [float(row.outcome.tokens) for row in rows],
+    }
+    return {name: [format_count(one) for one in column] for name, column in values.items() if len(set(column)) > 1}
 
 
 def _cells(row: PlanRow, chosen: int | None) -> list[Cell | str | None]:

@@ -125,32 +125,56 @@ def _refuse(gpus: Sequence[int], objective: str, precision: str, cluster: Cluste
 
 def sweep(task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
-    if settings.regime == "weak":
-        found, tasks = _grown_search(task, gpus, batch, critical, settings)
-    else:
-        wanted = [(count_, _sequences(task, count_, gpus[0], batch, critical, settings)) for count_ in gpus]
-        found = search(task, wanted, top=settings.top)
+    if settings.regime == "strong":
+        found = search(task, [(count_, batch.sequences) for count_ in gpus], top=settings.top)
         tasks = [task] * len(found)
-    rows = build_rows(tasks, found, critical, settings)
+    else:
+        found, tasks = _growing(task, gpus, batch, critical, settings)
+    rows = build_rows(tasks, found, batch, critical, settings)
     if not rows:
         raise _nothing_fits(task, found, batch)
     strong: tuple[PlanRow, ...] = ()
     if settings.regime == "weak":
         plain = replace(settings, regime="strong")
         fixed = search(task, [(count_, batch.sequences) for count_ in gpus], top=1)
-        strong = build_rows([task] * len(fixed), fixed, critical, plain)
+        strong = build_rows([task] * len(fixed), fixed, batch, critical, plain)
     return _plan(task, rows, strong, found, batch, critical, settings)
 
 
-def _sequences(
-    task: Task, gpus: int, least: int, batch: Rounded, critical: CriticalBatch | None, settings: Settings
-) -> int:
-    """The global batch at this P: fixed, or growing with P from the smallest one up to the critical batch."""
-    if settings.regime == "strong":
-        return batch.sequences
-    cap = max(int(critical.tokens.value // task.seq), 1) if critical else None
-    wanted = max(batch.sequences * gpus // least, 1)
-    return wanted if cap is None else _even(min(wanted, cap), gpus)
+def _growing(
+    task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings
+) -> tuple[list[Found], list[Task]]:
+    """Growth starts at the first P the job as given fits on; the smaller ones stay without a layout."""
+    found: list[Found] = []
+    for count_ in gpus:
+        found += search(task, [(count_, _capped(task, count_, batch.sequences, critical))], top=settings.top)
+        if found[-1].layouts:
+            break
+    start, rest = found[-1].gpus, gpus[len(found) :]
+    grow = _grown_search if settings.regime == "weak" else _grown_batches
+    more, tasks = grow(task, start, rest, batch, critical, settings)
+    return found + more, [task] * len(found) + tasks
+
+
+def _grown_batches(
+    task: Task,
+    start: int,
+    gpus: Sequence[int],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
+) -> tuple[list[Found], list[Task]]:
+    """The batch grows with P from the one asked for up to the critical batch."""
+    if not gpus:
+        return [], []
+    wanted = [(count_, _capped(task, count_, batch.sequences * count_ // start, critical)) for count_ in gpus]
+    return search(task, wanted, top=settings.top), [task] * len(gpus)
+
+
+def _capped(task: Task, gpus: int, sequences: int, critical: CriticalBatch | None) -> int:
+    if critical is None:
+        return sequences
+    return _even(min(sequences, max(int(critical.tokens.value // task.seq), 1)), gpus)
 
 
 def _even(sequences: int, gpus: int) -> int:
@@ -162,12 +186,18 @@ def _even(sequences: int, gpus: int) -> int:
 
 
 def _grown_search(
-    task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings
+    task: Task,
+    start: int,
+    gpus: Sequence[int],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
 ) -> tuple[list[Found], list[Task]]:
     """Weak scaling: model, tokens and batch grow with P."""
-    found, tasks = [], []
+    found: list[Found] = []
+    tasks: list[Task] = []
     for count_ in gpus:
-        scale = count_ / gpus[0]
+        scale = count_ / start
         model, growth = grown(task.model, scale)
         own = replace(task, model=model)
         wanted = batch.sequences * growth.batch
@@ -180,14 +210,18 @@ def _grown_search(
 
 
 def build_rows(
-    tasks: Sequence[Task], found: Sequence[Found], critical: CriticalBatch | None, settings: Settings
+    tasks: Sequence[Task],
+    found: Sequence[Found],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
 ) -> tuple[PlanRow, ...]:
     rows: list[PlanRow] = []
     for task, one in zip(tasks, found, strict=True):
         if not one.layouts:
             continue
         best, *others = [_outcome(task, layout) for layout in one.layouts]
-        rows.append(_row(task, best, tuple(others), rows, critical, settings))
+        rows.append(_row(task, best, tuple(others), rows, batch, critical, settings))
     return tuple(rows)
 
 
@@ -203,6 +237,7 @@ def _row(
     best: Outcome,
     others: tuple[Outcome, ...],
     before: Sequence[PlanRow],
+    batch: Rounded,
     critical: CriticalBatch | None,
     settings: Settings,
 ) -> PlanRow:
@@ -213,7 +248,7 @@ def _row(
     tokens = EFFORT_TOKENS * task.model.active_parameters if weak else settings.tokens
     row = PlanRow(
         outcome=best, alternatives=others, goodput=good, tokens_factor=factor,
-        run_tokens=_charged(tokens, best, before, critical),
+        run_tokens=_charged(tokens, best, batch, critical),
         speedup=1.0, doubling=None,
     )  # fmt: skip
     speedup = _speedup(row, before, task, weak)
@@ -221,18 +256,12 @@ def _row(
     return replace(row, speedup=speedup, doubling=doubling, optimal=_optimal(settings, row))
 
 
-def _charged(
-    tokens: float | None, best: Outcome, before: Sequence[PlanRow], critical: CriticalBatch | None
-) -> float | None:
-    """Tokens to process: the budget, times what this batch needs more than the smallest batch of the sweep."""
+def _charged(tokens: float | None, best: Outcome, batch: Rounded, critical: CriticalBatch | None) -> float | None:
+    """Tokens to process: the budget is what the batch asked for needs, and other batches are charged or credited
+    against it, so that runs at a grown batch compare with those at the fixed one."""
     if tokens is None or critical is None:
         return tokens
-    return tokens * critical.tokens_factor(best.tokens) / critical.tokens_factor(_smallest(before, best))
-
-
-def _smallest(before: Sequence[PlanRow], best: Outcome) -> float:
-    """The token budget is what the smallest batch of the sweep would need; larger batches are charged on top."""
-    return float(min([best.tokens, *(row.outcome.tokens for row in before)]))
+    return tokens * critical.tokens_factor(best.tokens) / critical.tokens_factor(batch.tokens)
 
 
 def _speedup(row: PlanRow, before: Sequence[PlanRow], task: Task, weak: bool) -> float:

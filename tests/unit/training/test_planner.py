@@ -69,6 +69,34 @@ def test_the_batch_grows_up_to_the_critical_batch():
     assert batches == [2**19, 2**20, 2**21, 2**21, 2**21]
 
 
+def test_a_grown_batch_is_shown_and_charged_against_the_batch_asked_for():
+    job = {"gpus": [8, 64, 512], "batch": "512Ki", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    fixed = plan_training("llama3-8b", "h100", **job)
+    assert grows.rows[0].run_tokens == fixed.rows[0].run_tokens
+    assert grows.rows[-1].run_tokens == pytest.approx(fixed.rows[-1].run_tokens * (1 + 1) / (1 + 0.25))
+    assert "starting batch" in str(grows)
+    assert "2.097M" in str(grows)
+    assert "starting batch" not in str(fixed)
+    header = next(line for line in str(fixed).splitlines() if "GPUs" in line)
+    assert "batch" not in header
+
+
+def test_a_plan_that_starts_above_the_critical_batch_is_charged_by_the_batch_asked_for():
+    job = {"gpus": [8, 64], "batch": "4Mi", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    assert grows.rows[0].run_tokens == pytest.approx(160e9 * 1.004 * 2 / 3, rel=0.01)
+
+
+@pytest.mark.parametrize("regime", ["batch_grows", "weak"])
+def test_growth_starts_where_the_job_first_fits(regime):
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=[4, 8, 64, 128], batch="1Mi", seq=8192, **{regime: True})
+    assert [row.gpus for row in plan.rows] == [64, 128]
+    assert plan.rows[0].outcome.tokens == 2**20
+    assert plan.rows[0].outcome.job.model.name == "llama3-70b"
+    assert ("parameters" in str(plan)[str(plan).index("GPUs") :].splitlines()[0]) == (regime == "weak")
+
+
 def test_weak_scaling_holds_efficiency_where_strong_scaling_decays():
     plan = plan_training("llama3-8b", "h100-ib400", gpus=[64, 512, 2048], batch="1Mi", seq=8192, weak=True)
     assert [row.gpus for row in plan.strong] == [row.gpus for row in plan.rows]
