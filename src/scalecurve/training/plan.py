@@ -159,6 +159,7 @@ class Plan(Shown):
     findings: tuple[Finding, ...] = ()
     strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
     configurations: int = 0
+    choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
 
     def row(self, gpus: int) -> PlanRow | None:
         return next((row for row in self.rows if row.gpus == gpus), None)
@@ -175,6 +176,7 @@ class Plan(Shown):
             "global_batch_tokens": self.batch.tokens if self.batch else None,
             "cost_effective_gpus": self.cost_effective_gpus,
             "chosen_gpus": self.chosen_gpus,
+            "choice": self.choice,
             "marks": [mark.to_dict() for mark in self.marks],
             "configurations": self.configurations,
             "evidence": self.evidence,
@@ -195,6 +197,10 @@ class Plan(Shown):
     def document(self) -> Document:
         blocks: list[Block] = [Paragraph(self._batch_sentence(self.batch))] if self.batch else []
         blocks += [rows_table(self.rows, self.chosen_gpus)]
+        if self.choice and self.chosen_gpus is not None:  # otherwise a finding says it
+            blocks += [Paragraph(self.choice)]
+        if any(row.alternatives for row in self.rows):
+            blocks += [alternatives_table(self.rows)]
         if self.strong:
             blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
         if any(row.optimal for row in self.rows):
@@ -206,6 +212,22 @@ class Plan(Shown):
             FindingList(self.findings),
         ]
         return Document(self.title, tuple(blocks))
+
+
+def alternatives_table(rows: Sequence[PlanRow]) -> Block:
+    """The next best layouts at each P, and how much slower they are."""
+    columns = [
+        Column("GPUs"), Column("rank"), Column("layout", "left"), Column("step"), Column("slower by"), Column("MFU"),
+        Column("memory"),
+    ]  # fmt: skip
+    lines = [
+        (f"{row.gpus:,}", str(rank), other.layout.short(), format_seconds(other.seconds),
+         f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
+         format_bytes(other.memory_bytes))
+        for row in rows
+        for rank, other in enumerate(row.alternatives, start=2)
+    ]  # fmt: skip
+    return table(columns, lines, caption="Alternatives at each P")
 
 
 def optimal_table(rows: Sequence[PlanRow]) -> Block:

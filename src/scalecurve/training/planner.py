@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.calibration import Calibration, calibration_of
+from scalecurve.training.choice import OBJECTIVES, Settings, choose, limit_faults
 from scalecurve.training.cluster import Cluster
 from scalecurve.training.critical_batch import CriticalBatch, read_critical_batch
 from scalecurve.training.evaluate import plain_precision, precision_faults
@@ -27,25 +28,10 @@ from scalecurve.training.transformer import Transformer
 from scalecurve.training.weak import grown
 from scalecurve.units import format_bytes, format_count
 
-OBJECTIVES = ("time", "cost", "energy")
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 IDEAL = Goodput(1.0, 1.0, 1.0, None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What is asked of a sweep beside model, cluster and P."""
-
-    regime: str = "strong"
-    tokens: float | None = None
-    objective: str = "time"
-    deadline: float | None = None
-    budget: float | None = None
-    top: int = 1
-    reliability: Reliability | None = None
-    loss: str | None = None
 
 
 def plan_training(
@@ -63,7 +49,7 @@ def plan_training(
     batch_grows: bool = False,
     weak: bool = False,
     compute_optimal: str | None = None,
-    objective: str = "time",
+    objective: str | None = None,
     deadline: float | None = None,
     budget: float | None = None,
     top: int = 1,
@@ -82,7 +68,7 @@ def plan_training(
     machine = _priced(read_cluster(cluster), price)
     length = seq or shape.seq
     software = read_stack(stack)
-    _refuse(gpus, objective, precision, machine)
+    _refuse(gpus, objective, precision, machine, limit_faults(deadline, budget))
     budget_tokens = count(tokens) if tokens is not None else EFFORT_TOKENS * shape.active_parameters
     compute = 6.0 * shape.active_parameters * budget_tokens
     critical = read_critical_batch(
@@ -112,13 +98,15 @@ def _priced(cluster: Cluster, price: float | None) -> Cluster:
     return cluster if listed is None else cluster.with_price(listed.usd_per_hour, listed.source)
 
 
-def _refuse(gpus: Sequence[int], objective: str, precision: str, cluster: Cluster) -> None:
+def _refuse(
+    gpus: Sequence[int], objective: str | None, precision: str, cluster: Cluster, others: Sequence[Fault]
+) -> None:
     faults = [Fault("accelerators are counted from 1", "gpus", str(value)) for value in gpus if value < 1]
     if not gpus:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
-    if objective not in OBJECTIVES:
+    if objective is not None and objective not in OBJECTIVES:
         faults.append(Fault("unknown objective", "objective", objective, f"use {', '.join(OBJECTIVES)}"))
-    faults += precision_faults(precision, cluster)
+    faults += [*precision_faults(precision, cluster), *others]
     if faults:
         raise InputError(faults, subject="plan")
 
@@ -310,17 +298,18 @@ def _plan(
     statistical = int(critical.tokens.value // (micro * task.seq)) if critical else None
     granularity = batch.sequences // micro if settings.regime == "strong" else None
     effective = cost_effective(rows)
-    chosen, notes = choose(rows, settings)
+    choice = choose(rows, settings)
     title = (
         f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
         f"{task.cluster.name}, {task.stack.name}, {settings.regime} scaling"
     )
     return Plan(
         title=title, regime=settings.regime, batch=batch, rows=rows, strong=strong, statistical_cap=statistical,
-        granularity_cap=granularity, critical=critical, cost_effective_gpus=effective, chosen_gpus=chosen,
+        granularity_cap=granularity, critical=critical, cost_effective_gpus=effective, chosen_gpus=choice.gpus,
+        choice=choice.sentence,
         marks=find_marks(task, rows, found, batch, critical, effective, settings.regime),
         evidence=task.calibration.evidence, source=task.calibration.source,
-        findings=(*notes, *_findings(task, rows, found, batch, critical, settings)),
+        findings=(*choice.findings, *_findings(task, rows, found, batch, critical, settings)),
         configurations=sum(one.tried for one in found),
     )  # fmt: skip
 
@@ -333,31 +322,6 @@ def cost_effective(rows: Sequence[PlanRow]) -> int | None:
             return last
         last = row.gpus
     return last
-
-
-def choose(rows: Sequence[PlanRow], settings: Settings) -> tuple[int | None, list[Finding]]:
-    """The P that is best by the objective among those within deadline and budget."""
-    allowed = [row for row in rows if _within(row, settings)]
-    if not allowed:
-        return None, [warning("nothing-within-limits", "no P of the sweep meets the deadline and the budget")]
-    keys = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
-    key = keys[settings.objective]
-    priced = [row for row in allowed if getattr(row, key) is not None]
-    if not priced:
-        return None, [
-            info(
-                "no-price",
-                f"the objective {settings.objective} needs a figure this cluster has not",
-                remedy="give --price",
-            )
-        ]
-    return min(priced, key=lambda row: (getattr(row, key), row.gpus)).gpus, []
-
-
-def _within(row: PlanRow, settings: Settings) -> bool:
-    late = settings.deadline is not None and (row.run_seconds or 0.0) > settings.deadline
-    dear = settings.budget is not None and (row.run_usd or 0.0) > settings.budget
-    return not late and not dear
 
 
 def _nothing_fits(task: Task, found: Sequence[Found], batch: Rounded) -> InputError:

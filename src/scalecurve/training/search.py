@@ -192,20 +192,26 @@ def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, top
     times = np.where(inside, seconds[rows], np.inf)
     flat = np.argsort(times, axis=None, kind="stable")[: max(256, 8 * top)]
     flat = flat[np.isfinite(times.ravel()[flat])]
-    layouts = [(float(times.ravel()[index]), _layout(places.grid, rows, times.shape, int(index))) for index in flat]
+    sizes = held[rows].ravel()
+    layouts = [
+        (float(times.ravel()[index]), float(sizes[index]), _layout(places.grid, rows, times.shape, int(index)))
+        for index in flat
+    ]
     return Found(gpus, _ranked(layouts)[:top], int(valid.sum()), least, bool(plain.any()))
 
 
-def _ranked(layouts: list[tuple[float, Layout]]) -> tuple[Layout, ...]:
-    """Fastest first; among layouts within TIE of one another the simplest."""
-    ordered: list[Layout] = []
+def _ranked(layouts: list[tuple[float, float, Layout]]) -> tuple[Layout, ...]:
+    """(seconds, bytes, layout), fastest first; among layouts within TIE of one another the simplest.  Of layouts equal
+    in time and memory only the simplest is kept: the others are no alternative."""
+    ordered: dict[tuple[str, str], Layout] = {}
     left = list(layouts)
     while left:
         limit = left[0][0] * (1.0 + TIE)
         near = [entry for entry in left if entry[0] <= limit]
-        ordered += [layout for _, layout in sorted(near, key=lambda entry: complexity(entry[1]))]
+        for seconds, held, layout in sorted(near, key=lambda entry: complexity(entry[2])):
+            ordered.setdefault((f"{seconds:.9g}", f"{held:.9g}"), layout)
         left = left[len(near) :]
-    return tuple(ordered)
+    return tuple(ordered.values())
 
 
 def complexity(layout: Layout) -> tuple[int, ...]:

@@ -119,7 +119,25 @@ def test_objectives_deadline_and_budget(plan):
     assert cheap.chosen_gpus < fast.chosen_gpus
     none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
     assert none.chosen_gpus is None
-    assert any(finding.code == "nothing-within-limits" for finding in none.findings)
+    missed = next(finding for finding in none.findings if finding.code == "nothing-within-limits")
+    assert "deadline of 60 s; the nearest is P 4,096" in missed.message
+    assert plan.choice is None
+    month = plan_training("llama3-70b", "h100-ib400", deadline=30 * 86400.0, budget=5e6, **settings)
+    assert month.choice.startswith(
+        f"Best by time within the deadline of 30 d and 5,000,000 USD: P {month.chosen_gpus:,}"
+    )
+    assert month.choice in str(month)
+    chosen = month.row(month.chosen_gpus)
+    assert chosen.run_seconds <= 30 * 86400
+    assert chosen.run_usd <= 5e6
+
+
+def test_alternatives_are_shown_and_differ():
+    plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
+    assert "Alternatives" in str(plan)
+    for row in plan.rows:
+        pairs = [(f"{one.seconds:.6g}", f"{one.memory_bytes:.6g}") for one in (row.outcome, *row.alternatives)]
+        assert len(set(pairs)) == len(pairs) == 6
 
 
 def test_goodput_factors_are_separate_and_switchable():
@@ -150,6 +168,7 @@ def test_young_daly_minimises_the_loss():
         ({"critical_batch": "kaplan", "loss": -3.0}, ["loss above 0"]),
         ({"critical_batch": "kaplan", "loss": float("nan")}, ["loss above 0"]),
         ({"critical_batch": "kaplan", "loss": 1e-300}, ["gives no batch"]),
+        ({"deadline": 0.0, "budget": -5.0}, ["a deadline is above 0", "a budget is above 0"]),
         ({"objective": "fame"}, ["unknown objective"]),
         ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
         ({"gpus": []}, ["no accelerator counts"]),
