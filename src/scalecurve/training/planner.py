@@ -18,7 +18,7 @@ from scalecurve.training.evaluation import Job
 from scalecurve.training.goodput import Goodput, Reliability, goodput
 from scalecurve.training.inputs import read_cluster, read_model, read_stack
 from scalecurve.training.loss import loss_law
-from scalecurve.training.marks import find_marks
+from scalecurve.training.marks import cost_effective, find_marks, never_stops_paying
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.plan import Optimal, Plan, PlanRow
 from scalecurve.training.search import Found, Task, search
@@ -28,7 +28,6 @@ from scalecurve.training.transformer import Transformer
 from scalecurve.training.weak import grown
 from scalecurve.units import format_bytes, format_count
 
-PAYS = 1.7  # a doubling that gives less than this is not worth its price
 EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 IDEAL = Goodput(1.0, 1.0, 1.0, None)
@@ -314,16 +313,6 @@ def _plan(
     )  # fmt: skip
 
 
-def cost_effective(rows: Sequence[PlanRow]) -> int | None:
-    """The last P before a doubling gives less than PAYS times the effective tokens."""
-    last = rows[0].gpus
-    for row in rows[1:]:
-        if row.doubling is not None and row.doubling < PAYS:
-            return last
-        last = row.gpus
-    return last
-
-
 def _nothing_fits(task: Task, found: Sequence[Found], batch: Rounded) -> InputError:
     """Say by how much it misses, and the smallest P where it fits."""
     capacity = task.usable * task.cluster.accelerator.capacity
@@ -370,6 +359,9 @@ def _findings(
         notes.append(info("critical-batch-range", message, definition=critical.definition))
     if task.calibration.evidence in ("assumed", "transferred"):
         notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy="--measured runs.csv"))
+    if never_stops_paying(rows):
+        message = f"the cost-effective scale is not reached by P {rows[-1].gpus:,}, where the sweep ends"
+        notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=rows[-1].gpus))
     if settings.regime == "strong" and len(rows) > 1:
         notes.append(_honesty(rows))
     return notes

@@ -132,6 +132,17 @@ def test_objectives_deadline_and_budget(plan):
     assert chosen.run_usd <= 5e6
 
 
+def test_a_sweep_that_ends_too_early_does_not_claim_a_drop(plan):
+    assert "sweep-ended" not in {finding.code for finding in plan.findings}
+    short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
+    assert short.cost_effective_gpus == 32
+    assert "sweep-ended" in {finding.code for finding in short.findings}
+    assert "every doubling in the sweep still gives 1.7x" in str(short)
+    assert "the last P before" not in str(short)
+    sparse = plan_training("llama3-8b", "h100", gpus=[8, 32], batch="4Mi", seq=8192)
+    assert "a doubling apart" in str(sparse)
+
+
 def test_alternatives_are_shown_and_differ():
     plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
     assert "Alternatives" in str(plan)
