@@ -178,13 +178,22 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
 def _pipeline_faults(layout: Layout, model: Transformer) -> list[Fault]:
     """Stages of unequal depth are evaluated only where one layer's place at either end evens them out (126 layers in
     128 places, DeepSeek-V3's 61 in 64); anything else is a mistake in the layout."""
-    places = layout.pp * layout.interleave
-    short = -model.layers % places
-    if layout.pp > 1 and short > max(3, places // 16):
+    if layout.pp == 1:
+        return []
+    if _uneven(model.layers, layout.pp):
         near = [pp for pp in range(1, model.layers + 1) if model.layers % pp == 0]
         hint = f"pipeline degrees that divide it: {', '.join(map(str, near[:12]))}"
         return [Fault("layers are not divisible by pp", "pp", f"{model.layers} layers, pp {layout.pp}", hint)]
+    if _uneven(model.layers, layout.pp * layout.interleave):
+        depth = -(-model.layers // layout.pp)
+        hint = f"interleave by {', '.join(str(v) for v in range(1, depth + 1) if depth % v == 0)}"
+        seen = f"{depth} layers a stage, interleave {layout.interleave}"
+        return [Fault("layers per stage are not divisible by interleave", "interleave", seen, hint)]
     return []
+
+
+def _uneven(layers: int, places: int) -> bool:
+    return -layers % places > max(3, places // 16)
 
 
 def grid_of(layout: Layout, node: int, *, data_overlap: bool, tensor_overlap: float) -> Grid:

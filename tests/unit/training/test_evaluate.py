@@ -47,6 +47,7 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
         ({"layout": "tp=8,pp=12,dp=5,micro=1"}, "no whole number of micro-batches"),
         ({"layout": "tp=8,ep=4,dp=4"}, "expert parallelism on a dense model"),
         ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
+        ({"layout": "tp=8,pp=12,dp=4,interleave=5"}, "8 layers a stage, interleave 5.*interleave by 1, 2, 4, 8"),
         ({"layout": "tp=8,warp=4"}, "unknown layout field"),
         ({"layout": "tp8"}, "not a layout field"),
         ({"layout": "tp=1e400"}, "must be a whole number"),
