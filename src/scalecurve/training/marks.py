@@ -35,19 +35,27 @@ def find_marks(
     if regime == "strong":
         meaning = f"the batch holds {batch.sequences:,} sequences: dp cannot exceed them"
         marks.append(Mark(name="granularity cap", gpus=float(batch.sequences * copies), meaning=meaning))
-    marks += [_forced(rows, found, batch), _traffic(rows)]
+    marks += [_forced(found), _traffic(rows)]
     marks.append(Mark(name="cost-effective scale", gpus=effective, meaning=_paying(rows)))
     return tuple(marks)
 
 
-def _forced(rows: Sequence[PlanRow], found: Sequence[Found], batch: Rounded) -> Mark:
+def _forced(found: Sequence[Found]) -> Mark:
     """The first P where no purely data-parallel layout is left."""
     name = "tp or pp forced"
     for one in found:
         if one.layouts and not one.data_parallel_fits:
-            cause = "by the cap: more accelerators than sequences" if one.gpus > batch.sequences else "by memory"
-            return Mark(name=name, gpus=one.gpus, meaning=cause)
+            return Mark(name=name, gpus=one.gpus, meaning=_cause(one))
     return Mark(name=name, gpus=None, meaning="data parallelism alone is possible throughout")
+
+
+def _cause(one: Found) -> str:
+    """Why no replica-only layout is left: it would not fit, there are too few sequences, or they do not divide."""
+    if one.data_parallel_valid:
+        return "by memory: data parallelism alone does not fit"
+    if one.gpus > one.sequences:
+        return f"by the cap: more accelerators than the {one.sequences:,} sequences of the batch"
+    return f"by the batch: {one.sequences:,} sequences do not divide over {one.gpus:,} replicas"
 
 
 def _traffic(rows: Sequence[PlanRow]) -> Mark:

@@ -168,6 +168,8 @@ class Found:
     tried: int
     least_bytes: float | None  # of all layouts, whether they fit or not
     data_parallel_fits: bool  # some layout with tp = pp = 1 fits
+    data_parallel_valid: bool  # some layout with tp = pp = 1 honours the batch, whether it fits or not
+    sequences: int  # the global batch that was to be split
 
 
 def search(task: Task, wanted: Sequence[tuple[int, int]], *, top: int = 1) -> list[Found]:
@@ -179,16 +181,17 @@ def search(task: Task, wanted: Sequence[tuple[int, int]], *, top: int = 1) -> li
     whole = places.valid.shape
     seconds, held = (np.broadcast_to(values, whole) for values in (result.seconds, result.bytes))
     fits = places.valid & (held <= task.usable * task.cluster.accelerator.capacity)
-    return [_best(places, seconds, held, fits, gpus, top) for gpus, _ in wanted]
+    return [_best(places, seconds, held, fits, gpus, sequences, top) for gpus, sequences in wanted]
 
 
-def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, top: int) -> Found:
+def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, sequences: int, top: int) -> Found:
     rows = np.flatnonzero(places.gpus == gpus)
     valid, inside = places.valid[rows], fits[rows]
     least = float(held[rows][valid].min()) if valid.any() else None
-    plain = (places.grid.tp[rows] * places.grid.pp[rows] == 1) & inside
+    plain = places.grid.tp[rows] * places.grid.pp[rows] == 1
+    possible = bool((plain & valid).any())
     if not inside.any():
-        return Found(gpus, (), int(valid.sum()), least, False)
+        return Found(gpus, (), int(valid.sum()), least, False, possible, sequences)
     times = np.where(inside, seconds[rows], np.inf)
     flat = np.argsort(times, axis=None, kind="stable")[: max(256, 8 * top)]
     flat = flat[np.isfinite(times.ravel()[flat])]
@@ -197,7 +200,8 @@ def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, top
         (float(times.ravel()[index]), float(sizes[index]), _layout(places.grid, rows, times.shape, int(index)))
         for index in flat
     ]
-    return Found(gpus, _ranked(layouts)[:top], int(valid.sum()), least, bool(plain.any()))
+    fitting = bool((plain & inside).any())
+    return Found(gpus, _ranked(layouts)[:top], int(valid.sum()), least, fitting, possible, sequences)
 
 
 def _ranked(layouts: list[tuple[float, float, Layout]]) -> tuple[Layout, ...]:

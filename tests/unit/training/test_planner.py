@@ -143,6 +143,21 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop(plan):
     assert "a doubling apart" in str(sparse)
 
 
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequences", "cause"),
+    [
+        ("gpt3-175b", 48, 192, "by memory"),
+        ("mpt-1b", 64, 32, "by the cap"),
+        ("mpt-1b", 48, 64, "by the batch: 64 sequences do not divide over 48"),
+    ],
+)
+def test_why_the_model_must_be_split(model, gpus, sequences, cause):
+    plan = plan_training(model, "h100", gpus=[gpus], batch=sequences * 2048, seq=2048)
+    mark = next(mark for mark in plan.marks if mark.name == "tp or pp forced")
+    assert mark.gpus == gpus
+    assert mark.meaning.startswith(cause)
+
+
 def test_alternatives_are_shown_and_differ():
     plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
     assert "Alternatives" in str(plan)
