@@ -20,7 +20,7 @@ from scalecurve.training.grid import Grid, Recompute, TensorTraffic, place
 from scalecurve.training.layout import RECOMPUTE, Layout
 from scalecurve.training.machine import Machine
 from scalecurve.training.machines import resolve
-from scalecurve.training.memory import memory
+from scalecurve.training.memory import USABLE, memory
 from scalecurve.training.shape import Shape
 from scalecurve.training.stack import Stack
 from scalecurve.training.steptime import step_time
@@ -48,7 +48,7 @@ class Task:
     precision: str = "bf16"
     max_tp: int = 64
     allow_recompute: bool = True
-    usable: float = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
+    usable: float = USABLE
 
 
 def divisors(number: int) -> list[int]:

@@ -88,6 +88,14 @@ def test_too_little_memory_is_a_finding_not_an_error():
     assert any(finding.code == "does-not-fit" for finding in result.findings)
 
 
+@pytest.mark.parametrize(("share", "code"), [(0.93, None), (0.97, "tight"), (1.01, "does-not-fit")])
+def test_memory_that_a_plan_would_not_count_on_is_called_tight(share, code):
+    needed = evaluate().memory_bytes
+    result = evaluate(cluster={"accelerator": "a100", "memory": needed / share})
+    codes = {finding.code for finding in result.findings} & {"tight", "does-not-fit"}
+    assert codes == ({code} if code else set())
+
+
 def test_a_hugging_face_config_is_read(tmp_path):
     path = tmp_path / "config.json"
     config = {
