@@ -49,13 +49,14 @@ class Choice:
     findings: tuple[Finding, ...] = ()
 
 
-def limit_faults(deadline: float | None, budget: float | None) -> list[Fault]:
+def limit_faults(deadline: float | None, budget: float | None, top: int) -> list[Fault]:
     given = {"deadline": deadline, "budget": budget}
-    return [
+    faults = [
         Fault(f"a {name} is above 0", name, f"{value:g}")
         for name, value in given.items()
         if value is not None and not (math.isfinite(value) and value > 0)
     ]
+    return faults + ([Fault("at least one layout is kept at each P", "top", str(top))] if top < 1 else [])
 
 
 def choose(rows: Sequence[PlanRow], settings: Settings) -> Choice:

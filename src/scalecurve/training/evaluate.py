@@ -19,7 +19,7 @@ from scalecurve.training.layout import Layout, layout_faults, read_layout
 from scalecurve.training.memory import USABLE
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.stack import Stack
-from scalecurve.training.tokens import batch_sequences
+from scalecurve.training.tokens import batch_sequences, sequence_length
 from scalecurve.training.transformer import Transformer
 from scalecurve.units import format_bytes, format_count, format_seconds
 
@@ -171,7 +171,7 @@ def read_job(
     given = read_layout(layout)
     sharded = int(given.get("zero", 0)) >= 3 and int(given.get("tp", 1)) == 1 and int(given.get("pp", 1)) == 1
     software = read_stack(stack, sharded=sharded)
-    length = seq or shape.seq
+    length = sequence_length(seq, shape.seq)
     split = _completed(given, software, batch, length, gpus)
     faults = [*layout_faults(split, shape), *precision_faults(precision, machine)]
     if faults:

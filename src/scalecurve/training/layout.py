@@ -87,6 +87,8 @@ def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     """Fields as a user names them: a Layout, `tp=8,pp=12,micro=1`, or a mapping with the usual aliases."""
     if isinstance(given, Layout):
         return {entry.name: getattr(given, entry.name) for entry in fields(given)}
+    if not isinstance(given, (str, Mapping)):
+        raise InputError(Fault("not a layout", "layout", repr(given), "write tp=8,pp=4,micro=1"))
     items = _split(given) if isinstance(given, str) else list(given.items())
     known = {entry.name for entry in fields(Layout)}
     named = _plain_names(items)

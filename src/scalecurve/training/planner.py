@@ -16,14 +16,14 @@ from scalecurve.training.critical_batch import CriticalBatch, read_critical_batc
 from scalecurve.training.evaluate import plain_precision, precision_faults
 from scalecurve.training.evaluation import Job
 from scalecurve.training.goodput import Goodput, Reliability, goodput
-from scalecurve.training.inputs import read_cluster, read_model, read_stack
+from scalecurve.training.inputs import read_cluster, read_counts, read_model, read_stack
 from scalecurve.training.loss import loss_law
 from scalecurve.training.marks import cost_effective, find_marks, never_stops_paying
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.plan import Optimal, Plan, PlanRow
 from scalecurve.training.search import Found, Task, search
 from scalecurve.training.stack import Stack
-from scalecurve.training.tokens import Rounded, count, whole_sequences
+from scalecurve.training.tokens import Rounded, positive, sequence_length, whole_sequences
 from scalecurve.training.transformer import Transformer
 from scalecurve.training.weak import grown
 from scalecurve.units import format_bytes, format_count
@@ -37,7 +37,7 @@ def plan_training(
     model: str | Path | Mapping[str, Any] | Transformer,
     cluster: str | Mapping[str, Any] | Cluster,
     *,
-    gpus: Sequence[int],
+    gpus: Sequence[int] | int | str,
     batch: float | str | None = None,
     critical_batch: float | str | None = None,
     definition: str = "double",
@@ -63,17 +63,18 @@ def plan_training(
     `batch` and `critical_batch` are tokens.  The batch is fixed (strong scaling), or grows with P up to the critical
     one (`batch_grows`), or everything grows (`weak`).
     """
+    counts = read_counts(gpus)
     shape = read_model(model, seq=seq)
     machine = _priced(read_cluster(cluster), price)
-    length = seq or shape.seq
+    length = sequence_length(seq, shape.seq)
     software = read_stack(stack)
-    _refuse(gpus, objective, precision, machine, limit_faults(deadline, budget))
-    budget_tokens = count(tokens) if tokens is not None else EFFORT_TOKENS * shape.active_parameters
+    _refuse(counts, objective, precision, machine, limit_faults(deadline, budget, top))
+    budget_tokens = positive(tokens, "tokens") if tokens is not None else EFFORT_TOKENS * shape.active_parameters
     compute = 6.0 * shape.active_parameters * budget_tokens
     critical = read_critical_batch(
         critical_batch, definition=definition, tokens=budget_tokens, loss=loss, compute=compute
     )
-    asked = batch if batch is not None else (critical.tokens.value if critical else max(gpus) * length)
+    asked = batch if batch is not None else (critical.tokens.value if critical else max(counts) * length)
     rounded = whole_sequences(asked, length)
     task = Task(
         model=shape, cluster=machine, stack=software, seq=length, precision=plain_precision(precision), max_tp=max_tp,
@@ -83,7 +84,7 @@ def plan_training(
         regime="weak" if weak else "batch grows" if batch_grows else "strong", tokens=budget_tokens,
         objective=objective, deadline=deadline, budget=budget, top=top, reliability=reliability, loss=compute_optimal,
     )  # fmt: skip
-    return sweep(task, tuple(sorted(set(gpus))), rounded, critical, settings)
+    return sweep(task, counts, rounded, critical, settings)
 
 
 def _priced(cluster: Cluster, price: float | None) -> Cluster:
@@ -100,9 +101,7 @@ def _priced(cluster: Cluster, price: float | None) -> Cluster:
 def _refuse(
     gpus: Sequence[int], objective: str | None, precision: str, cluster: Cluster, others: Sequence[Fault]
 ) -> None:
-    faults = [Fault("accelerators are counted from 1", "gpus", str(value)) for value in gpus if value < 1]
-    if not gpus:
-        faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
+    faults = [] if gpus else [Fault("no accelerator counts given", "gpus", remedy="write 8..16384")]
     if objective is not None and objective not in OBJECTIVES:
         faults.append(Fault("unknown objective", "objective", objective, f"use {', '.join(OBJECTIVES)}"))
     faults += [*precision_faults(precision, cluster), *others]

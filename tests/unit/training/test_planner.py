@@ -195,6 +195,21 @@ def test_young_daly_minimises_the_loss():
         ({"critical_batch": "kaplan", "loss": float("nan")}, ["loss above 0"]),
         ({"critical_batch": "kaplan", "loss": 1e-300}, ["gives no batch"]),
         ({"deadline": 0.0, "budget": -5.0}, ["a deadline is above 0", "a budget is above 0"]),
+        ({"seq": 0}, ["from 1", "seq"]),
+        ({"seq": -8192}, ["from 1", "seq"]),
+        ({"tokens": 0}, ["above 0", "tokens"]),
+        ({"tokens": "1e400"}, ["finite"]),
+        ({"tokens": float("inf")}, ["finite", "tokens"]),
+        ({"batch": float("nan")}, ["finite", "batch"]),
+        ({"batch": float("inf")}, ["finite", "batch"]),
+        ({"batch": [1]}, ["not a count", "batch"]),
+        ({"gpus": "eight"}, ["not a worker count"]),
+        ({"gpus": [64, 0]}, ["counted from 1"]),
+        ({"gpus": [64.5]}, ["counted from 1"]),
+        ({"gpus": None}, ["not a list of accelerator counts"]),
+        ({"model": 7}, ["not a model"]),
+        ({"cluster": None}, ["not a cluster"]),
+        ({"top": 0}, ["at least one layout"]),
         ({"objective": "fame"}, ["unknown objective"]),
         ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
         ({"gpus": []}, ["no accelerator counts"]),
@@ -208,6 +223,12 @@ def test_bad_input_says_what_and_the_way_out(settings, words):
         plan_training(given.pop("model"), given.pop("cluster"), **given)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("gpus", [64, "64", (64,), "64,64"])
+def test_one_count_of_accelerators_may_be_written_plainly(gpus):
+    plan = plan_training("llama3-8b", "h100", gpus=gpus, batch="1Mi", seq=8192)
+    assert [row.gpus for row in plan.rows] == [64]
 
 
 def test_tokens_take_both_kinds_of_suffix_and_rounding_is_said():
