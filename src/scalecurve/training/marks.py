@@ -30,7 +30,8 @@ def find_marks(
     ]
     if critical:
         replicas = critical.tokens.value / task.seq
-        meaning = f"B_crit = {format_count(critical.tokens.value)} tokens: dp <= {replicas:,.0f} at one sequence each"
+        size = f"{format_count(critical.tokens.value)} tokens{critical.equivalent}"
+        meaning = f"B_crit = {size}: dp <= {replicas:,.0f} at one sequence each"
         marks.append(Mark(name="statistical cap", gpus=replicas * copies, meaning=meaning))
     if regime == "strong":
         meaning = f"the batch holds {batch.sequences:,} sequences: dp cannot exceed them"

@@ -354,8 +354,9 @@ def _findings(
         notes.append(warning("gaps", message, gpus=without, remedy="larger P for memory; a batch with more divisors"))
     if critical and critical.tokens.has_interval:
         low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
-        message = f"critical batch {format_count(low)} to {format_count(high)} tokens ({critical.source})"
-        notes.append(info("critical-batch-range", message, definition=critical.definition))
+        size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
+        message = f"critical batch {size} ({critical.source})"
+        notes.append(info("critical-batch-range", message, definition="double", given_as=critical.given_as))
     if task.calibration.evidence in ("assumed", "transferred"):
         notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy="--measured runs.csv"))
     if never_stops_paying(rows):

@@ -158,6 +158,18 @@ def test_why_the_model_must_be_split(model, gpus, sequences, cause):
     assert mark.meaning.startswith(cause)
 
 
+def test_the_definition_of_the_critical_batch_is_told():
+    job = {"gpus": [64], "batch": "4Mi", "seq": 8192}
+    plan = plan_training("llama3-8b", "h100", critical_batch="8Mi", definition="overhead", **job)
+    said = plan.to_dict()["critical_batch"]
+    assert (said["definition"], said["given_as"], said["given_tokens"]) == ("double", "overhead", 8 * 2**20)
+    assert said["tokens"]["value"] == pytest.approx(5 * 8 * 2**20)
+    assert "41.94M tokens (2x-data equivalent of 8.389M at 20 % overhead)" in str(plan)
+    law = plan_training("llama3-8b", "h100", critical_batch="zhang", **job).to_dict()["critical_batch"]
+    assert (law["definition"], law["given_as"]) == ("double", "overhead")
+    assert "equivalent" not in str(plan_training("llama3-8b", "h100", critical_batch="8Mi", **job))
+
+
 def test_alternatives_are_shown_and_differ():
     plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
     assert "Alternatives" in str(plan)
@@ -210,6 +222,7 @@ def test_young_daly_minimises_the_loss():
         ({"model": 7}, ["not a model"]),
         ({"cluster": None}, ["not a cluster"]),
         ({"top": 0}, ["at least one layout"]),
+        ({"critical_batch": "8Mi", "definition": "optimal"}, ["unknown definition", "double or overhead"]),
         ({"objective": "fame"}, ["unknown objective"]),
         ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
         ({"gpus": []}, ["no accelerator counts"]),
