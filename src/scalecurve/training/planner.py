@@ -360,7 +360,7 @@ def _findings(
     if task.calibration.evidence in ("assumed", "transferred"):
         notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy="--measured runs.csv"))
     if never_stops_paying(rows):
-        message = f"no doubling up to P {rows[-1].gpus:,} stops paying: the cost-effective scale may lie beyond the sweep"
+        message = f"no doubling up to P {rows[-1].gpus:,} stops paying: the cost-effective scale may lie beyond"
         notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=rows[-1].gpus))
     if settings.regime == "strong" and len(rows) > 1:
         notes.append(_honesty(rows))

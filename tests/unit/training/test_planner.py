@@ -280,6 +280,22 @@ def test_explain_fills_in_every_term(plan):
         assert word in text
 
 
+@pytest.mark.parametrize("layout", ["tp=8,pp=4,dp=4,zero=1", "dp=64,zero=3", "tp=8,dp=8,recompute=full"])
+def test_the_numbers_of_an_explanation_multiply_to_its_values(layout):
+    job = {"model": "llama3-70b", "cluster": "h100-ib400", "seq": 8192, "global_batch": "4Mi", "layout": layout}
+    found = sc.plan(**job, explain=1)
+    numbers = {part.name: part.numbers for part in found.parts}
+    assert "traffic" in numbers["data"]
+    assert ("gathering" in numbers["data"]) == ("zero=3" in layout)
+    size, _, held = numbers["memory: weights"].partition(" x ")
+    factor = {"B": 1e9, "M": 1e6}[held.split()[0][-1]]
+    assert float(size) * float(held.split()[0][:-1]) * factor == pytest.approx(
+        found.outcome.memory["weights"], rel=1e-3
+    )
+    assert "/s" in numbers["optimizer"]
+    assert "layers" in numbers["memory: activations"]
+
+
 def test_a_model_by_its_sizes_on_the_command_line():
     spelled = sc.evaluate_training(model="hidden=4096,layers=32,heads=32", cluster="a100", layout={"tp": 8}, batch=8)
     named = sc.evaluate_training(
