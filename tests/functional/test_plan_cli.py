@@ -11,6 +11,7 @@ import pytest
 from scalecurve.cli.main import run
 
 SWEEP = ["plan", "--model", "llama3-8b", "--cluster", "h100-ib400", "--gpus", "8..64", "--seq", "8192"]
+ONE = ["plan", "--model", "llama3-8b", "--cluster", "h100-ib400"]
 
 
 def test_a_sweep_answers_as_text_json_and_csv(capsys):
@@ -71,6 +72,15 @@ def test_the_picture_is_written(tmp_path, capsys):
         ([*SWEEP, "--global-batch", "1Mi", "--explain", "9"], "nothing planned at this P"),
         ([*SWEEP, "--global-batch", "1Mi", "--measured", "nowhere.csv"], "cannot read measured runs"),
         ([*SWEEP, "--critical-batch", "kaplan"], "needs the run's loss"),
+        ([*SWEEP, "--critical-batch", "kaplan", "--loss", "0"], "loss above 0"),
+        ([*SWEEP, "--critical-batch", "kaplan", "--loss", "-3"], "loss above 0"),
+        ([*SWEEP, "--critical-batch", "8Mi", "--definition", "optimal"], "unknown definition"),
+        ([*ONE, "--layout", "tp=1e400"], "must be a whole number"),
+        ([*ONE, "--layout", "tp=8,pp=4,dp=8", "--gpus", "128"], "256 by the layout"),
+        ([*ONE, "--layout", "dp=8", "--seq", "0"], "from 1"),
+        ([*SWEEP, "--global-batch", "1Mi", "--deadline", "0s"], "a deadline is above 0"),
+        ([*SWEEP, "--global-batch", "1Mi", "--budget", "0"], "a budget is above 0"),
+        ([*SWEEP, "--global-batch", "1Mi", "--tokens", "0"], "above 0"),
     ],
 )
 def test_bad_input_exits_2_with_one_message(arguments, words, capsys):

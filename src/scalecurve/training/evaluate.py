@@ -16,9 +16,10 @@ from scalecurve.training.cluster import Cluster
 from scalecurve.training.evaluation import Job
 from scalecurve.training.inputs import gpus_of, read_cluster, read_model, read_stack
 from scalecurve.training.layout import Layout, layout_faults, read_layout
+from scalecurve.training.memory import USABLE
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.stack import Stack
-from scalecurve.training.tokens import batch_sequences
+from scalecurve.training.tokens import batch_sequences, sequence_length
 from scalecurve.training.transformer import Transformer
 from scalecurve.units import format_bytes, format_count, format_seconds
 
@@ -170,7 +171,7 @@ def read_job(
     given = read_layout(layout)
     sharded = int(given.get("zero", 0)) >= 3 and int(given.get("tp", 1)) == 1 and int(given.get("pp", 1)) == 1
     software = read_stack(stack, sharded=sharded)
-    length = seq or shape.seq
+    length = sequence_length(seq, shape.seq)
     split = _completed(given, software, batch, length, gpus)
     faults = [*layout_faults(split, shape), *precision_faults(precision, machine)]
     if faults:
@@ -202,7 +203,11 @@ def _completed(given: dict[str, Any], stack: Stack, batch: float | str | None, s
         if gpus % others:
             raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", f"{gpus} by {others}"))
         habits["dp"] = gpus // others
-    return _with_batch(Layout(**(habits | given)), "accumulation" in given, batch, seq)
+    split = Layout(**(habits | given))
+    if gpus is not None and split.gpus != gpus:
+        seen = f"{split.gpus} by the layout (tp x pp x dp x cp), {gpus} given"
+        raise InputError(Fault("the layout and the number of accelerators disagree", "gpus", seen, "leave one out"))
+    return _with_batch(split, "accumulation" in given, batch, seq)
 
 
 def _with_batch(layout: Layout, said: bool, batch: float | str | None, seq: int) -> Layout:
@@ -220,14 +225,8 @@ def _with_batch(layout: Layout, said: bool, batch: float | str | None, seq: int)
 
 
 def _findings(outcome: Outcome) -> Sequence[Finding]:
-    found = []
+    found = _memory_findings(outcome)
     chip = outcome.job.cluster.accelerator
-    if not outcome.fits:
-        over = outcome.memory_bytes - chip.capacity
-        held = f"{format_bytes(outcome.memory_bytes)} of {format_bytes(chip.capacity)}"
-        message = f"needs {held}: {format_bytes(over)} too much"
-        remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
-        found.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
     if outcome.calibration.evidence in ("assumed", "transferred"):
         message = (
             f"{outcome.job.stack.name} on {chip.name} has no published table here: constants are "
@@ -238,3 +237,18 @@ def _findings(outcome: Outcome) -> Sequence[Finding]:
     if layout.interleave > 1 and layout.accumulation % layout.pp:
         found.append(warning("ragged-interleave", "interleaving wants micro-batches in multiples of pp"))
     return found
+
+
+def _memory_findings(outcome: Outcome) -> list[Finding]:
+    """Beyond the memory it does not fit; in the share a plan does not count on it is tight."""
+    capacity = outcome.job.cluster.accelerator.capacity
+    held = f"{format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
+    remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
+    if not outcome.fits:
+        over = outcome.memory_bytes - capacity
+        message = f"needs {held}: {format_bytes(over)} too much"
+        return [warning("does-not-fit", message, remedy=remedy, over_bytes=over)]
+    if outcome.tight:
+        message = f"needs {held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
+        return [warning("tight", message, remedy=remedy)]
+    return []

@@ -8,11 +8,22 @@ from typing import Any
 from scalecurve.document import Column, Document, Paragraph, Shown, table
 from scalecurve.training.evaluate import LEFT_OUT
 from scalecurve.training.evaluation import grid_of_job
-from scalecurve.training.layer import layer_time
+from scalecurve.training.grid import Grid
+from scalecurve.training.layer import LayerTime, layer_time
+from scalecurve.training.machine import Machine
 from scalecurve.training.machines import resolve
+from scalecurve.training.memory import OPTIMIZER_BYTES, WEIGHT_BYTES, activation_bytes
 from scalecurve.training.outcome import Outcome
-from scalecurve.training.steptime import head_seconds, pipeline_seconds
-from scalecurve.units import format_bytes, format_seconds
+from scalecurve.training.shape import Shape
+from scalecurve.training.steptime import (
+    OPTIMIZER_TRAFFIC,
+    backward_window,
+    gradient_seconds,
+    head_seconds,
+    pipeline_seconds,
+    sharded_traffic,
+)
+from scalecurve.units import format_bytes, format_count, format_seconds
 
 
 @dataclass(frozen=True)
@@ -113,10 +124,9 @@ _FORMULAS = {
 
 
 def _step(outcome: Outcome) -> list[Term]:
-    layout, evidence = outcome.layout, outcome.calibration.evidence
-    numbers = f"m {layout.accumulation}, L {outcome.job.model.layers}, p {layout.pp}, v {layout.interleave}"
+    evidence, numbers = outcome.calibration.evidence, _filled(outcome)
     parts = [
-        Term(name, _FORMULAS[name], numbers, format_seconds(seconds), evidence)
+        Term(name, _FORMULAS[name], numbers[name], format_seconds(seconds), evidence)
         for name, seconds in outcome.breakdown.items()
     ]
     step = outcome.step
@@ -124,19 +134,77 @@ def _step(outcome: Outcome) -> list[Term]:
     return [*parts, Term("step", "sum", f"90 % interval {spread}", format_seconds(step.value), evidence)]
 
 
-def _memory(outcome: Outcome) -> list[Term]:
-    formulas = {
-        "weights": "2 bytes x parameters held",
-        "gradients": "gradient bytes x parameters held",
-        "optimizer": "12 bytes x parameters held",
-        "activations": "bytes a layer keeps x layers in flight",
-        "logits": "bytes a score x b s V/t",
-        "working": "one layer again, gathered weights, runtime",
+def _filled(outcome: Outcome) -> dict[str, str]:
+    """Each formula of the step with its numbers in place of the letters."""
+    job, layout = outcome.job, outcome.layout
+    machine = resolve(job.cluster, job.stack, outcome.calibration.constants, job.precision)
+    shape, grid = job.model.shape(job.seq), grid_of_job(job)
+    layer = layer_time(machine, shape, grid)
+    m, p, v, depth = layout.accumulation, layout.pp, layout.interleave, -(-job.model.layers // layout.pp)
+    work = float(layer.compute.forward + layer.compute.backward)
+    sharded = float(sharded_traffic(machine, shape, grid, layer))
+    whole = work + sharded + float(layer.recompute + layer.tensor + layer.context + layer.expert)
+    ends = outcome.breakdown["compute"] / m - depth * work
+    each = {
+        name: f"{m} x {depth} x {format_seconds(float(getattr(layer, name)))}"
+        for name in ("recompute", "tensor", "context", "expert")
     }
-    zero = f"ZeRO {outcome.layout.zero}, dp {outcome.layout.dp}"
+    send = format_seconds(float(pipeline_seconds(machine, shape, grid)))
+    held = outcome.breakdown["optimizer"] * machine.memory_rate / OPTIMIZER_TRAFFIC
+    return each | {
+        "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
+        "data": _data_numbers(machine, shape, grid, layer, f"{m} x {depth} x {format_seconds(sharded)}"),
+        "pipeline": f"{m * v + p - 1} x {send} x {1.0 - machine.pipeline_overlap:.2f}" if p > 1 else "one stage",
+        "bubble": f"{p - 1}/{v} x {depth} x {format_seconds(whole)}",
+        "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {machine.memory_rate / 1e12:.2f} TB/s",
+    }
+
+
+def _data_numbers(machine: Machine, shape: Shape, grid: Grid, layer: LayerTime, sharded: str) -> str:
+    """With ZeRO-3 what each layer shows of its gathering is paid first, then the gradients' traffic."""
+    traffic = f"traffic {format_seconds(float(gradient_seconds(machine, shape, grid)))}"
+    if grid.data_overlap > 0:
+        window = format_seconds(float(backward_window(shape, grid, layer)))
+        traffic += f", window {window}, contention {machine.contention:.2f}"
+    else:
+        traffic += ", not overlapped"
+    return f"{sharded} gathering, {traffic}" if grid.zero >= 3 else traffic
+
+
+_MEMORY = {
+    "weights": "bytes x parameters held",
+    "gradients": "bytes x parameters held",
+    "optimizer": "bytes x parameters held",
+    "activations": "bytes a layer keeps x layers in flight",
+    "logits": "bytes a score x b s V/t",
+    "working": "one layer again, gathered weights, runtime",
+}
+
+
+def _memory(outcome: Outcome) -> list[Term]:
+    numbers = _memory_numbers(outcome)
     parts = [
-        Term(f"memory: {name}", formulas[name], zero, format_bytes(value), "published")
+        Term(f"memory: {name}", _MEMORY[name], numbers[name], format_bytes(value), "published")
         for name, value in outcome.memory.items()
     ]
     capacity = format_bytes(outcome.job.cluster.accelerator.capacity)
     return [*parts, Term("memory", "sum", f"of {capacity}", format_bytes(outcome.memory_bytes), "published")]
+
+
+def _memory_numbers(outcome: Outcome) -> dict[str, str]:
+    job, layout = outcome.job, outcome.layout
+    machine = resolve(job.cluster, job.stack, outcome.calibration.constants, job.precision)
+    layer = float(activation_bytes(machine, job.model.shape(job.seq), grid_of_job(job)))
+    sizes = {"weights": WEIGHT_BYTES, "gradients": machine.gradient_bytes, "optimizer": OPTIMIZER_BYTES}
+    first = {"weights": 3, "gradients": 2, "optimizer": 1}  # the ZeRO stage from which it is split
+    states = {
+        name: f"{size:g} x {format_count(outcome.memory[name] / size)}"
+        + (f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= first[name] else "")
+        for name, size in sizes.items()
+    }
+    scores = f"{machine.logit_bytes:g} x {layout.micro * job.seq // layout.cp:,} x {job.model.vocab:,} / {layout.tp}"
+    return states | {
+        "activations": f"{format_bytes(layer)} x {outcome.memory['activations'] / layer:.4g} layers",
+        "logits": scores if outcome.memory["logits"] > 0 else "on the last stage",
+        "working": f"of it runtime {format_bytes(machine.reserved)}",
+    }

@@ -13,7 +13,7 @@ from scalecurve.training.cluster import Cluster
 from scalecurve.training.huggingface import from_config, is_config, read_config
 from scalecurve.training.stack import Stack
 from scalecurve.training.transformer import Transformer
-from scalecurve.units import parse_bandwidth, parse_count
+from scalecurve.units import parse_bandwidth, parse_count, parse_workers
 
 _MODEL_ALIASES = {
     "hidden_size": "hidden", "num_layers": "layers", "n_layers": "layers", "num_heads": "heads", "n_heads": "heads",
@@ -37,9 +37,37 @@ def read_model(given: str | Path | Mapping[str, Any] | Transformer, *, seq: int 
         return _from_sizes(_spelled_sizes(given), seq)
     if isinstance(given, str):
         return presets.model(given)
+    if not isinstance(given, Mapping):
+        raise _strange("model", given, "a preset's name, sizes or a config.json")
     if is_config(given) and "hidden" not in given and "num_attention_heads" in given:
         return from_config(given, name=str(given.get("_name_or_path", "given")))
     return _from_sizes(given, seq)
+
+
+def _strange(what: str, given: Any, remedy: str) -> InputError:
+    return InputError(Fault(f"not a {what}", what, repr(given), f"give {remedy}"))
+
+
+def read_counts(gpus: Any) -> tuple[int, ...]:
+    """Accelerator counts: 512, "512", "8..16384" or a sequence of numbers, in rising order."""
+    if isinstance(gpus, str):
+        return parse_workers(gpus)
+    try:
+        values = [gpus] if isinstance(gpus, (int, float)) else list(gpus)
+    except TypeError:
+        raise _strange("list of accelerator counts", gpus, "8..16384 or 512") from None
+    wrong = [value for value in values if not _is_count(value)]
+    if wrong:
+        raise InputError([Fault("accelerators are counted from 1", "gpus", str(value)) for value in wrong])
+    return tuple(sorted({int(value) for value in values}))
+
+
+def _is_count(value: Any) -> bool:
+    """A whole number from 1; numpy's count too."""
+    try:
+        return not isinstance(value, (bool, str)) and int(value) == value and value >= 1
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _spelled_sizes(text: str) -> dict[str, Any]:
@@ -79,6 +107,8 @@ def read_cluster(given: str | Mapping[str, Any] | Cluster) -> Cluster:
         return given
     if isinstance(given, str):
         return presets.cluster(given)
+    if not isinstance(given, Mapping):
+        raise _strange("cluster", given, "a preset's name, or a mapping with its accelerator")
     named = {_CLUSTER_ALIASES.get(key, key): value for key, value in given.items() if value is not None}
     strange = [
         key

@@ -87,9 +87,11 @@ def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     """Fields as a user names them: a Layout, `tp=8,pp=12,micro=1`, or a mapping with the usual aliases."""
     if isinstance(given, Layout):
         return {entry.name: getattr(given, entry.name) for entry in fields(given)}
-    items = _split(given) if isinstance(given, str) else dict(given)
+    if not isinstance(given, (str, Mapping)):
+        raise InputError(Fault("not a layout", "layout", repr(given), "write tp=8,pp=4,micro=1"))
+    items = _split(given) if isinstance(given, str) else list(given.items())
     known = {entry.name for entry in fields(Layout)}
-    named = {_ALIASES.get(key.strip().lower(), key.strip().lower()): value for key, value in items.items()}
+    named = _plain_names(items)
     strange = [name for name in named if name not in known]
     if strange:
         hint = f"known: {', '.join(sorted(known))}"
@@ -98,24 +100,55 @@ def read_layout(given: Layout | str | Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(name, value) for name, value in present.items()}
 
 
-def _split(text: str) -> dict[str, str]:
+def _plain_names(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Aliases resolved; a field named twice (also by its alias) is refused, since one of the two would be lost."""
+    names = [_ALIASES.get(key.strip().lower(), key.strip().lower()) for key, _ in items]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError([Fault("layout field given twice", name) for name in twice], subject="layout")
+    return {name: value for name, (_, value) in zip(names, items, strict=True)}
+
+
+def _split(text: str) -> list[tuple[str, str]]:
     parts = [part for part in re.split(r"[,\s]+", text.strip()) if part]
     wrong = [part for part in parts if "=" not in part]
     if wrong:
         raise InputError([Fault("not a layout field", seen=part, remedy="write tp=8,pp=4,micro=1") for part in wrong])
-    return dict(part.split("=", 1) for part in parts)
+    return [(name, value) for name, _, value in (part.partition("=") for part in parts)]
+
+
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
 def _value(name: str, value: Any) -> Any:
     text = str(value).strip().lower()
     if name in ("sequence_parallel", "data_overlap"):
-        return text in ("1", "true", "yes", "on")
+        return _truth(name, text)
     if name == "recompute":
         return {"false": "none", "0": "none", "off": "none", "true": "full", "attn": "selective"}.get(text, text)
     try:
-        return float(text) if name == "tensor_overlap" else int(float(text))
+        number = float(text)
     except ValueError:
         raise InputError(Fault("not a number", name, text), subject="layout") from None
+    return _share(name, number) if name == "tensor_overlap" else _whole(name, number, text)
+
+
+def _truth(name: str, text: str) -> bool:
+    if text not in _TRUTH:
+        raise InputError(Fault("neither true nor false", name, text, "write true or false"), subject="layout")
+    return _TRUTH[text]
+
+
+def _whole(name: str, number: float, text: str) -> int:
+    if not number.is_integer():  # infinities and NaN are not integers either
+        raise InputError(Fault("must be a whole number", name, text), subject="layout")
+    return int(number)
+
+
+def _share(name: str, number: float) -> float:
+    if not 0.0 <= number <= 1.0:
+        raise InputError(Fault("a share lies between 0 and 1", name, f"{number:g}"), subject="layout")
+    return number
 
 
 def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
@@ -126,6 +159,12 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (layout.pp > model.layers, "more pipeline stages than layers", "pp", f"{model.layers} layers, pp {layout.pp}"),
         (layout.ep > 1 and not model.is_moe, "expert parallelism on a dense model", "ep", str(layout.ep)),
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
+        (
+            layout.tp * layout.cp * layout.dp % layout.ep,
+            "ep does not divide the accelerators of a stage (tp x cp x dp)",
+            "ep",
+            f"ep {layout.ep}, {layout.tp * layout.cp * layout.dp} accelerators a stage",
+        ),
         (
             layout.interleave > 1 and layout.pp == 1,
             "interleaving needs pp above 1",
@@ -141,13 +180,22 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
 def _pipeline_faults(layout: Layout, model: Transformer) -> list[Fault]:
     """Stages of unequal depth are evaluated only where one layer's place at either end evens them out (126 layers in
     128 places, DeepSeek-V3's 61 in 64); anything else is a mistake in the layout."""
-    places = layout.pp * layout.interleave
-    short = -model.layers % places
-    if layout.pp > 1 and short > max(3, places // 16):
+    if layout.pp == 1:
+        return []
+    if _uneven(model.layers, layout.pp):
         near = [pp for pp in range(1, model.layers + 1) if model.layers % pp == 0]
         hint = f"pipeline degrees that divide it: {', '.join(map(str, near[:12]))}"
         return [Fault("layers are not divisible by pp", "pp", f"{model.layers} layers, pp {layout.pp}", hint)]
+    if _uneven(model.layers, layout.pp * layout.interleave):
+        depth = -(-model.layers // layout.pp)
+        hint = f"interleave by {', '.join(str(v) for v in range(1, depth + 1) if depth % v == 0)}"
+        seen = f"{depth} layers a stage, interleave {layout.interleave}"
+        return [Fault("layers per stage are not divisible by interleave", "interleave", seen, hint)]
     return []
+
+
+def _uneven(layers: int, places: int) -> bool:
+    return -layers % places > max(3, places // 16)
 
 
 def grid_of(layout: Layout, node: int, *, data_overlap: bool, tensor_overlap: float) -> Grid:

@@ -67,13 +67,22 @@ def _observation(
         seconds = float(values.pop(column))
     except ValueError:
         raise InputError(Fault("not a number of seconds", f"run {place + 1}", str(row[column]))) from None
-    if not seconds > 0:
+    if not (seconds > 0 and np.isfinite(seconds)):
         raise InputError(Fault("a step takes more than 0 seconds", f"run {place + 1}", str(seconds)))
     gpus = values.pop("gpus", values.pop("p", None))
     batch, seq = values.pop("batch", values.pop("global_batch", None)), values.pop("seq", None)
     layout = values.pop("layout", None) or values
     job = read_job(
-        model=model, cluster=cluster, layout=layout, batch=batch, seq=int(seq) if seq else None, stack=stack,
-        precision=precision, gpus=int(gpus) if gpus else None,
+        model=model, cluster=cluster, layout=layout, batch=batch, stack=stack, precision=precision,
+        seq=_whole(seq, "seq", place), gpus=_whole(gpus, "gpus", place),
     )  # fmt: skip
     return Observation(job=job, seconds=seconds)
+
+
+def _whole(value: Any, name: str, place: int) -> int | None:
+    if value is None:
+        return None
+    try:
+        return int(str(value))
+    except ValueError:
+        raise InputError(Fault("not a whole number", f"run {place + 1}, {name}", str(value))) from None

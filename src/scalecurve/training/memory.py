@@ -15,6 +15,7 @@ from scalecurve.training.grid import Grid, Recompute
 from scalecurve.training.machine import Machine
 from scalecurve.training.shape import Shape
 
+USABLE = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
 WEIGHT_BYTES = 2.0
 OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
 

@@ -12,7 +12,7 @@ from scalecurve.training.calibration import Calibration
 from scalecurve.training.evaluation import Job, grid_of_job
 from scalecurve.training.layout import RECOMPUTE, Layout
 from scalecurve.training.machines import resolve
-from scalecurve.training.memory import Memory, memory
+from scalecurve.training.memory import USABLE, Memory, memory
 from scalecurve.training.steptime import StepTime, step_time, terms
 
 LEVEL = 0.9
@@ -62,6 +62,11 @@ class Outcome:
     @property
     def fits(self) -> bool:
         return self.memory_bytes <= self.job.cluster.accelerator.capacity
+
+    @property
+    def tight(self) -> bool:
+        """It fits, but only in the memory that a plan leaves to fragmentation."""
+        return self.fits and self.memory_bytes > USABLE * self.job.cluster.accelerator.capacity
 
     @property
     def compute_seconds(self) -> float:

@@ -159,6 +159,7 @@ class Plan(Shown):
     findings: tuple[Finding, ...] = ()
     strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
     configurations: int = 0
+    choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
 
     def row(self, gpus: int) -> PlanRow | None:
         return next((row for row in self.rows if row.gpus == gpus), None)
@@ -175,6 +176,7 @@ class Plan(Shown):
             "global_batch_tokens": self.batch.tokens if self.batch else None,
             "cost_effective_gpus": self.cost_effective_gpus,
             "chosen_gpus": self.chosen_gpus,
+            "choice": self.choice,
             "marks": [mark.to_dict() for mark in self.marks],
             "configurations": self.configurations,
             "evidence": self.evidence,
@@ -187,9 +189,18 @@ class Plan(Shown):
         extra = ("tokens_factor", "effective_tokens_per_second", "speedup", "run_seconds", "run_usd", "loss")
         return [flat(row.outcome) | {name: row.to_dict()[name] for name in extra} for row in self.rows]
 
+    def _batch_sentence(self, batch: Rounded) -> str:
+        """A batch that grows is only where it starts."""
+        name = "global batch" if self.regime == "strong" else "starting batch"
+        return f"{name} {batch.sentence}"
+
     def document(self) -> Document:
-        blocks: list[Block] = [Paragraph(f"global batch {self.batch.sentence}")] if self.batch else []
+        blocks: list[Block] = [Paragraph(self._batch_sentence(self.batch))] if self.batch else []
         blocks += [rows_table(self.rows, self.chosen_gpus)]
+        if self.choice and self.chosen_gpus is not None:  # otherwise a finding says it
+            blocks += [Paragraph(self.choice)]
+        if any(row.alternatives for row in self.rows):
+            blocks += [alternatives_table(self.rows)]
         if self.strong:
             blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
         if any(row.optimal for row in self.rows):
@@ -201,6 +212,22 @@ class Plan(Shown):
             FindingList(self.findings),
         ]
         return Document(self.title, tuple(blocks))
+
+
+def alternatives_table(rows: Sequence[PlanRow]) -> Block:
+    """The next best layouts at each P, and how much slower they are."""
+    columns = [
+        Column("GPUs"), Column("rank"), Column("layout", "left"), Column("step"), Column("slower by"), Column("MFU"),
+        Column("memory"),
+    ]  # fmt: skip
+    lines = [
+        (f"{row.gpus:,}", str(rank), other.layout.short(), format_seconds(other.seconds),
+         f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
+         format_bytes(other.memory_bytes))
+        for row in rows
+        for rank, other in enumerate(row.alternatives, start=2)
+    ]  # fmt: skip
+    return table(columns, lines, caption="Alternatives at each P")
 
 
 def optimal_table(rows: Sequence[PlanRow]) -> Block:
@@ -225,12 +252,26 @@ def _where(mark: Mark) -> str:
 
 
 def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
+    """What differs between rows beside P has a column of its own: the batch, the model's parameters."""
+    grown = _grown_columns(rows)
     columns = [
-        Column("GPUs"), Column("layout", "left"), Column("step"), Column("90 %"), Column("tokens/s"), Column("speedup"),
-        Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"), Column("memory"), Column("charged"), Column("run"),
-        Column("USD"),
+        Column("GPUs"), *(Column(name) for name in grown), Column("layout", "left"), Column("step"), Column("90 %"),
+        Column("tokens/s"), Column("speedup"), Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"),
+        Column("memory"), Column("charged"), Column("run"), Column("USD"),
     ]  # fmt: skip
-    return table(columns, [_cells(row, chosen) for row in rows])
+    lines = []
+    for place, row in enumerate(rows):
+        first, *others = _cells(row, chosen)
+        lines.append([first, *(cells[place] for cells in grown.values()), *others])
+    return table(columns, lines)
+
+
+def _grown_columns(rows: Sequence[PlanRow]) -> dict[str, list[str]]:
+    values = {
+        "parameters": [float(row.outcome.job.model.parameters) for row in rows],
+        "batch": [float(row.outcome.tokens) for row in rows],
+    }
+    return {name: [format_count(one) for one in column] for name, column in values.items() if len(set(column)) > 1}
 
 
 def _cells(row: PlanRow, chosen: int | None) -> list[Cell | str | None]:

@@ -3,56 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.calibration import Calibration, calibration_of
+from scalecurve.training.choice import OBJECTIVES, Settings, choose, limit_faults
 from scalecurve.training.cluster import Cluster
 from scalecurve.training.critical_batch import CriticalBatch, read_critical_batch
 from scalecurve.training.evaluate import plain_precision, precision_faults
 from scalecurve.training.evaluation import Job
 from scalecurve.training.goodput import Goodput, Reliability, goodput
-from scalecurve.training.inputs import read_cluster, read_model, read_stack
+from scalecurve.training.inputs import read_cluster, read_counts, read_model, read_stack
 from scalecurve.training.loss import loss_law
-from scalecurve.training.marks import find_marks
+from scalecurve.training.marks import cost_effective, find_marks, never_stops_paying
 from scalecurve.training.outcome import Outcome, evaluate_job
 from scalecurve.training.plan import Optimal, Plan, PlanRow
 from scalecurve.training.search import Found, Task, search
 from scalecurve.training.stack import Stack
-from scalecurve.training.tokens import Rounded, count, whole_sequences
+from scalecurve.training.tokens import Rounded, positive, sequence_length, whole_sequences
 from scalecurve.training.transformer import Transformer
 from scalecurve.training.weak import grown
 from scalecurve.units import format_bytes, format_count
 
-OBJECTIVES = ("time", "cost", "energy")
-PAYS = 1.7  # a doubling that gives less than this is not worth its price
 EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 IDEAL = Goodput(1.0, 1.0, 1.0, None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What is asked of a sweep beside model, cluster and P."""
-
-    regime: str = "strong"
-    tokens: float | None = None
-    objective: str = "time"
-    deadline: float | None = None
-    budget: float | None = None
-    top: int = 1
-    reliability: Reliability | None = None
-    loss: str | None = None
 
 
 def plan_training(
     model: str | Path | Mapping[str, Any] | Transformer,
     cluster: str | Mapping[str, Any] | Cluster,
     *,
-    gpus: Sequence[int],
+    gpus: Sequence[int] | int | str,
     batch: float | str | None = None,
     critical_batch: float | str | None = None,
     definition: str = "double",
@@ -63,7 +48,7 @@ def plan_training(
     batch_grows: bool = False,
     weak: bool = False,
     compute_optimal: str | None = None,
-    objective: str = "time",
+    objective: str | None = None,
     deadline: float | None = None,
     budget: float | None = None,
     top: int = 1,
@@ -78,17 +63,18 @@ def plan_training(
     `batch` and `critical_batch` are tokens.  The batch is fixed (strong scaling), or grows with P up to the critical
     one (`batch_grows`), or everything grows (`weak`).
     """
+    counts = read_counts(gpus)
     shape = read_model(model, seq=seq)
     machine = _priced(read_cluster(cluster), price)
-    length = seq or shape.seq
+    length = sequence_length(seq, shape.seq)
     software = read_stack(stack)
-    _refuse(gpus, objective, precision, machine)
-    budget_tokens = count(tokens) if tokens is not None else EFFORT_TOKENS * shape.active_parameters
+    _refuse(counts, objective, precision, machine, limit_faults(deadline, budget, top))
+    budget_tokens = positive(tokens, "tokens") if tokens is not None else EFFORT_TOKENS * shape.active_parameters
     compute = 6.0 * shape.active_parameters * budget_tokens
     critical = read_critical_batch(
         critical_batch, definition=definition, tokens=budget_tokens, loss=loss, compute=compute
     )
-    asked = batch if batch is not None else (critical.tokens.value if critical else max(gpus) * length)
+    asked = batch if batch is not None else (critical.tokens.value if critical else max(counts) * length)
     rounded = whole_sequences(asked, length)
     task = Task(
         model=shape, cluster=machine, stack=software, seq=length, precision=plain_precision(precision), max_tp=max_tp,
@@ -98,7 +84,7 @@ def plan_training(
         regime="weak" if weak else "batch grows" if batch_grows else "strong", tokens=budget_tokens,
         objective=objective, deadline=deadline, budget=budget, top=top, reliability=reliability, loss=compute_optimal,
     )  # fmt: skip
-    return sweep(task, tuple(sorted(set(gpus))), rounded, critical, settings)
+    return sweep(task, counts, rounded, critical, settings)
 
 
 def _priced(cluster: Cluster, price: float | None) -> Cluster:
@@ -112,45 +98,69 @@ def _priced(cluster: Cluster, price: float | None) -> Cluster:
     return cluster if listed is None else cluster.with_price(listed.usd_per_hour, listed.source)
 
 
-def _refuse(gpus: Sequence[int], objective: str, precision: str, cluster: Cluster) -> None:
-    faults = [Fault("accelerators are counted from 1", "gpus", str(value)) for value in gpus if value < 1]
-    if not gpus:
-        faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
-    if objective not in OBJECTIVES:
+def _refuse(
+    gpus: Sequence[int], objective: str | None, precision: str, cluster: Cluster, others: Sequence[Fault]
+) -> None:
+    faults = [] if gpus else [Fault("no accelerator counts given", "gpus", remedy="write 8..16384")]
+    if objective is not None and objective not in OBJECTIVES:
         faults.append(Fault("unknown objective", "objective", objective, f"use {', '.join(OBJECTIVES)}"))
-    faults += precision_faults(precision, cluster)
+    faults += [*precision_faults(precision, cluster), *others]
     if faults:
         raise InputError(faults, subject="plan")
 
 
 def sweep(task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings) -> Plan:
     """Search every P, evaluate the best, and read the marks off the curve."""
-    if settings.regime == "weak":
-        found, tasks = _grown_search(task, gpus, batch, critical, settings)
-    else:
-        wanted = [(count_, _sequences(task, count_, gpus[0], batch, critical, settings)) for count_ in gpus]
-        found = search(task, wanted, top=settings.top)
+    if settings.regime == "strong":
+        found = search(task, [(count_, batch.sequences) for count_ in gpus], top=settings.top)
         tasks = [task] * len(found)
-    rows = build_rows(tasks, found, critical, settings)
+    else:
+        found, tasks = _growing(task, gpus, batch, critical, settings)
+    rows = build_rows(tasks, found, batch, critical, settings)
     if not rows:
         raise _nothing_fits(task, found, batch)
     strong: tuple[PlanRow, ...] = ()
     if settings.regime == "weak":
         plain = replace(settings, regime="strong")
         fixed = search(task, [(count_, batch.sequences) for count_ in gpus], top=1)
-        strong = build_rows([task] * len(fixed), fixed, critical, plain)
+        strong = build_rows([task] * len(fixed), fixed, batch, critical, plain)
     return _plan(task, rows, strong, found, batch, critical, settings)
 
 
-def _sequences(
-    task: Task, gpus: int, least: int, batch: Rounded, critical: CriticalBatch | None, settings: Settings
-) -> int:
-    """The global batch at this P: fixed, or growing with P from the smallest one up to the critical batch."""
-    if settings.regime == "strong":
-        return batch.sequences
-    cap = max(int(critical.tokens.value // task.seq), 1) if critical else None
-    wanted = max(batch.sequences * gpus // least, 1)
-    return wanted if cap is None else _even(min(wanted, cap), gpus)
+def _growing(
+    task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings
+) -> tuple[list[Found], list[Task]]:
+    """Growth starts at the first P the job as given fits on; the smaller ones stay without a layout."""
+    found: list[Found] = []
+    for count_ in gpus:
+        found += search(task, [(count_, _capped(task, count_, batch.sequences, critical))], top=settings.top)
+        if found[-1].layouts:
+            break
+    start, rest = found[-1].gpus, gpus[len(found) :]
+    grow = _grown_search if settings.regime == "weak" else _grown_batches
+    more, tasks = grow(task, start, rest, batch, critical, settings)
+    return found + more, [task] * len(found) + tasks
+
+
+def _grown_batches(
+    task: Task,
+    start: int,
+    gpus: Sequence[int],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
+) -> tuple[list[Found], list[Task]]:
+    """The batch grows with P from the one asked for up to the critical batch."""
+    if not gpus:
+        return [], []
+    wanted = [(count_, _capped(task, count_, batch.sequences * count_ // start, critical)) for count_ in gpus]
+    return search(task, wanted, top=settings.top), [task] * len(gpus)
+
+
+def _capped(task: Task, gpus: int, sequences: int, critical: CriticalBatch | None) -> int:
+    if critical is None:
+        return sequences
+    return _even(min(sequences, max(int(critical.tokens.value // task.seq), 1)), gpus)
 
 
 def _even(sequences: int, gpus: int) -> int:
@@ -162,12 +172,18 @@ def _even(sequences: int, gpus: int) -> int:
 
 
 def _grown_search(
-    task: Task, gpus: Sequence[int], batch: Rounded, critical: CriticalBatch | None, settings: Settings
+    task: Task,
+    start: int,
+    gpus: Sequence[int],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
 ) -> tuple[list[Found], list[Task]]:
     """Weak scaling: model, tokens and batch grow with P."""
-    found, tasks = [], []
+    found: list[Found] = []
+    tasks: list[Task] = []
     for count_ in gpus:
-        scale = count_ / gpus[0]
+        scale = count_ / start
         model, growth = grown(task.model, scale)
         own = replace(task, model=model)
         wanted = batch.sequences * growth.batch
@@ -180,14 +196,18 @@ def _grown_search(
 
 
 def build_rows(
-    tasks: Sequence[Task], found: Sequence[Found], critical: CriticalBatch | None, settings: Settings
+    tasks: Sequence[Task],
+    found: Sequence[Found],
+    batch: Rounded,
+    critical: CriticalBatch | None,
+    settings: Settings,
 ) -> tuple[PlanRow, ...]:
     rows: list[PlanRow] = []
     for task, one in zip(tasks, found, strict=True):
         if not one.layouts:
             continue
         best, *others = [_outcome(task, layout) for layout in one.layouts]
-        rows.append(_row(task, best, tuple(others), rows, critical, settings))
+        rows.append(_row(task, best, tuple(others), rows, batch, critical, settings))
     return tuple(rows)
 
 
@@ -203,6 +223,7 @@ def _row(
     best: Outcome,
     others: tuple[Outcome, ...],
     before: Sequence[PlanRow],
+    batch: Rounded,
     critical: CriticalBatch | None,
     settings: Settings,
 ) -> PlanRow:
@@ -213,7 +234,7 @@ def _row(
     tokens = EFFORT_TOKENS * task.model.active_parameters if weak else settings.tokens
     row = PlanRow(
         outcome=best, alternatives=others, goodput=good, tokens_factor=factor,
-        run_tokens=_charged(tokens, best, before, critical),
+        run_tokens=_charged(tokens, best, batch, critical),
         speedup=1.0, doubling=None,
     )  # fmt: skip
     speedup = _speedup(row, before, task, weak)
@@ -221,18 +242,12 @@ def _row(
     return replace(row, speedup=speedup, doubling=doubling, optimal=_optimal(settings, row))
 
 
-def _charged(
-    tokens: float | None, best: Outcome, before: Sequence[PlanRow], critical: CriticalBatch | None
-) -> float | None:
-    """Tokens to process: the budget, times what this batch needs more than the smallest batch of the sweep."""
+def _charged(tokens: float | None, best: Outcome, batch: Rounded, critical: CriticalBatch | None) -> float | None:
+    """Tokens to process: the budget is what the batch asked for needs, and other batches are charged or credited
+    against it, so that runs at a grown batch compare with those at the fixed one."""
     if tokens is None or critical is None:
         return tokens
-    return tokens * critical.tokens_factor(best.tokens) / critical.tokens_factor(_smallest(before, best))
-
-
-def _smallest(before: Sequence[PlanRow], best: Outcome) -> float:
-    """The token budget is what the smallest batch of the sweep would need; larger batches are charged on top."""
-    return float(min([best.tokens, *(row.outcome.tokens for row in before)]))
+    return tokens * critical.tokens_factor(best.tokens) / critical.tokens_factor(batch.tokens)
 
 
 def _speedup(row: PlanRow, before: Sequence[PlanRow], task: Task, weak: bool) -> float:
@@ -281,54 +296,20 @@ def _plan(
     statistical = int(critical.tokens.value // (micro * task.seq)) if critical else None
     granularity = batch.sequences // micro if settings.regime == "strong" else None
     effective = cost_effective(rows)
-    chosen, notes = choose(rows, settings)
+    choice = choose(rows, settings)
     title = (
         f"{task.model.name} ({format_count(task.model.parameters)} parameters, seq {task.seq:,}) on "
         f"{task.cluster.name}, {task.stack.name}, {settings.regime} scaling"
     )
     return Plan(
         title=title, regime=settings.regime, batch=batch, rows=rows, strong=strong, statistical_cap=statistical,
-        granularity_cap=granularity, critical=critical, cost_effective_gpus=effective, chosen_gpus=chosen,
+        granularity_cap=granularity, critical=critical, cost_effective_gpus=effective, chosen_gpus=choice.gpus,
+        choice=choice.sentence,
         marks=find_marks(task, rows, found, batch, critical, effective, settings.regime),
         evidence=task.calibration.evidence, source=task.calibration.source,
-        findings=(*notes, *_findings(task, rows, found, batch, critical, settings)),
+        findings=(*choice.findings, *_findings(task, rows, found, batch, critical, settings)),
         configurations=sum(one.tried for one in found),
     )  # fmt: skip
-
-
-def cost_effective(rows: Sequence[PlanRow]) -> int | None:
-    """The last P before a doubling gives less than PAYS times the effective tokens."""
-    last = rows[0].gpus
-    for row in rows[1:]:
-        if row.doubling is not None and row.doubling < PAYS:
-            return last
-        last = row.gpus
-    return last
-
-
-def choose(rows: Sequence[PlanRow], settings: Settings) -> tuple[int | None, list[Finding]]:
-    """The P that is best by the objective among those within deadline and budget."""
-    allowed = [row for row in rows if _within(row, settings)]
-    if not allowed:
-        return None, [warning("nothing-within-limits", "no P of the sweep meets the deadline and the budget")]
-    keys = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
-    key = keys[settings.objective]
-    priced = [row for row in allowed if getattr(row, key) is not None]
-    if not priced:
-        return None, [
-            info(
-                "no-price",
-                f"the objective {settings.objective} needs a figure this cluster has not",
-                remedy="give --price",
-            )
-        ]
-    return min(priced, key=lambda row: (getattr(row, key), row.gpus)).gpus, []
-
-
-def _within(row: PlanRow, settings: Settings) -> bool:
-    late = settings.deadline is not None and (row.run_seconds or 0.0) > settings.deadline
-    dear = settings.budget is not None and (row.run_usd or 0.0) > settings.budget
-    return not late and not dear
 
 
 def _nothing_fits(task: Task, found: Sequence[Found], batch: Rounded) -> InputError:
@@ -373,10 +354,14 @@ def _findings(
         notes.append(warning("gaps", message, gpus=without, remedy="larger P for memory; a batch with more divisors"))
     if critical and critical.tokens.has_interval:
         low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
-        message = f"critical batch {format_count(low)} to {format_count(high)} tokens ({critical.source})"
-        notes.append(info("critical-batch-range", message, definition=critical.definition))
+        size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
+        message = f"critical batch {size} ({critical.source})"
+        notes.append(info("critical-batch-range", message, definition="double", given_as=critical.given_as))
     if task.calibration.evidence in ("assumed", "transferred"):
         notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy="--measured runs.csv"))
+    if never_stops_paying(rows):
+        message = f"no doubling up to P {rows[-1].gpus:,} stops paying: the cost-effective scale may lie beyond"
+        notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=rows[-1].gpus))
     if settings.regime == "strong" and len(rows) > 1:
         notes.append(_honesty(rows))
     return notes

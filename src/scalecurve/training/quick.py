@@ -28,7 +28,7 @@ from scalecurve.training.cluster import Cluster
 from scalecurve.training.grid import Grid, Recompute, TensorTraffic, place
 from scalecurve.training.machine import Machine
 from scalecurve.training.machines import resolve
-from scalecurve.training.memory import memory
+from scalecurve.training.memory import USABLE, memory
 from scalecurve.training.stack import Stack
 from scalecurve.training.steptime import step_time, terms
 from scalecurve.training.transformer import Transformer
@@ -185,7 +185,7 @@ def _best(model: Transformer, machine: Machine, everything: Grid, seq: int, cap:
     """Memory first: only what fits is timed."""
     shape = model.shape(seq)
     everywhere = np.broadcast_to(memory(machine, shape, everything).total, everything.tp.shape)
-    fits = everywhere <= machine.capacity
+    fits = everywhere <= USABLE * machine.capacity
     grid, held = _chosen(everything, fits), everywhere[fits]
     if not len(grid.tp):
         return []
@@ -242,7 +242,7 @@ def _smallest(model: Transformer, machine: Machine, stack: Stack, sequences: int
     one = np.ones_like(tp)
     grid = _grid(model, stack, machine, tp, pp, one * sequences, one, one, one * float(Recompute.FULL))
     held = np.broadcast_to(memory(machine, model.shape(seq), grid).total, tp.shape)
-    fitting = (tp * pp)[held <= machine.capacity]
+    fitting = (tp * pp)[held <= USABLE * machine.capacity]
     return int(fitting.min()) if len(fitting) else None
 
 

@@ -12,11 +12,12 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.training.evaluate import Evaluation, evaluate_training
 from scalecurve.training.explain import Explanation, explain
 from scalecurve.training.goodput import Reliability
+from scalecurve.training.inputs import read_counts, read_model
 from scalecurve.training.measured import calibrate, read_runs
 from scalecurve.training.plan import Plan
 from scalecurve.training.planner import plan_training
-from scalecurve.training.tokens import count, whole_sequences
-from scalecurve.units import parse_seconds, parse_workers
+from scalecurve.training.tokens import count, sequence_length, whole_sequences
+from scalecurve.units import parse_seconds
 
 KEYS = (
     "model", "cluster", "gpus", "seq", "global_batch", "critical_batch", "definition", "batch_grows", "weak",
@@ -64,7 +65,7 @@ def _calibration(given: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(given: Mapping[str, Any], calibration: Any) -> Evaluation:
-    counts = _counts(given["gpus"]) if "gpus" in given else ()
+    counts = read_counts(given["gpus"]) if "gpus" in given else ()
     if len(counts) > 1:
         raise InputError(Fault("a given layout is evaluated at one P", "gpus", str(given["gpus"])))
     batch = given.get("global_batch")
@@ -79,16 +80,8 @@ def _tokens(batch: Any, given: Mapping[str, Any]) -> int | None:
     """On the command line a global batch is always tokens; as sequences it is what the evaluation takes."""
     if batch is None:
         return None
-    from scalecurve.training.inputs import read_model
-
-    seq = given.get("seq") or read_model(given["model"]).seq
-    return whole_sequences(batch, int(seq)).sequences
-
-
-def _counts(gpus: Any) -> tuple[int, ...]:
-    if isinstance(gpus, str):
-        return parse_workers(gpus)
-    return (int(gpus),) if isinstance(gpus, int) else tuple(int(value) for value in gpus)
+    seq = sequence_length(given.get("seq"), read_model(given["model"]).seq)
+    return whole_sequences(batch, seq).sequences
 
 
 def _sweep(given: Mapping[str, Any], calibration: Any) -> Plan:
@@ -98,7 +91,7 @@ def _sweep(given: Mapping[str, Any], calibration: Any) -> Plan:
     )  # fmt: skip
     settings = {name: given[name] for name in named if name in given}
     return plan_training(
-        given["model"], given["cluster"], gpus=_counts(given["gpus"]), batch=given.get("global_batch"),
+        given["model"], given["cluster"], gpus=read_counts(given["gpus"]), batch=given.get("global_batch"),
         batch_grows=bool(given.get("batch_grows")), weak=bool(given.get("weak")), calibration=calibration,
         deadline=_seconds(given.get("deadline")), budget=_money(given.get("budget")),
         reliability=read_reliability(given.get("reliability")), **settings,

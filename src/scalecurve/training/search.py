@@ -20,7 +20,7 @@ from scalecurve.training.grid import Grid, Recompute, TensorTraffic, place
 from scalecurve.training.layout import RECOMPUTE, Layout
 from scalecurve.training.machine import Machine
 from scalecurve.training.machines import resolve
-from scalecurve.training.memory import memory
+from scalecurve.training.memory import USABLE, memory
 from scalecurve.training.shape import Shape
 from scalecurve.training.stack import Stack
 from scalecurve.training.steptime import step_time
@@ -48,7 +48,7 @@ class Task:
     precision: str = "bf16"
     max_tp: int = 64
     allow_recompute: bool = True
-    usable: float = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
+    usable: float = USABLE
 
 
 def divisors(number: int) -> list[int]:
@@ -168,6 +168,8 @@ class Found:
     tried: int
     least_bytes: float | None  # of all layouts, whether they fit or not
     data_parallel_fits: bool  # some layout with tp = pp = 1 fits
+    data_parallel_valid: bool  # some layout with tp = pp = 1 honours the batch, whether it fits or not
+    sequences: int  # the global batch that was to be split
 
 
 def search(task: Task, wanted: Sequence[tuple[int, int]], *, top: int = 1) -> list[Found]:
@@ -179,33 +181,41 @@ def search(task: Task, wanted: Sequence[tuple[int, int]], *, top: int = 1) -> li
     whole = places.valid.shape
     seconds, held = (np.broadcast_to(values, whole) for values in (result.seconds, result.bytes))
     fits = places.valid & (held <= task.usable * task.cluster.accelerator.capacity)
-    return [_best(places, seconds, held, fits, gpus, top) for gpus, _ in wanted]
+    return [_best(places, seconds, held, fits, gpus, sequences, top) for gpus, sequences in wanted]
 
 
-def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, top: int) -> Found:
+def _best(places: Space, seconds: Array, held: Array, fits: Mask, gpus: int, sequences: int, top: int) -> Found:
     rows = np.flatnonzero(places.gpus == gpus)
     valid, inside = places.valid[rows], fits[rows]
     least = float(held[rows][valid].min()) if valid.any() else None
-    plain = (places.grid.tp[rows] * places.grid.pp[rows] == 1) & inside
+    plain = places.grid.tp[rows] * places.grid.pp[rows] == 1
+    possible = bool((plain & valid).any())
     if not inside.any():
-        return Found(gpus, (), int(valid.sum()), least, False)
+        return Found(gpus, (), int(valid.sum()), least, False, possible, sequences)
     times = np.where(inside, seconds[rows], np.inf)
     flat = np.argsort(times, axis=None, kind="stable")[: max(256, 8 * top)]
     flat = flat[np.isfinite(times.ravel()[flat])]
-    layouts = [(float(times.ravel()[index]), _layout(places.grid, rows, times.shape, int(index))) for index in flat]
-    return Found(gpus, _ranked(layouts)[:top], int(valid.sum()), least, bool(plain.any()))
+    sizes = held[rows].ravel()
+    layouts = [
+        (float(times.ravel()[index]), float(sizes[index]), _layout(places.grid, rows, times.shape, int(index)))
+        for index in flat
+    ]
+    fitting = bool((plain & inside).any())
+    return Found(gpus, _ranked(layouts)[:top], int(valid.sum()), least, fitting, possible, sequences)
 
 
-def _ranked(layouts: list[tuple[float, Layout]]) -> tuple[Layout, ...]:
-    """Fastest first; among layouts within TIE of one another the simplest."""
-    ordered: list[Layout] = []
+def _ranked(layouts: list[tuple[float, float, Layout]]) -> tuple[Layout, ...]:
+    """(seconds, bytes, layout), fastest first; among layouts within TIE of one another the simplest.  Of layouts equal
+    in time and memory only the simplest is kept: the others are no alternative."""
+    ordered: dict[tuple[str, str], Layout] = {}
     left = list(layouts)
     while left:
         limit = left[0][0] * (1.0 + TIE)
         near = [entry for entry in left if entry[0] <= limit]
-        ordered += [layout for _, layout in sorted(near, key=lambda entry: complexity(entry[1]))]
+        for seconds, held, layout in sorted(near, key=lambda entry: complexity(entry[2])):
+            ordered.setdefault((f"{seconds:.9g}", f"{held:.9g}"), layout)
         left = left[len(near) :]
-    return tuple(ordered)
+    return tuple(ordered.values())
 
 
 def complexity(layout: Layout) -> tuple[int, ...]:

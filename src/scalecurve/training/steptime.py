@@ -120,22 +120,31 @@ def _exposed(machine: Machine, traffic: Array, window: Array) -> Array:
 
 
 def data_traffic(machine: Machine, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
-    """Gradients once a step: all-reduce, or reduce-scatter and gather of weights with ZeRO 1 and 2; where it overlaps,
-    only what outlasts the last micro-batch's backward pass is exposed.  ZeRO-3 has paid per layer, and with hybrid
-    sharding reduces its shard over the replicas."""
+    """Gradients once a step; where it overlaps, only what outlasts the last micro-batch's backward pass is exposed."""
+    seconds = gradient_seconds(machine, shape, grid)
+    return np.where(grid.data_overlap > 0, _exposed(machine, seconds, backward_window(shape, grid, layer)), seconds)
+
+
+def backward_window(shape: Shape, grid: Grid, layer: LayerTime) -> Array:
+    """The last micro-batch's backward pass on one stage, under which gradients may travel."""
+    result: Array = np.ceil(shape.layers / grid.pp) * (layer.compute.backward + layer.recompute)
+    return result
+
+
+def gradient_seconds(machine: Machine, shape: Shape, grid: Grid) -> Array:
+    """All-reduce of the gradients, or reduce-scatter and gather of weights with ZeRO 1 and 2.  ZeRO-3 has paid per
+    layer, and with hybrid sharding reduces its shard over the replicas."""
     dense, experts = device_parameters(shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
     plain = _reduction(machine, grid, dense, inner, ranks / inner)
+    if not shape.has_experts:
+        return plain
     spread = np.maximum(ranks * grid.tp / grid.ep, 1.0)
     expert_inner = np.clip(machine.node / grid.ep_inner, 1.0, spread)
-    seconds = plain + (
-        np.where(experts > 0, _reduction(machine, grid, experts, expert_inner, spread / expert_inner), 0.0)
-        if shape.has_experts
-        else 0.0
-    )
-    window = np.ceil(shape.layers / grid.pp) * (layer.compute.backward + layer.recompute)
-    return np.where(grid.data_overlap > 0, _exposed(machine, seconds, window), seconds)
+    routed = _reduction(machine, grid, experts, expert_inner, spread / expert_inner)
+    result: Array = plain + np.where(experts > 0, routed, 0.0)
+    return result
 
 
 def _reduction(machine: Machine, grid: Grid, count: Array, inner: Array, outer: Array) -> Array:

@@ -46,17 +46,33 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
         ({"layout": "tp=8,pp=13,dp=4"}, "layers are not divisible by pp"),
         ({"layout": "tp=8,pp=12,dp=5,micro=1"}, "no whole number of micro-batches"),
         ({"layout": "tp=8,ep=4,dp=4"}, "expert parallelism on a dense model"),
+        ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
+        ({"layout": "tp=8,pp=12,dp=4,interleave=5"}, "8 layers a stage, interleave 5.*interleave by 1, 2, 4, 8"),
         ({"layout": "tp=8,warp=4"}, "unknown layout field"),
         ({"layout": "tp8"}, "not a layout field"),
+        ({"layout": "tp=1e400"}, "must be a whole number"),
+        ({"layout": "tp=nan"}, "must be a whole number"),
+        ({"layout": "tp=8.9,pp=12,dp=4"}, "must be a whole number"),
+        ({"layout": "tp=8,sequence_parallel=banana"}, "neither true nor false"),
+        ({"layout": "tp=8,tp=4"}, "given twice"),
+        ({"layout": {"tp": 8, "tensor": 4}}, "given twice"),
+        ({"layout": "tp=8,tensor_overlap=2"}, "between 0 and 1"),
         ({"layout": "tp=8,interleave=2,dp=4"}, "interleaving needs pp above 1"),
         ({"layout": "tp=8,pp=12,dp=4,recompute=some"}, "unknown recomputation"),
         ({"precision": "fp8"}, "no fp8"),
+        ({"layout": None}, "not a layout"),
+        ({"model": 7}, "not a model"),
+        ({"cluster": None}, "not a cluster"),
+        ({"seq": 0}, "from 1"),
+        ({"batch": float("nan")}, "a count is finite"),
+        ({"batch": float("inf")}, "a count is finite"),
         ({"precision": "int3"}, "unknown precision"),
         ({"model": {"hidden": 4096, "layers": 32, "heads": 32, "top_k": 2}}, "MoE fields on a dense model"),
         ({"model": {"hidden": 4096, "layers": 32}}, "heads"),
         ({"model": {"hidden": 4096, "layers": 32, "heads": 32, "depth": 2}}, "unknown field of a model"),
         ({"cluster": {"accelerator": "a100", "speed": 3}}, "unknown field of a cluster"),
         ({"layout": "tp=8,pp=12,micro=1", "gpus": 100}, "does not divide"),
+        ({"layout": "tp=8,pp=4,dp=8", "gpus": 128}, "256 by the layout .* 128 given"),
     ],
 )
 def test_bad_input_is_refused_with_reasons(changes, word):
@@ -76,6 +92,14 @@ def test_too_little_memory_is_a_finding_not_an_error():
     result = evaluate(layout="tp=1,pp=1,dp=4,micro=1,zero=0", batch=4)
     assert not result.outcome.fits
     assert any(finding.code == "does-not-fit" for finding in result.findings)
+
+
+@pytest.mark.parametrize(("share", "code"), [(0.93, None), (0.97, "tight"), (1.01, "does-not-fit")])
+def test_memory_that_a_plan_would_not_count_on_is_called_tight(share, code):
+    needed = evaluate().memory_bytes
+    result = evaluate(cluster={"accelerator": "a100", "memory": needed / share})
+    codes = {finding.code for finding in result.findings} & {"tight", "does-not-fit"}
+    assert codes == ({code} if code else set())
 
 
 def test_a_hugging_face_config_is_read(tmp_path):
@@ -102,6 +126,12 @@ def test_measured_runs_move_the_prediction_and_narrow_the_interval():
     assert after.step_seconds == pytest.approx(truth, rel=0.05)
     assert known.half_width < before.outcome.calibration.half_width
     assert known.evidence == "measured here"
+
+
+def test_a_measured_run_whose_count_contradicts_its_layout_is_refused():
+    rows = [{"gpus": "16", "layout": "dp=8,zero=3,micro=2", "batch": "16", "seq": "8192", "step_seconds": "4"}]
+    with pytest.raises(InputError, match=r"8 by the layout .* 16 given"):
+        calibrate(rows, model="llama3-8b", cluster="h100", stack="fsdp")
 
 
 @settings(max_examples=60, deadline=None)

@@ -69,6 +69,34 @@ def test_the_batch_grows_up_to_the_critical_batch():
     assert batches == [2**19, 2**20, 2**21, 2**21, 2**21]
 
 
+def test_a_grown_batch_is_shown_and_charged_against_the_batch_asked_for():
+    job = {"gpus": [8, 64, 512], "batch": "512Ki", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    fixed = plan_training("llama3-8b", "h100", **job)
+    assert grows.rows[0].run_tokens == fixed.rows[0].run_tokens
+    assert grows.rows[-1].run_tokens == pytest.approx(fixed.rows[-1].run_tokens * (1 + 1) / (1 + 0.25))
+    assert "starting batch" in str(grows)
+    assert "2.097M" in str(grows)
+    assert "starting batch" not in str(fixed)
+    header = next(line for line in str(fixed).splitlines() if "GPUs" in line)
+    assert "batch" not in header
+
+
+def test_a_plan_that_starts_above_the_critical_batch_is_charged_by_the_batch_asked_for():
+    job = {"gpus": [8, 64], "batch": "4Mi", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    assert grows.rows[0].run_tokens == pytest.approx(160e9 * 1.004 * 2 / 3, rel=0.01)
+
+
+@pytest.mark.parametrize("regime", ["batch_grows", "weak"])
+def test_growth_starts_where_the_job_first_fits(regime):
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=[4, 8, 64, 128], batch="1Mi", seq=8192, **{regime: True})
+    assert [row.gpus for row in plan.rows] == [64, 128]
+    assert plan.rows[0].outcome.tokens == 2**20
+    assert plan.rows[0].outcome.job.model.name == "llama3-70b"
+    assert ("parameters" in str(plan)[str(plan).index("GPUs") :].splitlines()[0]) == (regime == "weak")
+
+
 def test_weak_scaling_holds_efficiency_where_strong_scaling_decays():
     plan = plan_training("llama3-8b", "h100-ib400", gpus=[64, 512, 2048], batch="1Mi", seq=8192, weak=True)
     assert [row.gpus for row in plan.strong] == [row.gpus for row in plan.rows]
@@ -91,7 +119,63 @@ def test_objectives_deadline_and_budget(plan):
     assert cheap.chosen_gpus < fast.chosen_gpus
     none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
     assert none.chosen_gpus is None
-    assert any(finding.code == "nothing-within-limits" for finding in none.findings)
+    missed = next(finding for finding in none.findings if finding.code == "nothing-within-limits")
+    assert "deadline of 60 s; the nearest is P 4,096" in missed.message
+    assert plan.choice is None
+    month = plan_training("llama3-70b", "h100-ib400", deadline=30 * 86400.0, budget=5e6, **settings)
+    assert month.choice.startswith(
+        f"Best by time within the deadline of 30 d and 5,000,000 USD: P {month.chosen_gpus:,}"
+    )
+    assert month.choice in str(month)
+    chosen = month.row(month.chosen_gpus)
+    assert chosen.run_seconds <= 30 * 86400
+    assert chosen.run_usd <= 5e6
+
+
+def test_a_sweep_that_ends_too_early_does_not_claim_a_drop(plan):
+    assert "sweep-ended" not in {finding.code for finding in plan.findings}
+    short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
+    assert short.cost_effective_gpus == 32
+    assert "sweep-ended" in {finding.code for finding in short.findings}
+    assert "every doubling in the sweep still gives 1.7x" in str(short)
+    assert "the last P before" not in str(short)
+    sparse = plan_training("llama3-8b", "h100", gpus=[8, 32], batch="4Mi", seq=8192)
+    assert "a doubling apart" in str(sparse)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequences", "cause"),
+    [
+        ("gpt3-175b", 48, 192, "by memory"),
+        ("mpt-1b", 64, 32, "by the cap"),
+        ("mpt-1b", 48, 64, "by the batch: 64 sequences do not divide over 48"),
+    ],
+)
+def test_why_the_model_must_be_split(model, gpus, sequences, cause):
+    plan = plan_training(model, "h100", gpus=[gpus], batch=sequences * 2048, seq=2048)
+    mark = next(mark for mark in plan.marks if mark.name == "tp or pp forced")
+    assert mark.gpus == gpus
+    assert mark.meaning.startswith(cause)
+
+
+def test_the_definition_of_the_critical_batch_is_told():
+    job = {"gpus": [64], "batch": "4Mi", "seq": 8192}
+    plan = plan_training("llama3-8b", "h100", critical_batch="8Mi", definition="overhead", **job)
+    said = plan.to_dict()["critical_batch"]
+    assert (said["definition"], said["given_as"], said["given_tokens"]) == ("double", "overhead", 8 * 2**20)
+    assert said["tokens"]["value"] == pytest.approx(5 * 8 * 2**20)
+    assert "41.94M tokens (2x-data equivalent of 8.389M at 20 % overhead)" in str(plan)
+    law = plan_training("llama3-8b", "h100", critical_batch="zhang", **job).to_dict()["critical_batch"]
+    assert (law["definition"], law["given_as"]) == ("double", "overhead")
+    assert "equivalent" not in str(plan_training("llama3-8b", "h100", critical_batch="8Mi", **job))
+
+
+def test_alternatives_are_shown_and_differ():
+    plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
+    assert "Alternatives" in str(plan)
+    for row in plan.rows:
+        pairs = [(f"{one.seconds:.6g}", f"{one.memory_bytes:.6g}") for one in (row.outcome, *row.alternatives)]
+        assert len(set(pairs)) == len(pairs) == 6
 
 
 def test_goodput_factors_are_separate_and_switchable():
@@ -118,6 +202,27 @@ def test_young_daly_minimises_the_loss():
         ({"stack": "megatron-xl"}, ["unknown stack", "megatron-lm"]),
         ({"batch": "100"}, ["smaller than one sequence"]),
         ({"critical_batch": "kaplen"}, ["unknown critical batch", "kaplan"]),
+        ({"critical_batch": "kaplan", "loss": 0.0}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": -3.0}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": float("nan")}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": 1e-300}, ["gives no batch"]),
+        ({"deadline": 0.0, "budget": -5.0}, ["a deadline is above 0", "a budget is above 0"]),
+        ({"seq": 0}, ["from 1", "seq"]),
+        ({"seq": -8192}, ["from 1", "seq"]),
+        ({"tokens": 0}, ["above 0", "tokens"]),
+        ({"tokens": "1e400"}, ["finite"]),
+        ({"tokens": float("inf")}, ["finite", "tokens"]),
+        ({"batch": float("nan")}, ["finite", "batch"]),
+        ({"batch": float("inf")}, ["finite", "batch"]),
+        ({"batch": [1]}, ["not a count", "batch"]),
+        ({"gpus": "eight"}, ["not a worker count"]),
+        ({"gpus": [64, 0]}, ["counted from 1"]),
+        ({"gpus": [64.5]}, ["counted from 1"]),
+        ({"gpus": None}, ["not a list of accelerator counts"]),
+        ({"model": 7}, ["not a model"]),
+        ({"cluster": None}, ["not a cluster"]),
+        ({"top": 0}, ["at least one layout"]),
+        ({"critical_batch": "8Mi", "definition": "optimal"}, ["unknown definition", "double or overhead"]),
         ({"objective": "fame"}, ["unknown objective"]),
         ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
         ({"gpus": []}, ["no accelerator counts"]),
@@ -131,6 +236,12 @@ def test_bad_input_says_what_and_the_way_out(settings, words):
         plan_training(given.pop("model"), given.pop("cluster"), **given)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("gpus", [64, "64", (64,), "64,64"])
+def test_one_count_of_accelerators_may_be_written_plainly(gpus):
+    plan = plan_training("llama3-8b", "h100", gpus=gpus, batch="1Mi", seq=8192)
+    assert [row.gpus for row in plan.rows] == [64]
 
 
 def test_tokens_take_both_kinds_of_suffix_and_rounding_is_said():
@@ -167,6 +278,22 @@ def test_explain_fills_in_every_term(plan):
     )
     for word in ("compute", "bubble", "tensor", "data", "optimizer", "evidence", "What this leaves out", "90 %"):
         assert word in text
+
+
+@pytest.mark.parametrize("layout", ["tp=8,pp=4,dp=4,zero=1", "dp=64,zero=3", "tp=8,dp=8,recompute=full"])
+def test_the_numbers_of_an_explanation_multiply_to_its_values(layout):
+    job = {"model": "llama3-70b", "cluster": "h100-ib400", "seq": 8192, "global_batch": "4Mi", "layout": layout}
+    found = sc.plan(**job, explain=1)
+    numbers = {part.name: part.numbers for part in found.parts}
+    assert "traffic" in numbers["data"]
+    assert ("gathering" in numbers["data"]) == ("zero=3" in layout)
+    size, _, held = numbers["memory: weights"].partition(" x ")
+    factor = {"B": 1e9, "M": 1e6}[held.split()[0][-1]]
+    assert float(size) * float(held.split()[0][:-1]) * factor == pytest.approx(
+        found.outcome.memory["weights"], rel=1e-3
+    )
+    assert "/s" in numbers["optimizer"]
+    assert "layers" in numbers["memory: activations"]
 
 
 def test_a_model_by_its_sizes_on_the_command_line():
