@@ -17,6 +17,7 @@ DOMAIN_OF_UNIT = {
     "connections": "database", "threads": "threads", "cores": "threads", "nodes": "hpc", "ranks": "hpc",
 }  # fmt: skip
 EVERYTHING = "all"
+NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measured K, E would be a guess
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def stand(study: Study, domain: str | None = None, calibration: Calibration | No
 
 
 def standing_of(seen: View, domain: str | None, calibration: Calibration) -> Standing | None:
-    """None where no multiple of two lies within the measured range."""
+    """None where no multiple of two lies within the measured range and near a measured K."""
     regime = "strong" if seen.study.regime is Regime.STRONG else "weak"
     known = calibration.standing[regime]
     chosen = _domain(domain, seen.study.k_unit, known)
@@ -90,7 +91,8 @@ def _domain(asked: str | None, k_unit: str, known: dict[str, Any]) -> str:
 
 def _row(seen: View, multiple: int, published: dict[str, Any], percents: np.ndarray[Any, Any]) -> StandingRow | None:
     k = multiple * float(seen.points.k[0])
-    if k > seen.largest_k:
+    nearest = float(np.min(np.abs(np.log(seen.points.k) - np.log(k))))
+    if k > seen.largest_k or nearest > NEAR:
         return None
     efficiency = seen.efficiency(seen.points.k, seen.points.log_performance)
     own = float(np.exp(np.interp(np.log(k), np.log(seen.points.k), np.log(efficiency / efficiency[0]))))

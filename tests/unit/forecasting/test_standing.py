@@ -39,3 +39,9 @@ def test_weak_studies_are_compared_with_weak_curves() -> None:
 
 def test_a_range_below_two_has_no_standing() -> None:
     assert sc.stand(sc.Study.from_samples({10: [1.0], 15: [0.8]}, regime="strong")) is None
+
+
+def test_a_multiple_far_from_every_measured_k_is_left_out() -> None:
+    wide = sc.Study.from_samples({1: [100.0], 2: [52.0], 64: [5.0]}, regime="strong")
+
+    assert [row.multiple for row in sc.stand(wide).rows] == [2, 64]
