@@ -87,12 +87,19 @@ def _rows(result: CostTable) -> Table:
     many = result.campaign.jobs > 1 or result.campaign.fleet is not None
     columns += ["side by side"] if result.campaign.fleet is not None else []
     columns += ["all: time", f"all: {currency}"] if many else []
+    columns += ["expected time"] if _interrupted(result, many=many) else []
     columns += ["P(in time)"] if result.goal.deadline is not None else []
     columns += ["kWh"] if result.tariff.energy is not None else []
     columns += ["kg CO2"] if any(row.co2_grams is not None for row in result.rows) else []
     heads = [Column(name) for name in [*columns, f"{currency} per saved hour"]]
     heads += [Column("Pareto", "left"), Column("known by", "left")]
     return table(heads, [_cells(result, row, many=many) for row in result.rows])
+
+
+def _interrupted(result: CostTable, *, many: bool) -> bool:
+    """Whether losses of machines make a job longer than its bare time; the time of many jobs counts them already."""
+    spot = result.tariff.spot
+    return spot is not None and spot.interruptions_per_hour > 0 and not many
 
 
 def has_intervals(result: CostTable) -> bool:
@@ -112,6 +119,7 @@ def _cells(result: CostTable, row: CostRow, *, many: bool) -> list[Cell | str | 
     cells += [None if row.results_per_money is None else f"{row.results_per_money:.4g}"]
     cells += [str(row.lanes)] if result.campaign.fleet is not None else []
     cells += [format_seconds(row.elapsed.value), format_amount(row.cost.value)] if many else []
+    cells += [format_seconds(row.elapsed.value)] if _interrupted(result, many=many) else []
     cells += [_chance(row)] if result.goal.deadline is not None else []
     cells += [f"{row.energy_kwh:.4g}"] if row.energy_kwh is not None else []
     cells += [f"{row.co2_grams / 1000:.4g}"] if row.co2_grams is not None else []

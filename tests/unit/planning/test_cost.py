@@ -234,6 +234,15 @@ def test_the_rows_of_a_training_plan() -> None:
         sc.cost({}, 2.0, work_per_job=1.0)
 
 
+def test_spot_shows_the_expected_time_beside_the_bare_one() -> None:
+    """Daly without checkpoints: 1 h on one machine lost once in an hour takes e - 1 = 1.718 h."""
+    shown = sc.cost(amdahl(1, 2, hours=1), Tariff(per_hour=3, spot=Spot(per_hour=1, interruptions_per_hour=1.0)))
+
+    assert "expected time" in str(shown)
+    assert shown.rows[0].elapsed.value == pytest.approx(3600 * (math.e - 1))
+    assert "expected time" not in str(sc.cost(amdahl(1, 2, hours=1), Tariff(per_hour=3)))
+
+
 def test_spot_is_pointed_out() -> None:
     spot = Tariff(per_hour=3, spot=Spot(per_hour=1, interruptions_per_hour=0.01))
     codes = [finding.code for finding in sc.cost(amdahl(1, 2, hours=1), spot).findings]
