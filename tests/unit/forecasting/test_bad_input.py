@@ -53,9 +53,10 @@ def test_hard_curves_get_a_sound_answer(name: str, quantity: str, regime: str) -
         assert str(made)
     _sound(forecast(study, at=at))
     fits = fit(study)
+    loose = {law for finding in fits.findings if finding.code == "not-identified" for law in finding.evidence["laws"]}
     for own in fits:
         for estimate in own.parameters.values():
-            assert estimate.low <= estimate.value <= estimate.high
+            assert own.name in loose or estimate.low <= estimate.value <= estimate.high
             assert estimate.value >= 0
     assert str(fits)
 
