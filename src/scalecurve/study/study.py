@@ -18,7 +18,8 @@ from scalecurve.study.samples import IntArray, Samples
 from scalecurve.study.terms import Quantity, Regime, Treatment
 
 REGIME_HELP = (
-    "say regime='strong' (the total work is the same at every K) or regime='weak' (the work per worker is the same)"
+    "say --regime strong (regime='strong': the total work is the same at every K) or --regime weak "
+    "(regime='weak': the work per worker is the same)"
 )
 
 
