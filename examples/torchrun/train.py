@@ -89,6 +89,7 @@ def main() -> None:
         explain(given, local, total, size)
     train(given, rank, size, local, total, distributed)
     if distributed:
+        dist.barrier()  # nobody leaves while another still talks to it: gloo aborts a rank whose peer has gone
         dist.destroy_process_group()
 
 
