@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scalecurve.auditing import RULES, Audit, audit
+from scalecurve.auditing.claim_file import _ClaimFile, claim_from
 from scalecurve.findings import error
-from scalecurve.formats.claims import _ClaimFile, claim_from
 from scalecurve.study import Provenance, Regime, Run, Study, Treatment, Workload
 
 FILE = tomllib.loads((Path(__file__).parent / "claims.toml").read_text())
@@ -96,7 +96,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.csv")) + sorted(EXAMPLES.rglob("study*.json")), ids=str)
 def test_no_false_violation_on_the_examples(path: Path) -> None:
-    from scalecurve.formats.claim_sources import load_claim
+    from scalecurve.auditing.claim_sources import load_claim
 
     found = audit(load_claim(path, regime="weak" if "weak" in path.name else "strong"))
 

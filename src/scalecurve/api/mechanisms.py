@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.latency_summary import LatencySummaries
     from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.replicas import ReplicaPlan
-    from scalecurve.mechanisms.roofline_placement import Kernel, Roofline
+    from scalecurve.mechanisms.roofline_placement import Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.tails import Tails
     from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.study.kernel import Kernel
     from scalecurve.study.latency_record import LatencyRecord
     from scalecurve.study.message_sweep import MessageSweep
     from scalecurve.study.task_graph import TaskGraph

@@ -31,14 +31,14 @@ def audit(subject: Study | Claim) -> Audit:
 
 def load_claim(source: str | Path | None = None, **given: Any) -> Study | Claim:
     """A study file, a claim.toml, a published table, or a bare claim (`workers=256, speedup=180`)."""
-    from scalecurve.formats.claim_sources import load_claim as verb
+    from scalecurve.auditing.claim_sources import load_claim as verb
 
     return verb(source, **given)
 
 
 def write_claim_template(path: str | Path) -> None:
     """An example claim.toml to fill in; an existing file is left alone."""
-    from scalecurve.formats.claim_sources import write_template
+    from scalecurve.auditing.claim_sources import write_template
 
     write_template(Path(path))
 

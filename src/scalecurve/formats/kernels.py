@@ -8,7 +8,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.formats.likwid import read_likwid
 from scalecurve.formats.ncu import read_ncu
 from scalecurve.formats.text import read_text
-from scalecurve.mechanisms.roofline_placement import Kernel
+from scalecurve.study.kernel import Kernel
 from scalecurve.units import parse_bytes, parse_count, parse_seconds
 
 

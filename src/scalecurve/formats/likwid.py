@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.text import read_lines
-from scalecurve.mechanisms.roofline_placement import Kernel
+from scalecurve.study.kernel import Kernel
 
 _REGION = re.compile(r"Region[ ,]+(?P<name>[^,|]+?),? Group|TABLE,Region (?P<csv>[^,]+),")
 _METRICS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,18 +10,8 @@ from scalecurve.document import Column, Document, FindingList, Paragraph, Shown,
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Bound, Ceilings, attainable, intensity, least_time
+from scalecurve.study.kernel import Kernel
 from scalecurve.units import format_bytes, format_flops, format_seconds
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kernel:
-    """Work of one kernel: flops, bytes moved at each level, and its measured time where known."""
-
-    name: str
-    flops: float
-    moved: Mapping[str, float]
-    seconds: float | None = None
-    calls: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ from scalecurve.errors import InputError
 from scalecurve.formats.kernels import parse_kernel
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.mechanisms.machines import MACHINES, machine
-from scalecurve.mechanisms.roofline_placement import Kernel, place_kernels
+from scalecurve.mechanisms.roofline_placement import place_kernels
+from scalecurve.study.kernel import Kernel
 
 BOX = Ceilings(peak=1e12, bandwidths={"memory": 1e11, "network": 1e9})
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
 from scalecurve.laws import workdepth as law
-from scalecurve.mechanisms import classic_graphs
 from scalecurve.mechanisms.critical_path import _by_levels, _by_shortest_path, critical_path
 from scalecurve.mechanisms.recorder import TaskRecorder
 from scalecurve.mechanisms.schedule import greedy_makespan
 from scalecurve.mechanisms.work_depth import measure_parallelism
+from scalecurve.study import classic_graphs
 from scalecurve.study.task_graph import TaskGraph
 
 

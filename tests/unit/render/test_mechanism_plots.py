@@ -9,14 +9,15 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.laws.roofline import Ceilings
-from scalecurve.mechanisms.classic_graphs import pipeline
 from scalecurve.mechanisms.collective_cost import cost_collective, cost_step
 from scalecurve.mechanisms.load_curve import curve_of_load
 from scalecurve.mechanisms.network_presets import network
-from scalecurve.mechanisms.roofline_placement import Kernel, place_kernels
+from scalecurve.mechanisms.roofline_placement import place_kernels
 from scalecurve.mechanisms.straggler_cost import cost_stragglers, delays_of
 from scalecurve.mechanisms.work_depth import measure_parallelism
 from scalecurve.render.plots import picture
+from scalecurve.study.classic_graphs import pipeline
+from scalecurve.study.kernel import Kernel
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 
 

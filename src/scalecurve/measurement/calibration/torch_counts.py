@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.mechanisms.roofline_placement import Kernel
+from scalecurve.study.kernel import Kernel
 
 VIEWS = frozenset(
     {"view", "reshape", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "detach",

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from scalecurve.auditing.claim import Claim
+from scalecurve.auditing.claim_file import MAX_BYTES, TEMPLATE, bare_claim, read_claim, read_claim_table
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.claims import MAX_BYTES, TEMPLATE, bare_claim, read_claim, read_claim_table
 from scalecurve.study import Study
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import parse_json, read_study, study_from_dict

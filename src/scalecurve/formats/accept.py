@@ -1,0 +1,37 @@
+"""What every verb takes as a study: a Study, a path, a mapping of K to samples, or a pandas or polars frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.study import Study
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """The part of a pandas or polars frame that is read."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+
+StudyLike = Study | str | Path | Mapping[int, float | Iterable[float]] | DataFrame
+
+
+def as_study(source: StudyLike, *, regime: str | None = None) -> Study:
+    """The study itself, or the study that a path, a mapping {K: seconds} or a frame holds.
+
+    A source that does not state its regime needs `regime`; `scalecurve.load` has the options to read unusual tables.
+    """
+    if isinstance(source, Study):
+        return source
+    if isinstance(source, str | Path):
+        from scalecurve.formats.loading import load_study
+
+        return load_study(source, regime=regime)
+    accepted = "a Study, a path, a mapping {K: seconds} or a pandas or polars frame"
+    raise InputError(Fault("not a study", seen=type(source).__name__, remedy=f"pass {accepted}"))

@@ -1,0 +1,84 @@
+"""Count the rooms of the source tree: python tools/house.py [-v] [path-part ...]
+
+Prints the number of files, lines of code (no blanks, comments or docstrings), private functions with a single caller,
+public functions with an untyped `**name: Any`, and class names used twice.  -v lists the last two; a path part lists the
+single-caller functions of the files that contain it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1] / "src" / "scalecurve"
+NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code_lines(text: str) -> int:
+    """Lines that hold code: no blank lines, comments or docstrings."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NOT_CODE:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS))
+            and ast.get_docstring(node, clean=False) is not None
+        ):
+            first = node.body[0]
+            lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(lines)
+
+
+def main(arguments: list[str]) -> int:
+    code: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    single: list[tuple[str, str]] = []
+    untyped: list[str] = []
+    classes: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(ROOT.rglob("*.py")):
+        name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        package = name.split("/")[0]
+        code[package] += code_lines(text)
+        files[package] += 1
+        nodes = list(ast.walk(ast.parse(text)))
+        uses = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+        uses += Counter(node.attr for node in nodes if isinstance(node, ast.Attribute))
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(name)
+            if not isinstance(node, FUNCTIONS):
+                continue
+            private = node.name.startswith("_") and not node.name.startswith("__")
+            if private and uses[node.name] == 1:
+                single.append((name, node.name))
+            keywords = node.args.kwarg
+            if (
+                not private
+                and keywords
+                and isinstance(keywords.annotation, ast.Name)
+                and keywords.annotation.id == "Any"
+            ):
+                untyped.append(f"{name}: {node.name}")
+    total, twice = sum(code.values()), {name: where for name, where in classes.items() if len(where) > 1}
+    by_package = Counter(name.split("/")[0] for name, _ in single)
+    print(f"{sum(files.values())} files, {total} lines of code, {len(single)} private functions with a single caller")
+    print(f"({1000 * len(single) / total:.1f} per 1,000 lines), {len(untyped)} public functions with **name: Any,")
+    print(f"{len(twice)} class names used twice")
+    for package, lines in code.most_common():
+        print(f"  {package:16} {files[package]:3} files {lines:6} lines {by_package[package]:4} single-caller")
+    if "-v" in arguments:
+        print(*(f"untyped keywords  {place}" for place in untyped), sep="\n")
+        print(*(f"class name twice  {name}: {', '.join(where)}" for name, where in twice.items()), sep="\n")
+    for part in arguments:
+        print(*(f"single caller  {name}: {function}" for name, function in single if part in name), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
