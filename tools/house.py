@@ -1,8 +1,8 @@
 """Count the rooms of the source tree: python tools/house.py [-v] [path-part ...]
 
 Prints the number of files, lines of code (no blanks, comments or docstrings), private functions with a single caller,
-public functions with an untyped `**name: Any`, and class names used twice.  -v lists the last two; a path part lists the
-single-caller functions of the files that contain it.
+public functions with an untyped `**name: Any`, and class names used twice.  -v lists the last two;
+a path part lists the single-caller functions of the files that contain it.
 """
 
 from __future__ import annotations
