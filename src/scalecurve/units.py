@@ -1,10 +1,12 @@
-"""Reading and writing quantities at the edges; inside, all is seconds, bytes, FLOP, dollars and whole workers."""
+"""Quantities as people write them, read and written; inside, all is seconds, bytes, FLOP, dollars and whole workers."""
 
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 from scalecurve.errors import Fault, InputError
 
@@ -41,8 +43,8 @@ def parse_seconds(text: str) -> float:
     parts = re.findall(rf"({_NUMBER})\s*([a-zA-Zµ]*)", text)
     rest = re.sub(rf"({_NUMBER})\s*([a-zA-Zµ]*)", "", text).strip()
     if not parts or rest or any(unit and unit not in _SECONDS for _, unit in parts):
-        known = "ns us ms s min h d w"
-        raise InputError(Fault("not a duration", seen=text, remedy=f"write it like 90s, 1h30m or 2d; units: {known}"))
+        hint = "write it like 90s, 1h30m or 2d; units: ns us ms s min h d w"
+        raise InputError(Fault("not a duration", seen=text, remedy=hint))
     seconds = sum(float(number.replace("_", "")) * _SECONDS[unit or "s"] for number, unit in parts)
     if not math.isfinite(seconds):
         raise InputError(Fault("not a finite duration", seen=text, remedy="write it like 90s, 1h30m or 2d"))
@@ -82,25 +84,65 @@ def parse_bandwidth(text: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """`0.05` or `5%` as a number."""
+    """A share or a confidence level as a number: `0.95`, `95%`, `95 %` and `95` are all 0.95.
+
+    A bare number from 2 to 100 is a percentage; between 1 and 2 it could be either, so it is refused.
+    """
     value, suffix = _split(text, "a share", "0.05 or 5%")
-    if suffix not in ("", "%"):
+    if suffix == "%":
+        return value / 100
+    if suffix or 1 < value < 2 or value > 100:
         raise InputError(Fault("not a share", seen=text, remedy="write 0.05 or 5%"))
-    return value / 100 if suffix == "%" else value
+    return value / 100 if value >= 2 else value
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
-    """`0.01,0.05,20%` as numbers; every bad item is reported."""
+    """`0.01,1.5,20%` as numbers (a bare number stays as it is); every bad item is reported."""
     values: list[float] = []
     faults: list[Fault] = []
     for item in text.split(","):
         try:
-            values.append(parse_share(item))
+            value, suffix = _split(item, "a number", "0.05 or 5%")
         except InputError as problem:
             faults += problem.faults
+            continue
+        if suffix not in ("", "%"):
+            faults.append(Fault("not a number", seen=item, remedy="write 0.05 or 5%"))
+        values.append(value / 100 if suffix == "%" else value)
     if faults:
         raise InputError(faults)
     return tuple(values)
+
+
+WorkersLike = int | str | Iterable[int]
+
+
+def as_workers(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts from an int, a numpy integer, a sequence or array of them, or text such as "16..64".
+
+    Text gives rising counts; a sequence keeps its order.
+    """
+    if isinstance(value, str):
+        return parse_workers(value)
+    items: list[Any]
+    try:
+        items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
+    except TypeError:
+        items = [value]
+    counts: list[int] = []
+    faults: list[Fault] = []
+    for item in items:
+        try:
+            count = 0 if isinstance(item, bool) else operator.index(item)
+        except TypeError:
+            count = 0
+        if count < 1:
+            accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
+            faults.append(Fault("not a worker count", seen=str(item), remedy=accepted))
+        counts.append(count)
+    if faults:
+        raise InputError(faults)
+    return tuple(counts)
 
 
 def parse_workers(text: str) -> tuple[int, ...]:
@@ -108,36 +150,26 @@ def parse_workers(text: str) -> tuple[int, ...]:
     counts: set[int] = set()
     faults: list[Fault] = []
     for item in text.split(","):
-        try:
-            counts.update(_parse_worker_item(item.strip()))
-        except InputError as problem:
-            faults += problem.faults
+        match = re.fullmatch(r"\s*(\d+)(?:\.\.(\d+)(?::(\d+))?)?\s*", item)
+        if match is None:
+            hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step)"
+            faults.append(Fault("not a worker count", seen=item.strip(), remedy=hint))
+            continue
+        first, last = int(match[1]), int(match[2] or match[1])
+        step = None if match[3] is None else int(match[3])
+        if first < 1 or last < first or step == 0:
+            message = "worker counts are whole numbers from 1, rising"
+            faults.append(Fault(message, seen=item.strip(), remedy="write 1..512"))
+        elif step is None:
+            counts |= {last, *(first << doubling for doubling in range((last // first).bit_length()))}
+        elif (last - first) // step >= MAX_WORKERS_LISTED:
+            hint = f"at most {MAX_WORKERS_LISTED} counts; use a larger step"
+            faults.append(Fault("too many worker counts", seen=item.strip(), remedy=hint))
+        else:
+            counts.update(range(first, last + 1, step))
     if faults:
         raise InputError(faults)
     return tuple(sorted(counts))
-
-
-def _parse_worker_item(item: str) -> Sequence[int]:
-    match = re.fullmatch(r"(\d+)(?:\.\.(\d+)(?::(\d+))?)?", item)
-    if match is None:
-        hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step)"
-        raise InputError(Fault("not a worker count", seen=item, remedy=hint))
-    first, last, step = int(match[1]), int(match[2] or match[1]), match[3]
-    if first < 1 or last < first or step == "0":
-        raise InputError(Fault("worker counts are whole numbers from 1, rising", seen=item, remedy="write 1..512"))
-    if step is None:
-        return _doublings(first, last)
-    if (last - first) // int(step) >= MAX_WORKERS_LISTED:
-        hint = f"at most {MAX_WORKERS_LISTED} counts; use a larger step"
-        raise InputError(Fault("too many worker counts", seen=item, remedy=hint))
-    return range(first, last + 1, int(step))
-
-
-def _doublings(first: int, last: int) -> list[int]:
-    counts = [first]
-    while counts[-1] * 2 <= last:
-        counts.append(counts[-1] * 2)
-    return counts if counts[-1] == last else [*counts, last]
 
 
 def format_seconds(seconds: float) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from scalecurve import api
-from scalecurve.cli.inputs import study_options
+from scalecurve.cli.inputs import ParamType, study_options
 
 
-class _Formats(click.ParamType[str]):
+class _Formats(ParamType):
     """The names are looked up when asked for, so that `--help` of other commands loads none of it."""
 
     name = "format"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,7 +14,13 @@ from scalecurve.units import parse_workers
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Parsed(click.ParamType[Any]):
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # not generic at run time before click 8.4
+
+
+class Parsed(ParamType):
     """A click type from one of the parsers in `units`, with its message."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
