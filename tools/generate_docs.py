@@ -22,8 +22,8 @@ from pathlib import Path
 
 import click
 
+from scalecurve.cli.help import manual
 from scalecurve.cli.main import app, run
-from scalecurve.cli.manual import manual
 from scalecurve.cli.registry import COMMANDS, GROUPS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

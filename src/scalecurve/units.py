@@ -96,19 +96,23 @@ def parse_share(text: str) -> float:
     return value / 100 if value >= 2 else value
 
 
+def parse_number(text: str) -> float:
+    """`1.5` or `20%` as a number; a bare number stays as it is."""
+    value, suffix = _split(text, "a number", "0.05 or 5%")
+    if suffix not in ("", "%"):
+        raise InputError(Fault("not a number", seen=text, remedy="write 0.05 or 5%"))
+    return value / 100 if suffix == "%" else value
+
+
 def parse_numbers(text: str) -> tuple[float, ...]:
-    """`0.01,1.5,20%` as numbers (a bare number stays as it is); every bad item is reported."""
+    """`0.01,1.5,20%` as numbers; every bad item is reported."""
     values: list[float] = []
     faults: list[Fault] = []
     for item in text.split(","):
         try:
-            value, suffix = _split(item, "a number", "0.05 or 5%")
+            values.append(parse_number(item))
         except InputError as problem:
             faults += problem.faults
-            continue
-        if suffix not in ("", "%"):
-            faults.append(Fault("not a number", seen=item, remedy="write 0.05 or 5%"))
-        values.append(value / 100 if suffix == "%" else value)
     if faults:
         raise InputError(faults)
     return tuple(values)

@@ -79,9 +79,9 @@ def command(
         return 0
     if file is None and output.file is None:
         raise InputError(Fault("no place for the study", remedy="-o study.json"))
-    from scalecurve.cli.progress import display
+    from scalecurve.cli.output import progress_display
 
-    with display(quiet=output.quiet) as listener:
+    with progress_display(quiet=output.quiet) as listener:
         study = api.measure(file, resume=resume, force=force, listener=listener, **settings)
     emit(study, shown)
     return _exit_code(study)

@@ -15,13 +15,13 @@ from scalecurve.findings import Finding
 from scalecurve.planning.catalog import Offer, find_offer, offer_findings
 from scalecurve.planning.currency import Money, parse_money, same_currency
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
-from scalecurve.units import parse_seconds, parse_share
+from scalecurve.units import parse_number, parse_seconds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MONEY = Parsed("money", parse_money)
 DURATION = Parsed("duration", parse_seconds)
-NUMBER = Parsed("number", parse_share)
+NUMBER = Parsed("number", parse_number)
 
 
 @dataclass(frozen=True)

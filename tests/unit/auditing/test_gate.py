@@ -156,5 +156,5 @@ def test_junit_and_history(tmp_path: Path) -> None:
 def test_floors_are_parsed_and_all_faults_told() -> None:
     assert parse_floors(["0.8@8", "70%@16"]) == {8: 0.8, 16: 0.7}
     with pytest.raises(InputError) as caught:
-        parse_floors(["0.8", "x@4", "0.5@0", "80@8"])
+        parse_floors(["0.8", "x@4", "0.5@0", "180@8"])
     assert len(caught.value.faults) == 4
