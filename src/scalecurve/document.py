@@ -127,11 +127,8 @@ def table(
 
 def one_line(text: str) -> str:
     """The text with control characters made visible, so that a name from a file cannot move the cursor."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char == "\xa0" else char.encode("unicode_escape").decode() for char in text
-    )
+    hidden = {ord(char) for char in text if not (char.isprintable() or char == "\xa0")}
+    return text.translate({code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in hidden})
 
 
 def safe_lines(text: str) -> list[str]:
