@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,13 +26,16 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
 @click.option("--karp-flatt", is_flag=True, help="Show the serial share that each row implies.")
 @plot_option
 @output_options
-def table(study: Study, plot: Path | None, output: Output, **options: Any) -> None:
+def table(
+    study: Study, threshold: float, level: float, bend: str, karp_flatt: bool, plot: Path | None, output: Output
+) -> None:
     """T, S and E with intervals for every K, and where the curve bends.
 
     STUDY is a study file, a plain CSV with a column of worker counts and a column of times or rates, or - for
     standard input.
     """
-    emit_drawn(sc.tabulate(study, **options), plot, output)
+    result = sc.tabulate(study, threshold=threshold, level=level, bend=bend, karp_flatt=karp_flatt)
+    emit_drawn(result, plot, output)
 
 
 @click.command()
@@ -47,9 +50,9 @@ def table(study: Study, plot: Path | None, output: Output, **options: Any) -> No
     help="Relative errors, or plain least squares on the values as other tools do.",
 )
 @output_options
-def fit(study: Study, law: tuple[str, ...], output: Output, **options: Any) -> None:
+def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output: Output) -> None:
     """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters."""
-    emit(sc.fit(study, law=law or None, **options), output)
+    emit(sc.fit(study, law=law or None, level=level, weighting=weighting), output)
 
 
 @click.command()
@@ -61,12 +64,22 @@ def fit(study: Study, law: tuple[str, ...], output: Output, **options: Any) -> N
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
 @plot_option
 @output_options
-def forecast(study: Study, plot: Path | None, output: Output, **options: Any) -> None:
+def forecast(
+    study: Study,
+    at: tuple[int, ...] | None,
+    level: float,
+    extrapolate: bool,
+    kind: str | None,
+    domain: str | None,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and its standing.
 
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
-    emit_drawn(sc.forecast(study, **options), plot, output)
+    result = sc.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain)
+    emit_drawn(result, plot, output)
 
 
 @click.command()
@@ -78,7 +91,16 @@ def forecast(study: Study, plot: Path | None, output: Output, **options: Any) ->
 @click.option("--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="The regime it is called.")
 @click.option("--name", default="job", help="Name of the job.")
 @output_options
-def regime(study: Path | None, output: Output, **options: Any) -> None:
+def regime(
+    study: Path | None,
+    workers: tuple[int, ...] | None,
+    total: tuple[float, ...] | None,
+    per_worker: tuple[float, ...] | None,
+    times: tuple[float, ...] | None,
+    called: str | None,
+    name: str,
+    output: Output,
+) -> None:
     """What is held constant, which efficiency and which plot apply, whether it should hold, and the catch.
 
     From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
@@ -86,7 +108,10 @@ def regime(study: Path | None, output: Output, **options: Any) -> None:
     """
     from scalecurve import api
 
-    emit(api.regime(study, **options), output)
+    verdict = api.regime(
+        study, called=called, workers=workers, total=total, per_worker=per_worker, times=times, name=name
+    )
+    emit(verdict, output)
 
 
 @click.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 @click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
 @click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def report(studies: list[Study], file: Path, quiet: bool, **options: Any) -> None:
+def report(
+    studies: list[Study], file: Path, threshold: float, price: float | None, proposal: Path | None, quiet: bool
+) -> None:
     """One page with the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
-    written = sc.write_report(file, *studies, **options)
+    written = sc.write_report(file, *studies, threshold=threshold, price=price, proposal=proposal)
     note(f"written: {', '.join(str(path) for path in written)}", Output(quiet=quiet))
 
 
