@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.document import Result, one_line, to_text
+from scalecurve.document import Result, one_line, safe_lines, to_text
 from scalecurve.errors import Fault, InputError
 from scalecurve.units import format_seconds
 
@@ -81,7 +81,7 @@ def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
 def note(message: str, output: Output) -> None:
     """Print a remark beside the answer (a file was written, a step takes long) on standard error."""
     if not output.quiet:
-        print(one_line(message), file=sys.stderr)
+        print("\n".join(safe_lines(message)), file=sys.stderr)
 
 
 def encode(result: Result, format: str) -> str:
