@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
 
 from scalecurve.errors import Fault, InputError
 
@@ -24,6 +26,8 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 MAX_WORKERS_LISTED = 100_000
+
+WorkersLike = int | str | Iterable[int]
 
 
 def _split(text: str, kind: str, example: str) -> tuple[float, str]:
@@ -115,6 +119,21 @@ def parse_workers(text: str) -> tuple[int, ...]:
     if faults:
         raise InputError(faults)
     return tuple(sorted(counts))
+
+
+def as_workers(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts from what people have: 16, [16, 32], a numpy integer or array, or text such as "16..64"."""
+    if isinstance(value, str):
+        return parse_workers(value)
+    plain: Any = value.tolist() if hasattr(value, "tolist") else value  # a numpy integer or array
+    try:
+        counts = tuple(index(k) for k in (plain if isinstance(plain, Iterable) else [plain]))
+    except TypeError:
+        counts = (0,)
+    if any(k < 1 for k in counts):
+        hint = 'give whole numbers from 1: 16, [16, 32], an array, or text such as "16..64"'
+        raise InputError(Fault("not worker counts", seen=str(value), remedy=hint))
+    return counts
 
 
 def _parse_worker_item(item: str) -> Sequence[int]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.errors import Fault, InputError
-
 if TYPE_CHECKING:
     from scalecurve.laws import Law
     from scalecurve.laws.roofline import Ceilings
@@ -37,12 +35,9 @@ def law(name: str) -> Law:
 
 def tabulate_law(name: str, workers: Sequence[int], **given: Any) -> LawTable:
     """A law's rows and answers: `tabulate_law("amdahl", [1, 2, 4], serial=[0.05], below=0.5)`."""
-    from scalecurve.laws.answers import TABULATE
+    from scalecurve.laws.tables import law_table
 
-    if name not in TABULATE:
-        raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(TABULATE)}"))
-    table: LawTable = TABULATE[name](workers, **given)
-    return table
+    return law_table(name, workers or None, **given)
 
 
 def cost_collective(

@@ -18,8 +18,7 @@ from scalecurve.document import Column, Document, FindingList, Paragraph, Shown,
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.laws.collectives import Link, Network, Operation, Protocol, Steps, as_operation
-from scalecurve.laws.collectives.choice import FLAT
+from scalecurve.laws.collectives import FLAT, Link, Network, Operation, Protocol, Steps, as_operation
 from scalecurve.study.message_sweep import MessageSweep, Timing
 from scalecurve.units import format_bytes, format_seconds
 

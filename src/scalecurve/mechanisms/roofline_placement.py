@@ -9,7 +9,7 @@ from typing import Any
 from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.laws.roofline import Bound, Ceilings, attainable, intensity, least_time
+from scalecurve.laws.roofline import Ceilings, KernelBound, attainable, intensity, least_time
 from scalecurve.study.kernel import Kernel
 from scalecurve.units import format_bytes, format_flops, format_seconds
 
@@ -19,7 +19,7 @@ class Placement:
     """A kernel under the roof."""
 
     kernel: Kernel
-    bound: Bound
+    bound: KernelBound
     intensity: float | None
     attainable: float | None
     achieved: float | None
@@ -142,7 +142,7 @@ def _place(kernel: Kernel, ceilings: Ceilings, level: str) -> Placement:
     )
 
 
-def _advice(kernel: Kernel, bound: Bound, ratio: float | None, ceilings: Ceilings, level: str) -> str:
+def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: Ceilings, level: str) -> str:
     """What moving right (more flop per byte) or up (nearer to the roof) would take."""
     if kernel.seconds and bound.seconds < 0.5 * kernel.seconds:
         gap = kernel.seconds / bound.seconds
