@@ -21,7 +21,7 @@ _HOME = {
     "Study": "scalecurve.study",
     "Tariff": "scalecurve.planning.tariff",
     "TaskGraph": "scalecurve.study.task_graph",
-    "TaskRecorder": "scalecurve.mechanisms.recorder",
+    "TaskRecorder": "scalecurve.mechanisms",
     "Undecided": "scalecurve.errors",
     "assess": "scalecurve.api",
     "audit": "scalecurve.api",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Iterable, Sequence
-from operator import index
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
@@ -26,8 +26,6 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 MAX_WORKERS_LISTED = 100_000
-
-WorkersLike = int | str | Iterable[int]
 
 
 def _split(text: str, kind: str, example: str) -> tuple[float, str]:
@@ -107,6 +105,37 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     return tuple(values)
 
 
+WorkersLike = int | str | Iterable[int]
+
+
+def as_workers(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts from an int, a numpy integer, a sequence or array of them, or text such as "16..64".
+
+    Text gives rising counts; a sequence keeps its order.
+    """
+    if isinstance(value, str):
+        return parse_workers(value)
+    items: list[Any]
+    try:
+        items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
+    except TypeError:
+        items = [value]
+    counts: list[int] = []
+    faults: list[Fault] = []
+    for item in items:
+        try:
+            count = 0 if isinstance(item, bool) else operator.index(item)
+        except TypeError:
+            count = 0
+        if count < 1:
+            accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
+            faults.append(Fault("not a worker count", seen=str(item), remedy=accepted))
+        counts.append(count)
+    if faults:
+        raise InputError(faults)
+    return tuple(counts)
+
+
 def parse_workers(text: str) -> tuple[int, ...]:
     """Worker counts: `1,2,4,8`, `1..512` (doubling, the end included) or `1..8:1` (steps), in rising order."""
     counts: set[int] = set()
@@ -119,21 +148,6 @@ def parse_workers(text: str) -> tuple[int, ...]:
     if faults:
         raise InputError(faults)
     return tuple(sorted(counts))
-
-
-def as_workers(value: WorkersLike) -> tuple[int, ...]:
-    """Worker counts from what people have: 16, [16, 32], a numpy integer or array, or text such as "16..64"."""
-    if isinstance(value, str):
-        return parse_workers(value)
-    plain: Any = value.tolist() if hasattr(value, "tolist") else value  # a numpy integer or array
-    try:
-        counts = tuple(index(k) for k in (plain if isinstance(plain, Iterable) else [plain]))
-    except TypeError:
-        counts = (0,)
-    if any(k < 1 for k in counts):
-        hint = 'give whole numbers from 1: 16, [16, 32], an array, or text such as "16..64"'
-        raise InputError(Fault("not worker counts", seen=str(value), remedy=hint))
-    return counts
 
 
 def _parse_worker_item(item: str) -> Sequence[int]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from scalecurve.errors import InputError
-from scalecurve.units import parse_workers
+from scalecurve.units import parse_seconds, parse_share, parse_workers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,6 +31,8 @@ class Parsed(click.ParamType[Any]):
 
 
 WORKERS = Parsed("workers", parse_workers)
+SHARE = Parsed("share", parse_share)
+SECONDS = Parsed("duration", parse_seconds)
 
 _READING_OPTIONS = (
     click.option("--regime", help="strong (total work fixed) or weak (work per worker fixed); never guessed."),

@@ -62,6 +62,9 @@ def output_options(function: Function) -> Function:
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
+plot_option = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+
+
 def emit(result: Result, output: Output) -> None:
     """Answer with a result."""
     if output.file is not None:
@@ -70,6 +73,16 @@ def emit(result: Result, output: Output) -> None:
         write_atomically(output.file, encode(result, _format_for(output)).encode())
     elif not output.quiet:
         click.echo(encode(result, _format_for(output)), nl=False)
+
+
+def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
+    """Answer with a result, and draw it if `--plot` names a file."""
+    emit(result, output)
+    if plot is not None:
+        from scalecurve import plot as draw
+
+        draw(result, plot)
+        note(f"plot written to {plot}", output)
 
 
 def note(message: str, output: Output) -> None:
