@@ -41,26 +41,9 @@ from scalecurve.laws import collective_algorithms as run
 from scalecurve.laws.network import Level, Link, Network, Protocol, Step, Steps, Totals, ceil_lg, check, totals
 
 __all__ = [
-    "Choice",
-    "Crossing",
-    "Level",
-    "Link",
-    "LowerBound",
-    "Network",
-    "Operation",
-    "Protocol",
-    "Step",
-    "Steps",
-    "Totals",
-    "algorithms",
-    "as_operation",
-    "best",
-    "candidates",
-    "cost",
-    "crossings",
-    "lower_bound",
-    "totals",
-]
+    "Choice", "Crossing", "Level", "Link", "LowerBound", "Network", "Operation", "Protocol", "Step", "Steps", "Totals",
+    "algorithms", "as_operation", "best", "candidates", "cost", "crossings", "lower_bound", "totals",
+]  # fmt: skip
 
 
 class Operation(StrEnum):

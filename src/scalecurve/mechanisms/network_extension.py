@@ -146,9 +146,9 @@ def by_last_slope(timed: Curves, operation: Operation, ranks: int) -> dict[float
     return predicted
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class HeldOut(Shown):
-    """Relative errors of predicting the larger half of the ranks from the smaller half, beside the yardstick's."""
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """One operation of one system: errors of predicting the larger half of the ranks from the smaller half."""
 
     operation: Operation
     system: str | None
@@ -156,10 +156,6 @@ class HeldOut(Shown):
     yardstick: tuple[float, ...]
     fitted_ranks: tuple[int, ...]
     tested_ranks: tuple[int, ...]
-    findings: tuple[Finding, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<HeldOut {self.operation} on {self.system}: median error {self.median_error:.1%}>"
 
     @property
     def median_error(self) -> float:
@@ -178,16 +174,8 @@ class HeldOut(Shown):
             "cells": len(self.errors),
             "fitted_ranks": list(self.fitted_ranks),
             "tested_ranks": list(self.tested_ranks),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [],
         }
-
-    def document(self) -> Document:
-        fitted, tested = (", ".join(map(str, ranks)) for ranks in (self.fitted_ranks, self.tested_ranks))
-        text = (
-            f"fitted on {fitted} ranks, tested on {tested}: median error {self.median_error:.1%} over "
-            f"{len(self.errors)} cells (extending the last slope: {self.yardstick_error:.1%})"
-        )
-        return Document(f"{self.operation} on {self.system or 'this system'}", (Paragraph(text),))
 
 
 def hold_out(sweep: MessageSweep, operation: str) -> HeldOut:

@@ -14,8 +14,13 @@ from scalecurve.laws import collective_algorithms as run
 from scalecurve.laws.network import Step
 from tests.fakes import simulated_ranks as sim
 
-P = [*range(1, 18), 24, 31, 32, 33, 48, 63, 64, 65]
-N = [0, 1, 3, 7, 64, 257]
+# Ranks and bytes: one rank, powers of two and not, nothing to send, fewer bytes than ranks, divisible and not.
+GRID = [(1, 7), (2, 64), (3, 1), (5, 257), (6, 64), (8, 3), (8, 64), (12, 257), (16, 0), (17, 64), (33, 7), (64, 257)]
+ALLREDUCES = [
+    (run.allreduce_recursive_doubling, sim.recursive_doubling_allreduce),
+    (run.allreduce_rabenseifner, sim.rabenseifner_allreduce),
+    (run.allreduce_binomial, sim.binomial_allreduce),
+]
 
 
 def _vectors(p: int, n: int) -> sim.Data:
@@ -45,26 +50,23 @@ def _sum(data: sim.Data) -> sim.Vector:
     return np.sum(list(data.values()), axis=0, dtype=np.uint8)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
-@pytest.mark.parametrize(
-    ("law", "group"),
-    [
-        (run.allreduce_recursive_doubling, sim.recursive_doubling_allreduce),
-        (run.allreduce_rabenseifner, sim.rabenseifner_allreduce),
-        (run.allreduce_binomial, sim.binomial_allreduce),
-    ],
-)
+@pytest.mark.parametrize(("p", "n"), GRID)
+@pytest.mark.parametrize(("law", "group"), ALLREDUCES)
 def test_allreduce(law: Any, group: Any, p: int, n: int) -> None:
     data = _vectors(p, n)
-    wanted = _sum(data)
+    total = _sum(data)
     counter = _run(group, data)
-    assert all(np.array_equal(vector, wanted) for vector in data.values())
+    assert all(np.array_equal(vector, total) for vector in data.values())
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@given(p=st.integers(1, 80), n=st.integers(0, 300), pair=st.sampled_from(ALLREDUCES))
+@settings(max_examples=60, deadline=None)
+def test_allreduce_for_any_number_of_ranks(p: int, n: int, pair: tuple[Any, Any]) -> None:
+    test_allreduce(pair[0], pair[1], p, n)
+
+
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_ring_allreduce(p: int, n: int) -> None:
     data = _padded(_vectors(p, n), p)
     wanted, counter = _sum(data), sim.Counter()
@@ -74,8 +76,7 @@ def test_ring_allreduce(p: int, n: int) -> None:
     _agree(run.allreduce_ring(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
     [
@@ -94,8 +95,7 @@ def test_allgather(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
     [
@@ -112,8 +112,7 @@ def test_reduce_scatter(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
     [(run.alltoall_pairwise, sim.pairwise_alltoall), (run.alltoall_bruck, sim.bruck_alltoall)],
@@ -129,8 +128,7 @@ def test_alltoall(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_rooted_binomial(p: int, n: int) -> None:
     data = _vectors(p, n)
     wanted = data[0].copy()
@@ -146,8 +144,7 @@ def test_rooted_binomial(p: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("segments", [1, 2, 5])
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_segmented_broadcasts_and_reduce(p: int, n: int, segments: int) -> None:
     data = _padded(_vectors(p, n), segments)
     wanted = data[0].copy()
@@ -158,7 +155,7 @@ def test_segmented_broadcasts_and_reduce(p: int, n: int, segments: int) -> None:
     assert all(np.array_equal(vector, wanted) for vector in data.values())
 
     data = _padded(_vectors(p, n), 2 * segments)
-    wanted, total = data[0].copy(), _sum(data)
+    total = _sum(data)
     counter = _run(sim.double_tree_reduce, data, segments) if p > 1 else sim.Counter()
     assert np.array_equal(data[0], total)
     _agree(run.reduce_double_tree(p, n, segments), counter)
@@ -166,11 +163,9 @@ def test_segmented_broadcasts_and_reduce(p: int, n: int, segments: int) -> None:
         sim.run([sim.double_tree_broadcast(list(data), data, segments)], counter)
     assert all(np.array_equal(vector, total) for vector in data.values())
     _agree(run.allreduce_double_tree(p, n, segments), counter)
-    del wanted
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_scatter_allgather_broadcast_and_its_reverse(p: int, n: int) -> None:
     data = _padded(_vectors(p, n), p)
     wanted, total, counter = data[0].copy(), _sum(data), sim.Counter()
@@ -187,7 +182,8 @@ def test_scatter_allgather_broadcast_and_its_reverse(p: int, n: int) -> None:
     _agree(run.reduce_scatter_gather(p, n), counter)
 
 
-SHAPES = [(2, 2), (2, 3), (3, 2), (4, 8), (5, 4), (3, 7), (2, 1), (8, 4)]
+# Nodes, ranks per node, bytes.
+SHAPES = [(2, 2, 64), (2, 3, 1), (3, 2, 257), (4, 8, 257), (5, 4, 7), (3, 7, 64), (2, 1, 3), (8, 4, 0)]
 
 
 def _nodes(nodes: int, per_node: int) -> list[list[int]]:
@@ -213,8 +209,7 @@ def _ring_allreduce(ranks: Any, data: sim.Data) -> sim.Group:
     yield from sim.ring_allgather(ranks, data)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     data = _padded(_vectors(p, n), per_node)
@@ -247,8 +242,7 @@ def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int)
     _agree(run.reduce_two_level(nodes, per_node, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allreduce_by_halving_across(nodes: int, per_node: int, n: int) -> None:
     data = _padded(_vectors(nodes * per_node, n), per_node)
     total, counter = _sum(data), sim.Counter()
@@ -267,8 +261,7 @@ def _by_rail(vector: sim.Vector, nodes: int, per_node: int) -> sim.Vector:
     return vector.reshape(nodes, per_node, -1).swapaxes(0, 1).reshape(-1).copy()
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allgather_and_reduce_scatter(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     wanted = _by_rail(sim.padded(_vectors(1, n)[0], p), nodes, per_node)
@@ -291,8 +284,7 @@ def test_two_level_allgather_and_reduce_scatter(nodes: int, per_node: int, n: in
     _agree(run.reduce_scatter_two_level(nodes, per_node, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_alltoall(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     given_data = _padded(_vectors(p, n), p)
