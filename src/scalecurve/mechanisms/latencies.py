@@ -47,24 +47,17 @@ def latency_records(
 class LatencySummary(Shown):
     """One record: percentiles as recorded and, where the intended rate is known, corrected for omitted requests."""
 
-    name: str
-    n: int | None
-    seconds: float | None
-    throughput: float | None
-    errors: int | None
-    mean: float | None
-    longest: float | None
+    record: LatencyRecord
     percentiles: tuple[Percentile, ...]
     corrected: tuple[Percentile, ...] | None
     slo: float | None
     goodput: float | None
-    source: str | None
     findings: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         pairs = [(name, self.at(share)) for name, share in (("p50", 0.5), ("p99", 0.99))]
         values = ", ".join(f"{name} {format_seconds(value.value)}" for name, value in pairs if value is not None)
-        return f"<LatencySummary {self.name}: {values or 'not enough samples'}>"
+        return f"<LatencySummary {self.record.name}: {values or 'not enough samples'}>"
 
     def at(self, share: float) -> Estimate | None:
         """The percentile at a share in seconds, corrected where possible."""
@@ -72,26 +65,27 @@ class LatencySummary(Shown):
         return next((item.estimate for item in chosen if abs(item.share - share) < 1e-12), None)
 
     def to_dict(self) -> dict[str, Any]:
+        record, histogram = self.record, self.record.histogram
         return {
-            "name": self.name,
-            "n": self.n,
-            "seconds": self.seconds,
-            "throughput": self.throughput,
-            "errors": self.errors,
-            "mean": self.mean,
-            "max": self.longest,
+            "name": record.name,
+            "n": record.n,
+            "seconds": record.seconds,
+            "throughput": record.throughput,
+            "errors": record.errors,
+            "mean": None if histogram is None else histogram.mean,
+            "max": None if histogram is None else histogram.most,
             "percentiles": [item.to_dict() for item in self.percentiles],
             "corrected": None if self.corrected is None else [item.to_dict() for item in self.corrected],
             "slo": self.slo,
             "goodput": self.goodput,
-            "source": self.source,
+            "source": record.provenance.source,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def records(self) -> list[dict[str, Any]]:
         return [
             {
-                "name": self.name,
+                "name": self.record.name,
                 "percentile": item.name,
                 "seconds": None if item.estimate is None else item.estimate.value,
                 "low": None if item.estimate is None else item.estimate.low,
@@ -102,13 +96,14 @@ class LatencySummary(Shown):
         ]
 
     def document(self) -> Document:
-        parts = [f"{self.n:,} requests" if self.n is not None else "an unknown number of requests"]
-        if self.throughput is not None:
-            parts.append(f"{self.throughput:.4g}/s")
-        if self.errors:
-            parts.append(f"{self.errors} errors")
-        if self.longest is not None:
-            parts.append(f"longest {format_seconds(self.longest)}")
+        record = self.record
+        parts = ["an unknown number of requests" if record.n is None else f"{record.n:,} requests"]
+        if record.throughput is not None:
+            parts.append(f"{record.throughput:.4g}/s")
+        if record.errors:
+            parts.append(f"{record.errors} errors")
+        if record.histogram is not None:
+            parts.append(f"longest {format_seconds(record.histogram.most)}")
         if self.goodput is not None and self.slo is not None:
             parts.append(f"goodput {self.goodput:.4g}/s within {format_seconds(self.slo)}")
         columns: list[Column | str] = [Column("percentile", "left"), "latency", "95 % interval"]
@@ -126,7 +121,7 @@ class LatencySummary(Shown):
                 fixed = self.corrected[i].estimate
                 cells.append("not enough samples" if fixed is None else format_seconds(fixed.value))
             rows.append(cells)
-        return Document(self.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
+        return Document(record.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
 
 
 def summarise_latency(
@@ -153,18 +148,11 @@ def summarise_latency(
             estimate = Estimate(seconds, method=f"as printed by {record.provenance.tool}") if enough else None
             quantiles.append(Percentile(share=share, estimate=estimate, needed=needed))
     return LatencySummary(
-        name=record.name,
-        n=record.n,
-        seconds=record.seconds,
-        throughput=record.throughput,
-        errors=record.errors,
-        mean=None if histogram is None else histogram.mean,
-        longest=None if histogram is None else histogram.most,
+        record=record,
         percentiles=tuple(quantiles),
         corrected=fixed,
         slo=slo,
         goodput=goodput,
-        source=record.provenance.source,
         findings=tuple(findings),
     )
 
@@ -191,7 +179,7 @@ class LatencySummaries(Shown):
     def document(self) -> Document:
         blocks: list[Block] = []
         for summary in self.summaries:
-            blocks += [Heading(summary.name or "latencies"), *summary.document().blocks]
+            blocks += [Heading(summary.record.name or "latencies"), *summary.document().blocks]
         return Document(None, tuple(blocks))
 
 

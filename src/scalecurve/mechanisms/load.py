@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
@@ -219,16 +219,7 @@ class ReplicaRow:
     utilisation: float
     mean: float | None
     percentile: float | None
-    within: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "replicas": self.replicas,
-            "utilisation": self.utilisation,
-            "mean": self.mean,
-            "percentile": self.percentile,
-            "share_within_slo": self.within,
-        }
+    share_within_slo: float | None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -260,13 +251,13 @@ class ReplicaPlan(Shown):
         }
 
     def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
+        return [asdict(row) for row in self.rows]
 
     def document(self) -> Document:
         rows = []
         for row in self.rows:
             times = [Cell("unstable", "bad") if t is None else format_seconds(t) for t in (row.mean, row.percentile)]
-            within = None if row.within is None else f"{row.within:.3%}"
+            within = None if row.share_within_slo is None else f"{row.share_within_slo:.3%}"
             rows.append([str(row.replicas), f"{row.utilisation:.1%}", *times, within])
         grid = table(["replicas", "busy", "mean", f"p{100 * self.share:g}", "within"], rows)
         return Document("Replicas for an SLO", (Paragraph(self._answer()), grid, FindingList(self.findings)))
@@ -296,7 +287,7 @@ def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float
                 utilisation=queueing.utilisation(rate, mu, replicas),
                 mean=queueing.mmc_response(rate, mu, replicas),
                 percentile=queueing.mmc_response_percentile(slo_share, rate, mu, replicas),
-                within=None if tail is None else 1 - tail,
+                share_within_slo=None if tail is None else 1 - tail,
             )
         )
     text = "arrivals and service are taken as random (M/M/c); regular ones need fewer, bursts need more"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -245,10 +245,7 @@ class BackupRow:
 
     backups: int
     time: float
-    per_worker: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"backups": self.backups, "time": self.time, "speed_per_worker": self.per_worker}
+    speed_per_worker: float
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -274,7 +271,7 @@ class StragglerCost(Shown):
             "delays": self.delays,
             "steps": self.steps,
             "rows": self.records(),
-            "backups": [row.to_dict() for row in self.backups],
+            "backups": [asdict(row) for row in self.backups],
             "persistent": {"share": self.persistent_share, "factor": self.persistent_factor},
             "seed": self.seed,
             "findings": [finding.to_dict() for finding in self.findings],
@@ -303,7 +300,7 @@ class StragglerCost(Shown):
             rows.append([str(row.workers), f"{row.slowest:.4g}", f"{row.efficiency:.1%}", simulated, end, *slow])
         backup = table(
             ["backups", "time", Column("speed per worker", meaning="K/(K+b)/time: what the paid workers give")],
-            [[str(row.backups), f"{row.time:.4g}", f"{row.per_worker:.4g}"] for row in self.backups],
+            [[str(row.backups), f"{row.time:.4g}", f"{row.speed_per_worker:.4g}"] for row in self.backups],
             caption=f"waiting for {self.rows[-1].workers} of {self.rows[-1].workers} + b",
         )
         head = Paragraph(f"step times {self.delays}, in means of one worker; a barrier at every step")
@@ -353,7 +350,7 @@ def straggler_cost(
     largest, backup_rows = counts[-1], []
     for b in backups:
         time = order_statistic(delays, largest, b) / delays.mean
-        backup_rows.append(BackupRow(backups=b, time=time, per_worker=largest / (largest + b) / time))
+        backup_rows.append(BackupRow(backups=b, time=time, speed_per_worker=largest / (largest + b) / time))
     return StragglerCost(
         delays=delays.name,
         steps=steps,
