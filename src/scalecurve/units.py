@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
@@ -128,6 +128,7 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
     """
     if isinstance(value, str):
         return parse_workers(value)
+    accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
     items: list[Any]
     try:
         items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
@@ -141,9 +142,10 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
         except TypeError:
             count = 0
         if count < 1:
-            accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
             faults.append(Fault("not a worker count", seen=str(item), remedy=accepted))
         counts.append(count)
+    if not counts:
+        faults.append(Fault("there are no worker counts", remedy=accepted))
     if faults:
         raise InputError(faults)
     return tuple(counts)

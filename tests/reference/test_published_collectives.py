@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scalecurve.formats.message_csv import read_message_csv
-from scalecurve.mechanisms.fitted_network import hold_out_all
+from scalecurve.mechanisms.network_extension import hold_out_all
 
 FOLDER = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 SWEEPS = FOLDER / "collectives_open.csv"

@@ -1,25 +1,9 @@
 """The verbs, each a few lines: the joint between the edges (command line, page, notebooks) and the core."""
 
-from scalecurve.api.mechanisms import (
-    cost_collective,
-    cost_stragglers,
-    cost_training_step,
-    curve_of_load,
-    examine_tails,
-    fit_collectives,
-    fit_sweep,
-    law,
-    measure_collectives,
-    measure_load,
-    measure_parallelism,
-    measure_roofline,
-    place_kernels,
-    place_torch_model,
-    plan_replicas,
-    save_sweep,
-    summarise_latencies,
-    tabulate_law,
-)
+from typing import Any
+
+from scalecurve.api import mechanisms
+from scalecurve.api.mechanisms import measure_collectives, measure_load, measure_roofline, place_torch_model
 from scalecurve.api.money import assess, compare_scaleup, cost, load_for_proposal, price_curve, price_law
 from scalecurve.api.pages import gather, write_report
 from scalecurve.api.studies import (
@@ -111,3 +95,7 @@ __all__ = [
     "write_junit",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(mechanisms, name)

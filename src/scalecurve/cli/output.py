@@ -78,6 +78,16 @@ def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
         note(f"plot written to {plot}", output)
 
 
+def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
+    """Answer with a result, and draw it if `--plot` names a file."""
+    emit(result, output)
+    if plot is not None:
+        from scalecurve import plot as draw
+
+        draw(result, plot)
+        note(f"plot written to {plot}", output)
+
+
 def note(message: str, output: Output) -> None:
     """Print a remark beside the answer (a file was written, a step takes long) on standard error."""
     if not output.quiet:

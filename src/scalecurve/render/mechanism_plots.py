@@ -9,11 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
-    from scalecurve.mechanisms.load_curve import LoadCurve
-    from scalecurve.mechanisms.roofline_placement import Roofline
-    from scalecurve.mechanisms.straggler_cost import StragglerCost
-    from scalecurve.mechanisms.work_depth import WorkDepth
+    from scalecurve.mechanisms import CollectiveCost, LoadCurve, Roofline, StepCost, StragglerCost, WorkDepth
 
 BLUE, ORANGE, GREEN, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#6b6b6b", "#D55E00"
 SERIES = (BLUE, ORANGE, GREEN, "#CC79A7", RED, "#56B4E9", "#000000")

@@ -10,7 +10,7 @@ import pytest
 
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.task_graphs import graph_from_dask, graph_from_trace, read_task_graph
-from scalecurve.mechanisms.work_depth import measure_parallelism
+from scalecurve.mechanisms import work_depth
 
 
 def test_json_and_dot_say_the_same(tmp_path: Path) -> None:
@@ -24,13 +24,13 @@ def test_json_and_dot_say_the_same(tmp_path: Path) -> None:
         'digraph g { a [work=2]; "b" [label="x", work="3"]; a -> b -> c; a -> c [work=9]; }'
     )
     for name in ("g.json", "g.dot"):
-        found = measure_parallelism(read_task_graph(str(tmp_path / name)), [1])
+        found = work_depth(read_task_graph(str(tmp_path / name)), [1])
         assert (found.work, found.depth, found.path) == (6, 6, ("a", "b", "c"))
 
 
 def test_arrays_for_large_graphs(tmp_path: Path) -> None:
     np.savez(tmp_path / "g.npz", work=np.ones(3), sources=np.array([0, 1]), targets=np.array([1, 2]))
-    assert measure_parallelism(read_task_graph(str(tmp_path / "g.npz")), [1]).depth == 3
+    assert work_depth(read_task_graph(str(tmp_path / "g.npz")), [1]).depth == 3
     np.savez(tmp_path / "bad.npz", work=np.ones(3))
     with pytest.raises(FormatError, match="arrays work, sources and targets"):
         read_task_graph(str(tmp_path / "bad.npz"))
@@ -46,7 +46,7 @@ def test_a_trace_joins_threads_by_flows_and_counts_innermost_events() -> None:
         {"ph": "M", "name": "process_name"},
     ]
     graph = graph_from_trace({"traceEvents": events}, subject="trace")
-    found = measure_parallelism(graph, [1])
+    found = work_depth(graph, [1])
     assert found.tasks == 2
     assert found.depth == pytest.approx(9e-6)
 
@@ -54,7 +54,7 @@ def test_a_trace_joins_threads_by_flows_and_counts_innermost_events() -> None:
 def test_a_dask_graph() -> None:
     dask = pytest.importorskip("dask")
     parts = [dask.delayed(abs)(i) for i in range(4)]
-    found = measure_parallelism(graph_from_dask(dask.delayed(sum)(parts)), [1])
+    found = work_depth(graph_from_dask(dask.delayed(sum)(parts)), [1])
     assert found.depth >= 2
     assert found.work >= 5
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scalecurve.analysis import tabulate
-from scalecurve.api import tabulate_law
 from scalecurve.errors import InputError
+from scalecurve.laws import law_table
 from scalecurve.render.plots import picture, plain_text
 from scalecurve.study import Study
 from tests.reference_study import strong_study, weak_study
@@ -35,14 +35,14 @@ def test_weak_scaling_is_drawn_against_the_flat_line() -> None:
 
 
 def test_a_law_shows_its_ceiling() -> None:
-    svg = _svg(tabulate_law("amdahl", [1, 2, 4, 8], serial=[0.05]))
+    svg = _svg(law_table("amdahl", [1, 2, 4, 8], serial=[0.05]))
 
     assert "ceiling 20" in svg
     assert "ideal, S = K" in svg
 
 
 def test_both_regimes_share_one_efficiency_axis() -> None:
-    svg = _svg(tabulate_law("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
+    svg = _svg(law_table("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
 
     assert "strong, total work fixed" in svg
     assert "weak, work per worker fixed" in svg

@@ -69,8 +69,8 @@ def test_in_a_node_the_forms_are_those_of_the_laws(ranks, size):
     """Without start and ramp: rounds * alpha + bytes * beta of the ring algorithms in laws/collectives."""
     from dataclasses import replace
 
-    from scalecurve.laws.collectives.all_to_all import allgather_ring, allreduce_ring
-    from scalecurve.laws.collectives.steps import totals
+    from scalecurve.laws.collective_algorithms import allgather_ring, allreduce_ring
+    from scalecurve.laws.network import totals
 
     machine = replace(MACHINE, start=0.0, ramp_seconds=0.0)
     for ours, steps in (

@@ -6,11 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from scalecurve import api
 from scalecurve.document import Table
 from scalecurve.explorer.documents import table_data
 from scalecurve.explorer.questions.question import Question, Request
-from scalecurve.laws.tables import LawCase, LawTable
+from scalecurve.laws.tables import LawCase, LawTable, law_table
 
 CURVE_POINTS = 96
 
@@ -28,8 +27,8 @@ def answer(asked: LawRequest) -> dict[str, Any]:
     doublings = _doublings(asked.largest)
     tables = _logcomm(asked, doublings)
     curves = _logcomm(asked, _dense(asked.largest))
-    amdahl = api.tabulate_law("amdahl", doublings, serial=[asked.serial], below=asked.hold)
-    held = api.tabulate_law("isoefficiency", doublings, serial=asked.serial, comm=asked.comm, hold=asked.hold)
+    amdahl = law_table("amdahl", doublings, serial=[asked.serial], below=asked.hold)
+    held = law_table("isoefficiency", doublings, serial=asked.serial, comm=asked.comm, hold=asked.hold)
     strong, weak = tables.cases
     return {
         "strong": {"rows": [row.to_dict() for row in curves.cases[0].rows], "table": _table(strong)},
@@ -43,7 +42,7 @@ def answer(asked: LawRequest) -> dict[str, Any]:
 
 
 def _logcomm(asked: LawRequest, workers: list[int]) -> LawTable:
-    return api.tabulate_law("logcomm", workers, serial=[asked.serial], comm=[asked.comm], regime="both")
+    return law_table("logcomm", workers, serial=[asked.serial], comm=[asked.comm], regime="both")
 
 
 def _doublings(largest: int) -> list[int]:

@@ -6,14 +6,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scalecurve import api
 from scalecurve.explorer.documents import blocks
 from scalecurve.explorer.questions.question import Nothing, Question, Request
 from scalecurve.laws.collectives import candidates, lower_bound
 from scalecurve.laws.roofline import Ceilings, attainable
 from scalecurve.laws.stragglers import chance_of_any_slow, exponential_maximum, lognormal_maximum, normal_maximum
 from scalecurve.laws.workdepth import greedy_time, least_time, most_speedup, parallelism
-from scalecurve.mechanisms.collective_cost import CollectiveCost
+from scalecurve.mechanisms.collectives import CollectiveCost, collective_cost
 from scalecurve.units import format_bytes, format_seconds
 
 Operation = Literal["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall"]
@@ -70,7 +69,7 @@ def networks(_: Nothing) -> dict[str, Any]:
 
 def collectives(asked: CollectiveRequest) -> dict[str, Any]:
     ranks = _doublings(asked.ranks, first=2)
-    by_ranks = api.cost_collective(asked.operation, asked.bytes, ranks, asked.network)
+    by_ranks = collective_cost(asked.operation, asked.bytes, ranks, asked.network)
     last = by_ranks.rows[-1]
     return {
         "by_ranks": [{"x": row.ranks, "bound": row.bound, "algorithms": row.others} for row in by_ranks.rows],

@@ -1,4 +1,4 @@
-"""Percentiles, coordinated omission, tails and load curves."""
+"""Percentiles, coordinated omission and tails."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import pytest
 from scipy import stats
 
 from scalecurve.errors import InputError
-from scalecurve.mechanisms.latency_summary import LatencySummaries, summarise_latency
-from scalecurve.mechanisms.load_curve import curve_of_load
-from scalecurve.mechanisms.omission import corrected
-from scalecurve.mechanisms.percentiles import percentiles, samples_needed
-from scalecurve.mechanisms.tails import examine_tails
+from scalecurve.mechanisms import tail_latency
+from scalecurve.mechanisms.latencies import LatencySummaries, summarise_latency
+from scalecurve.mechanisms.percentiles import corrected, percentiles, samples_needed
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 
 
@@ -90,7 +88,7 @@ def test_stated_percentiles_have_no_interval_and_are_dropped_where_the_tool_had_
 def test_fan_out_and_hedging_of_a_lognormal() -> None:
     # Reference sheet: lognormal(1), hedge after p95: p99 10.2 -> 6.7 and p99.9 21.7 -> 9.3 for 5 % more load.
     histogram = Histogram.of(np.random.default_rng(1).lognormal(0, 1, 2_000_000))
-    found = examine_tails(histogram, fan_out=[1, 100], hedge_share=0.95)
+    found = tail_latency(LatencyRecord(name="leaf", histogram=histogram), fan_out=[1, 100], hedge_after=0.95)
     rows = {row.share: row for row in found.hedged}
     assert rows[0.99].plain == pytest.approx(10.24, rel=0.02)
     assert rows[0.99].hedged == pytest.approx(6.7, rel=0.02)
@@ -98,26 +96,3 @@ def test_fan_out_and_hedging_of_a_lognormal() -> None:
     assert found.extra_load == pytest.approx(0.05, abs=1e-3)
     assert found.fan_out[1].any_slow == pytest.approx(0.634, abs=1e-3)
     assert found.fan_out[1].p50 == pytest.approx(stats.lognorm.ppf(0.5 ** (1 / 100), 1.0), rel=0.02)
-
-
-def _load(rate: float, mean: float, seed: int) -> LatencyRecord:
-    rng = np.random.default_rng(seed)
-    samples = rng.exponential(mean, int(rate * 400))
-    return LatencyRecord(
-        name=f"{rate}", histogram=Histogram.of(samples), seconds=400.0, intended_rate=rate, open_loop=True
-    )
-
-
-def test_a_load_curve_of_one_server_shows_its_knee_and_replicas() -> None:
-    records = [_load(rate, 1 / (100 - rate), i) for i, rate in enumerate((5, 20, 50, 80, 95))]
-    found = curve_of_load(records, slo=0.1, slo_share=0.9)
-    assert found.knee == 50  # power X/W = rate (mu - rate) is largest at mu/2
-    assert found.servers == 1
-    assert found.points[2].mmc == pytest.approx(found.points[2].mean, rel=0.15)
-    assert all(count is not None for count in found.replicas.values())
-    assert found.records()[0]["offered"] == 5
-
-
-def test_one_load_makes_no_curve() -> None:
-    with pytest.raises(InputError, match="several loads"):
-        curve_of_load([_load(5, 0.01, 1)])

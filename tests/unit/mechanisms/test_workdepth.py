@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
-from scalecurve.laws import workdepth as law
-from scalecurve.mechanisms.critical_path import _by_levels, _by_shortest_path, critical_path
-from scalecurve.mechanisms.recorder import TaskRecorder
-from scalecurve.mechanisms.schedule import greedy_makespan
-from scalecurve.mechanisms.work_depth import measure_parallelism
+from scalecurve.mechanisms import TaskRecorder, work_depth
+from scalecurve.mechanisms.workdepth import (
+    chain_by_levels,
+    chain_by_shortest_path,
+    critical_path,
+    greedy_makespan,
+)
 from scalecurve.study import classic_graphs
 from scalecurve.study.task_graph import TaskGraph
 
@@ -43,7 +45,7 @@ def _reference_depth(graph: TaskGraph) -> float:
 @settings(deadline=None)
 def test_both_ways_find_the_longest_chain(graph: TaskGraph) -> None:
     wanted = _reference_depth(graph)
-    for found in (_by_levels(graph), _by_shortest_path(graph)):
+    for found in (chain_by_levels(graph), chain_by_shortest_path(graph)):
         assert found is not None
         assert found.length == pytest.approx(wanted, abs=1e-9)
         assert graph.work[found.tasks].sum() == pytest.approx(wanted, abs=1e-9)
@@ -54,7 +56,7 @@ def test_both_ways_find_the_longest_chain(graph: TaskGraph) -> None:
 @given(graph=graphs(), workers=st.integers(1, 8))
 @settings(deadline=None)
 def test_a_greedy_schedule_stays_between_the_bounds(graph: TaskGraph, workers: int) -> None:
-    row = measure_parallelism(graph, [workers]).rows[0]
+    row = work_depth(graph, [workers]).rows[0]
     assert row.simulated is not None
     assert row.least - 1e-9 <= row.simulated <= row.greedy_bound + 1e-9
 
@@ -67,17 +69,17 @@ def test_long_chains_take_the_narrow_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "counts"),
+    ("graph", "work", "depth"),  # the formulas of laws/workdepth.py
     [
-        (classic_graphs.reduction_tree(1000), law.reduction_tree(1000)),
-        (classic_graphs.prefix_sum(64), law.prefix_sum(64)),
-        (classic_graphs.matrix_product(6), law.matrix_product(6)),
-        (classic_graphs.pipeline(4, 16), law.pipeline(4, 16)),
+        (classic_graphs.reduction_tree(1000), 1000 - 1, 10),
+        (classic_graphs.prefix_sum(64), 2 * (64 - 1), 2 * 6),
+        (classic_graphs.matrix_product(6), 2 * 6**3 - 6**2, 1 + 3),
+        (classic_graphs.pipeline(4, 16), 4 * 16, 4 + 16 - 1),
     ],
 )
-def test_classic_graphs_have_the_work_and_depth_of_the_textbook(graph: TaskGraph, counts: law.Counts) -> None:
-    found = measure_parallelism(graph, [1])
-    assert (found.work, found.depth) == (counts.work, counts.depth)
+def test_classic_graphs_have_the_work_and_depth_of_the_textbook(graph: TaskGraph, work: int, depth: int) -> None:
+    found = work_depth(graph, [1])
+    assert (found.work, found.depth) == (work, depth)
 
 
 def test_one_worker_takes_the_whole_work_and_many_the_depth() -> None:
@@ -91,7 +93,7 @@ def test_a_cycle_is_printed() -> None:
         {"load": 1, "a": 1, "b": 1, "c": 1, "end": 1}, {"a": ["load", "c"], "b": ["a"], "c": ["b"], "end": ["c"]}
     )
     with pytest.raises(InputError, match="cycle of 3 tasks") as caught:
-        measure_parallelism(graph)
+        work_depth(graph)
     assert "a -> b -> c -> a" in str(caught.value)
     with pytest.raises(InputError, match="cycle of 1 tasks"):
         critical_path(TaskGraph.of([1.0], [0], [0]))
@@ -108,14 +110,14 @@ def test_bad_graphs_name_every_fault() -> None:
 
 
 def test_workers_beyond_the_parallelism_are_pointed_out() -> None:
-    found = measure_parallelism(classic_graphs.pipeline(2, 2), [1, 2, 4])
+    found = work_depth(classic_graphs.pipeline(2, 2), [1, 2, 4])
     assert [finding.code for finding in found.findings] == ["workers-exceed-parallelism"]
     assert "critical path (3 tasks)" in str(found)
 
 
 def test_work_without_a_unit_is_not_said_twice() -> None:
     graph = TaskGraph.of([1.0, 2.0], [0], [1], unit="work")
-    assert "work W = 3, depth D = 3, " in str(measure_parallelism(graph, workers=[1]))
+    assert "work W = 3, depth D = 3, " in str(work_depth(graph, workers=[1]))
 
 
 def test_functions_record_their_graph() -> None:
@@ -130,4 +132,4 @@ def test_functions_record_their_graph() -> None:
     assert total.value == 10
     graph = record.graph()
     assert (len(graph), graph.edges, graph.unit) == (3, 2, "s")
-    assert measure_parallelism(graph, [2]).depth == 2.0
+    assert work_depth(graph, [2]).depth == 2.0

@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalecurve.laws.collectives import Step, all_to_all, double_tree, one_to_all, two_level
+from scalecurve.laws import collective_algorithms as run
+from scalecurve.laws.network import Step
 from tests.fakes import simulated_ranks as sim
 
-P = [*range(1, 18), 24, 31, 32, 33, 48, 63, 64, 65]
-N = [0, 1, 3, 7, 64, 257]
+# Ranks and bytes: one rank, powers of two and not, nothing to send, fewer bytes than ranks, divisible and not.
+GRID = [(1, 7), (2, 64), (3, 1), (5, 257), (6, 64), (8, 3), (8, 64), (12, 257), (16, 0), (17, 64), (33, 7), (64, 257)]
+ALLREDUCES = [
+    (run.allreduce_recursive_doubling, sim.recursive_doubling_allreduce),
+    (run.allreduce_rabenseifner, sim.rabenseifner_allreduce),
+    (run.allreduce_binomial, sim.binomial_allreduce),
+]
 
 
 def _vectors(p: int, n: int) -> sim.Data:
@@ -44,43 +50,39 @@ def _sum(data: sim.Data) -> sim.Vector:
     return np.sum(list(data.values()), axis=0, dtype=np.uint8)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
-@pytest.mark.parametrize(
-    ("law", "group"),
-    [
-        (all_to_all.allreduce_recursive_doubling, sim.recursive_doubling_allreduce),
-        (all_to_all.allreduce_rabenseifner, sim.rabenseifner_allreduce),
-        (all_to_all.allreduce_binomial, sim.binomial_allreduce),
-    ],
-)
+@pytest.mark.parametrize(("p", "n"), GRID)
+@pytest.mark.parametrize(("law", "group"), ALLREDUCES)
 def test_allreduce(law: Any, group: Any, p: int, n: int) -> None:
     data = _vectors(p, n)
-    wanted = _sum(data)
+    total = _sum(data)
     counter = _run(group, data)
-    assert all(np.array_equal(vector, wanted) for vector in data.values())
+    assert all(np.array_equal(vector, total) for vector in data.values())
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@given(p=st.integers(1, 80), n=st.integers(0, 300), pair=st.sampled_from(ALLREDUCES))
+@settings(max_examples=60, deadline=None)
+def test_allreduce_for_any_number_of_ranks(p: int, n: int, pair: tuple[Any, Any]) -> None:
+    test_allreduce(pair[0], pair[1], p, n)
+
+
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_ring_allreduce(p: int, n: int) -> None:
     data = _padded(_vectors(p, n), p)
     wanted, counter = _sum(data), sim.Counter()
     sim.run([sim.ring_reduce_scatter(list(data), data)], counter)
     sim.run([sim.ring_allgather(list(data), data)], counter)
     assert all(np.array_equal(vector, wanted) for vector in data.values())
-    _agree(all_to_all.allreduce_ring(p, n), counter)
+    _agree(run.allreduce_ring(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
     [
-        (all_to_all.allgather_ring, sim.ring_allgather),
-        (all_to_all.allgather_bruck, sim.bruck_allgather),
-        (all_to_all.allgather_recursive_doubling, sim.doubling_allgather),
+        (run.allgather_ring, sim.ring_allgather),
+        (run.allgather_bruck, sim.bruck_allgather),
+        (run.allgather_recursive_doubling, sim.doubling_allgather),
     ],
 )
 def test_allgather(law: Any, group: Any, p: int, n: int) -> None:
@@ -93,13 +95,12 @@ def test_allgather(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
     [
-        (all_to_all.reduce_scatter_ring, sim.ring_reduce_scatter),
-        (all_to_all.reduce_scatter_halving, sim.halving_reduce_scatter),
+        (run.reduce_scatter_ring, sim.ring_reduce_scatter),
+        (run.reduce_scatter_halving, sim.halving_reduce_scatter),
     ],
 )
 def test_reduce_scatter(law: Any, group: Any, p: int, n: int) -> None:
@@ -111,11 +112,10 @@ def test_reduce_scatter(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 @pytest.mark.parametrize(
     ("law", "group"),
-    [(all_to_all.alltoall_pairwise, sim.pairwise_alltoall), (all_to_all.alltoall_bruck, sim.bruck_alltoall)],
+    [(run.alltoall_pairwise, sim.pairwise_alltoall), (run.alltoall_bruck, sim.bruck_alltoall)],
 )
 def test_alltoall(law: Any, group: Any, p: int, n: int) -> None:
     data = _padded(_vectors(p, n), p)
@@ -128,48 +128,44 @@ def test_alltoall(law: Any, group: Any, p: int, n: int) -> None:
     _agree(law(p, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_rooted_binomial(p: int, n: int) -> None:
     data = _vectors(p, n)
     wanted = data[0].copy()
     counter = _run(sim.binomial_broadcast, data)
     assert all(np.array_equal(vector, wanted) for vector in data.values())
-    _agree(one_to_all.broadcast_binomial(p, n), counter)
+    _agree(run.broadcast_binomial(p, n), counter)
 
     data = _vectors(p, n)
     wanted = _sum(data)
     counter = _run(sim.binomial_reduce, data)
     assert np.array_equal(data[0], wanted)
-    _agree(one_to_all.reduce_binomial(p, n), counter)
+    _agree(run.reduce_binomial(p, n), counter)
 
 
 @pytest.mark.parametrize("segments", [1, 2, 5])
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_segmented_broadcasts_and_reduce(p: int, n: int, segments: int) -> None:
     data = _padded(_vectors(p, n), segments)
     wanted = data[0].copy()
     _agree(
-        one_to_all.broadcast_chain(p, n, segments),
+        run.broadcast_chain(p, n, segments),
         _run(sim.chain_broadcast, data, segments) if p > 1 else sim.Counter(),
     )
     assert all(np.array_equal(vector, wanted) for vector in data.values())
 
     data = _padded(_vectors(p, n), 2 * segments)
-    wanted, total = data[0].copy(), _sum(data)
+    total = _sum(data)
     counter = _run(sim.double_tree_reduce, data, segments) if p > 1 else sim.Counter()
     assert np.array_equal(data[0], total)
-    _agree(double_tree.reduce_double_tree(p, n, segments), counter)
+    _agree(run.reduce_double_tree(p, n, segments), counter)
     if p > 1:
         sim.run([sim.double_tree_broadcast(list(data), data, segments)], counter)
     assert all(np.array_equal(vector, total) for vector in data.values())
-    _agree(double_tree.allreduce_double_tree(p, n, segments), counter)
-    del wanted
+    _agree(run.allreduce_double_tree(p, n, segments), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize(("p", "n"), GRID)
 def test_scatter_allgather_broadcast_and_its_reverse(p: int, n: int) -> None:
     data = _padded(_vectors(p, n), p)
     wanted, total, counter = data[0].copy(), _sum(data), sim.Counter()
@@ -177,16 +173,17 @@ def test_scatter_allgather_broadcast_and_its_reverse(p: int, n: int) -> None:
     sim.run([sim.binomial_scatter(list(data), data)], counter)
     sim.run([sim.ring_allgather(list(data), data)], counter)
     assert all(np.array_equal(vector, wanted) for vector in data.values())
-    _agree(one_to_all.broadcast_scatter_allgather(p, n), counter)
+    _agree(run.broadcast_scatter_allgather(p, n), counter)
 
     counter = sim.Counter()
     sim.run([sim.ring_reduce_scatter(list(reduced), reduced)], counter)
     sim.run([sim.binomial_gather(list(reduced), reduced)], counter)
     assert np.array_equal(reduced[0], total)
-    _agree(one_to_all.reduce_scatter_gather(p, n), counter)
+    _agree(run.reduce_scatter_gather(p, n), counter)
 
 
-SHAPES = [(2, 2), (2, 3), (3, 2), (4, 8), (5, 4), (3, 7), (2, 1), (8, 4)]
+# Nodes, ranks per node, bytes.
+SHAPES = [(2, 2, 64), (2, 3, 1), (3, 2, 257), (4, 8, 257), (5, 4, 7), (3, 7, 64), (2, 1, 3), (8, 4, 0)]
 
 
 def _nodes(nodes: int, per_node: int) -> list[list[int]]:
@@ -212,8 +209,7 @@ def _ring_allreduce(ranks: Any, data: sim.Data) -> sim.Group:
     yield from sim.ring_allgather(ranks, data)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     data = _padded(_vectors(p, n), per_node)
@@ -222,7 +218,7 @@ def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int)
     _on_rails(data, nodes, per_node, _ring_allreduce, counter)
     sim.run([sim.ring_allgather(node, data) for node in _nodes(nodes, per_node)], counter, "intra")
     assert all(np.array_equal(vector, total) for vector in data.values())
-    _agree(two_level.allreduce_two_level(nodes, per_node, n), counter)
+    _agree(run.allreduce_two_level(nodes, per_node, n), counter)
 
     data, counter = _padded(_vectors(p, n), per_node), sim.Counter()
     root = data[0].copy()
@@ -233,7 +229,7 @@ def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int)
         vector[sim.block(vector, per_node, rank % per_node)] = shares[rank]
     sim.run([sim.ring_allgather(node, data) for node in _nodes(nodes, per_node)], counter, "intra")
     assert all(np.array_equal(vector, root) for vector in data.values())
-    _agree(two_level.broadcast_two_level(nodes, per_node, n), counter)
+    _agree(run.broadcast_two_level(nodes, per_node, n), counter)
 
     data, counter = _padded(_vectors(p, n), per_node), sim.Counter()
     sim.run([sim.ring_reduce_scatter(node, data) for node in _nodes(nodes, per_node)], counter, "intra")
@@ -243,11 +239,10 @@ def test_two_level_allreduce_broadcast_reduce(nodes: int, per_node: int, n: int)
         data[rank][sim.block(data[rank], per_node, rank)] = shares[rank]
     sim.run([sim.binomial_gather(list(range(per_node)), data)], counter, "intra")
     assert np.array_equal(data[0], total)
-    _agree(two_level.reduce_two_level(nodes, per_node, n), counter)
+    _agree(run.reduce_two_level(nodes, per_node, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allreduce_by_halving_across(nodes: int, per_node: int, n: int) -> None:
     data = _padded(_vectors(nodes * per_node, n), per_node)
     total, counter = _sum(data), sim.Counter()
@@ -258,7 +253,7 @@ def test_two_level_allreduce_by_halving_across(nodes: int, per_node: int, n: int
         vector[sim.block(vector, per_node, rank % per_node)] = shares[rank]
     sim.run([sim.ring_allgather(node, data) for node in _nodes(nodes, per_node)], counter, "intra")
     assert all(np.array_equal(vector, total) for vector in data.values())
-    _agree(two_level.allreduce_two_level_halving(nodes, per_node, n), counter)
+    _agree(run.allreduce_two_level_halving(nodes, per_node, n), counter)
 
 
 def _by_rail(vector: sim.Vector, nodes: int, per_node: int) -> sim.Vector:
@@ -266,8 +261,7 @@ def _by_rail(vector: sim.Vector, nodes: int, per_node: int) -> sim.Vector:
     return vector.reshape(nodes, per_node, -1).swapaxes(0, 1).reshape(-1).copy()
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_allgather_and_reduce_scatter(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     wanted = _by_rail(sim.padded(_vectors(1, n)[0], p), nodes, per_node)
@@ -278,7 +272,7 @@ def test_two_level_allgather_and_reduce_scatter(nodes: int, per_node: int, n: in
     _on_rails(data, nodes, per_node, sim.ring_allgather, counter)
     sim.run([sim.ring_allgather(node, data) for node in _nodes(nodes, per_node)], counter, "intra")
     assert all(np.array_equal(vector, wanted) for vector in data.values())
-    _agree(two_level.allgather_two_level(nodes, per_node, n), counter)
+    _agree(run.allgather_two_level(nodes, per_node, n), counter)
 
     data, counter = {r: _by_rail(v, nodes, per_node) for r, v in _padded(_vectors(p, n), p).items()}, sim.Counter()
     total = _sum(data)
@@ -287,11 +281,10 @@ def test_two_level_allgather_and_reduce_scatter(nodes: int, per_node: int, n: in
     for rank, vector in data.items():
         mine = sim.block(vector, p, place[rank])
         assert np.array_equal(vector[mine], total[mine])
-    _agree(two_level.reduce_scatter_two_level(nodes, per_node, n), counter)
+    _agree(run.reduce_scatter_two_level(nodes, per_node, n), counter)
 
 
-@pytest.mark.parametrize("n", N)
-@pytest.mark.parametrize(("nodes", "per_node"), SHAPES)
+@pytest.mark.parametrize(("nodes", "per_node", "n"), SHAPES)
 def test_two_level_alltoall(nodes: int, per_node: int, n: int) -> None:
     p = nodes * per_node
     given_data = _padded(_vectors(p, n), p)
@@ -303,7 +296,7 @@ def test_two_level_alltoall(nodes: int, per_node: int, n: int) -> None:
     for rank, vector in data.items():
         sent = [given_data[source][sim.block(vector, p, rank)] for source in range(p)]
         assert np.array_equal(vector, np.concatenate(sent))
-    _agree(two_level.alltoall_two_level(nodes, per_node, n), counter)
+    _agree(run.alltoall_two_level(nodes, per_node, n), counter)
 
 
 @given(p=st.integers(1, 200), n=st.integers(0, 2000), segments=st.integers(1, 9))
@@ -314,4 +307,4 @@ def test_double_tree_for_any_number_of_ranks(p: int, n: int, segments: int) -> N
     wanted = data[0].copy()
     counter = _run(sim.double_tree_broadcast, data, segments) if p > 1 else sim.Counter()
     assert all(np.array_equal(vector, wanted) for vector in data.values())
-    _agree(double_tree.broadcast_double_tree(p, n, segments), counter)
+    _agree(run.broadcast_double_tree(p, n, segments), counter)

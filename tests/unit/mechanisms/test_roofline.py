@@ -1,12 +1,15 @@
 """Kernels under the roof."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.formats.kernels import parse_kernel
 from scalecurve.laws.roofline import Ceilings
+from scalecurve.mechanisms import place_kernels
 from scalecurve.mechanisms.machines import MACHINES, machine
-from scalecurve.mechanisms.roofline_placement import place_kernels
 from scalecurve.study.kernel import Kernel
 
 BOX = Ceilings(peak=1e12, bandwidths={"memory": 1e11, "network": 1e9})
@@ -20,7 +23,7 @@ def test_kernels_are_classified_and_advised() -> None:
         Kernel(name="idle", flops=1e9, moved={"memory": 1e9}, seconds=1.0),
         Kernel(name="halo", flops=1e9, moved={"memory": 1e9, "network": 1e9}),
     ]
-    found = place_kernels(kernels, BOX, machine="box")
+    found = place_kernels(kernels, machine=BOX)
     assert [each.bound.limited_by for each in found.placements] == ["compute", "memory", "memory", "memory", "network"]
     assert found.placements[0].share == pytest.approx(1 / 1.2)
     assert "10x fewer bytes" in found.placements[2].advice
@@ -31,7 +34,7 @@ def test_kernels_are_classified_and_advised() -> None:
 
 
 def test_a_kernel_above_the_roof_is_a_fault_of_the_counts() -> None:
-    found = place_kernels([Kernel(name="magic", flops=1e13, moved={"memory": 1.0}, seconds=1.0)], BOX, machine="box")
+    found = place_kernels([Kernel(name="magic", flops=1e13, moved={"memory": 1.0}, seconds=1.0)], machine=BOX)
     assert "above-the-roof" in [finding.code for finding in found.findings]
 
 
@@ -43,6 +46,20 @@ def test_kernels_are_typed_by_hand() -> None:
             parse_kernel(bad)
 
 
+def test_a_measured_machine_is_read_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "box.json"
+    row = {"fp32_flops_per_second": 2e12, "fp64_flops_per_second": 1e12, "memory_bytes_per_second": 1e11}
+    file.write_text(json.dumps({"rows": [{"threads": 1} | row], "method": "triad"}))
+    found = place_kernels(["gemm:1T:1GB"], machine=file)
+    assert (found.ceilings.peak, found.method) == (1e12, "triad")
+    assert repr(found).endswith("1 kernels: gemm compute bound>")
+    with pytest.raises(InputError, match="fp32 or fp64"):
+        place_kernels(machine=file, precision="bf16")
+    file.write_text('{"rows": []}')
+    with pytest.raises(InputError, match="not a file of roofline measure"):
+        place_kernels(machine=file)
+
+
 def test_presets_have_a_source_and_a_ridge() -> None:
     assert machine("h100").ceilings("bf16").ridge("memory") == pytest.approx(295, abs=1)
     assert all(each.source for each in MACHINES.values())
@@ -51,4 +68,4 @@ def test_presets_have_a_source_and_a_ridge() -> None:
     with pytest.raises(InputError, match="no peak for it"):
         machine("h100").ceilings("fp4")
     with pytest.raises(InputError, match="no such level"):
-        place_kernels([], BOX, machine="box", level="L9")
+        place_kernels(machine=BOX, level="L9")
