@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from textwrap import wrap
 from typing import Any, Literal
 
@@ -84,7 +83,9 @@ class Shown:
         return to_text(self.document())
 
     def _repr_html_(self) -> str:
-        return to_html(self.document())
+        from scalecurve.render.html import fragment  # the renderer stands above; notebooks alone need it
+
+        return fragment(self.document())
 
     def to_frame(self, library: str | None = None) -> Any:
         """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
@@ -162,52 +163,3 @@ def _row_text(row: Sequence[str], widths: Sequence[int], columns: Sequence[Colum
 def one_line(text: str) -> str:
     """Control characters made visible, so that a name from a file cannot move the cursor or break a row."""
     return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
-
-
-def to_html(document: Document) -> str:
-    """The document as an HTML fragment; every text is escaped."""
-    parts = [f"<h3>{escape(document.title)}</h3>"] if document.title else []
-    parts += [_block_html(block) for block in document.blocks]
-    return f'<div class="scalecurve">{"".join(parts)}</div>'
-
-
-def _block_html(block: Block) -> str:
-    match block:
-        case Heading(text):
-            return f"<h4>{escape(text)}</h4>"
-        case Paragraph(text, tone):
-            return f'<p class="tone-{tone}">{escape(text)}</p>'
-        case Listing(text):
-            return f"<pre>{escape(text)}</pre>"
-        case Table():
-            return _table_html(block)
-        case FindingList(found):
-            items = "".join(_finding_html(finding) for finding in found)
-            return f'<ul class="findings">{items}</ul>' if items else ""
-
-
-def _finding_html(finding: Finding) -> str:
-    remedy = f" <em>{escape(finding.remedy)}</em>" if finding.remedy else ""
-    head = f"<b>{escape(finding.severity)}</b> <code>{escape(finding.code)}</code>"
-    return f'<li class="{escape(finding.severity)}">{head} {escape(finding.message)}{remedy}</li>'
-
-
-def _table_html(block: Table) -> str:
-    caption = f"<caption>{escape(block.caption)}</caption>" if block.caption else ""
-    head = "".join(
-        f'<th scope="col" class="{column.align}"{_title_attribute(column)}>{escape(column.header)}</th>'
-        for column in block.columns
-    )
-    body = "".join(f"<tr>{_row_html(row, block.columns)}</tr>" for row in block.rows)
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _title_attribute(column: Column) -> str:
-    return f' title="{escape(column.meaning)}"' if column.meaning else ""
-
-
-def _row_html(row: Sequence[Cell], columns: Sequence[Column]) -> str:
-    return "".join(
-        f'<td class="{column.align} tone-{cell.tone}">{escape(cell.text)}</td>'
-        for cell, column in zip(row, columns, strict=True)
-    )

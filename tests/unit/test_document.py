@@ -1,7 +1,8 @@
 """Documents as text and HTML."""
 
-from scalecurve.document import Cell, Column, Document, FindingList, Listing, Paragraph, table, to_html, to_text
+from scalecurve.document import Cell, Column, Document, FindingList, Listing, Paragraph, table, to_text
 from scalecurve.findings import warning
+from scalecurve.render.html import fragment
 
 HOSTILE = '</script><script>alert(1)</script>"\x1b[31m\u202e'
 
@@ -23,7 +24,7 @@ def test_html_is_escaped_everywhere() -> None:
     finding = warning("code", HOSTILE, remedy=HOSTILE)
     blocks = (table([Column(HOSTILE, meaning=HOSTILE)], [[Cell(HOSTILE)]]), Paragraph(HOSTILE), Listing(HOSTILE))
 
-    html = to_html(Document(HOSTILE, (*blocks, FindingList((finding,)))))
+    html = fragment(Document(HOSTILE, (*blocks, FindingList((finding,)))))
 
     assert "<script>" not in html
 

@@ -21,7 +21,7 @@ from scalecurve.api.mechanisms import (
     tabulate_law,
 )
 from scalecurve.api.money import assess, compare_scaleup, cost, load_for_proposal, price_curve, price_law
-from scalecurve.api.pages import gather, write_report
+from scalecurve.api.pages import write_report
 from scalecurve.api.studies import (
     doctor,
     export,
@@ -75,7 +75,6 @@ __all__ = [
     "fit_collectives",
     "fit_sweep",
     "forecast",
-    "gather",
     "import_results",
     "law",
     "load",

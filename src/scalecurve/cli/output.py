@@ -121,12 +121,12 @@ def _csv(result: Result) -> str:
 
 
 def _markdown(result: Result) -> str:
-    from scalecurve.render.markdown import to_markdown
+    from scalecurve.render.markup import to_markdown
 
     return to_markdown(result.document())
 
 
 def _html(result: Result) -> str:
-    from scalecurve.render.html_page import to_page
+    from scalecurve.render.html import to_page
 
     return to_page(result.document())

@@ -1,4 +1,4 @@
-"""Time against cost: every K named, the goals drawn, measured and not measured told apart."""
+"""Pictures of plans: time against cost with every K and the goals, and a training run over its accelerators."""
 
 import scalecurve as sc
 from scalecurve.render.plots import picture
@@ -27,3 +27,11 @@ def test_a_name_with_a_dollar_sign_is_text() -> None:
     study = sc.Study.from_samples({1: [4.0], 2: [2.1], 4: [1.2]}, regime="strong", name="$x_1$ </script>")
 
     assert b"</script>" not in picture(sc.cost(study, 1.0, at=[1, 2, 4]), "svg")
+
+
+def test_a_training_plan_shows_its_caps() -> None:
+    plan = sc.plan_training("llama3-70b", "h100-ib400", gpus=[64, 128], seq=8192, global_batch=2**22)
+    svg = picture(plan, "svg").decode()
+
+    assert "accelerators P" in svg
+    assert "cost-effective scale" in svg or "tp or pp forced" in svg
