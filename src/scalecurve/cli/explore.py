@@ -1,4 +1,4 @@
-"""`scalecurve explore`: the web page with sliders, on this machine only unless told otherwise."""
+"""`scalecurve explore`: the web page with sliders, for this machine only unless --host says otherwise."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-
-from scalecurve.explorer.opening import opening
-from scalecurve.explorer.server import Address, serve
 
 
 @click.command()
@@ -24,18 +21,15 @@ def command(
 ) -> None:
     """Sliders that answer at once: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
-    STUDY, if given, is opened in the page; a file can also be dropped on it.
+    STUDY is opened in the page; a file can also be dropped on it.
     """
+    from scalecurve.explorer.server import Address, opening, serve
 
     def ready(address: str) -> None:
         click.echo(f"scalecurve explore: {address}  (Ctrl-C stops it)")
         sys.stdout.flush()
-        if show and _has_screen():
+        # On Linux without a display a launcher only complains about the browsers it cannot find.
+        if show and (sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             click.launch(address)
 
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
-
-
-def _has_screen() -> bool:
-    """On Linux without a display a launcher only complains about the browsers it cannot find."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

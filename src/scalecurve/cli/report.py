@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -23,11 +22,21 @@ from scalecurve.units import parse_share
 @click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
 @click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def command(studies: tuple[str, ...], file: Path, regime: str | None, quiet: bool, **settings: Any) -> None:
+def command(
+    studies: tuple[str, ...],
+    file: Path,
+    regime: str | None,
+    threshold: float,
+    price: float | None,
+    proposal: Path | None,
+    quiet: bool,
+) -> None:
     """One page that answers first and shows what the answer rests on; two studies stand side by side.
 
-    The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
+    The ending of the file is the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
+    from scalecurve.render.report.writing import write_report
+
     loaded = [api.load(name, regime=regime) for name in studies]
-    written = api.write_report(file, *loaded, **settings)
-    note(f"written: {', '.join(str(name) for name in written)}", Output(quiet=quiet))
+    files = write_report(file, *loaded, threshold=threshold, price=price, proposal=proposal)
+    note(f"written: {', '.join(str(name) for name in files)}", Output(quiet=quiet))

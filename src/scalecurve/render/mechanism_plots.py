@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.render.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, RED, SERIES, line
+from scalecurve.render.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, RED, SERIES, xy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,9 +31,9 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     for i, name in enumerate(names):
         points = [(row.ranks, row.others.get(name) or None) for row in result.rows]
         marker = MARKERS[i % len(MARKERS)]
-        line(axes, points, color=SERIES[i % len(SERIES)], marker=marker, markersize=4, linewidth=1.2, label=name)
+        axes.plot(*xy(points), color=SERIES[i % len(SERIES)], marker=marker, markersize=4, linewidth=1.2, label=name)
     bounds = [(row.ranks, row.bound or None) for row in result.rows]
-    line(axes, bounds, color=GREY, linestyle="--", label="lower bound")
+    axes.plot(*xy(bounds), color=GREY, linestyle="--", label="lower bound")
     axes.set_yscale("log")
     _log_ranks(axes, "ranks", [row.ranks for row in result.rows])
     axes.set_ylabel("seconds")
@@ -44,11 +44,11 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
 def step_axes(axes: Axes, result: StepCost) -> None:
     """Compute, communication and their sum over K."""
     rows = result.rows
-    line(axes, [(row.workers, row.compute) for row in rows], color=GREEN, marker="s", label="compute")
+    axes.plot(*xy([(row.workers, row.compute) for row in rows]), color=GREEN, marker="s", label="compute")
     communication = [(row.workers, row.communication) for row in rows if row.communication > 0]
-    line(axes, communication, color=ORANGE, marker="^", label="all-reduce")
+    axes.plot(*xy(communication), color=ORANGE, marker="^", label="all-reduce")
     steps = [(row.workers, row.to_dict()["seconds"]) for row in rows]
-    line(axes, steps, color=BLUE, marker="o", label="step, nothing overlapped")
+    axes.plot(*xy(steps), color=BLUE, marker="o", label="step, nothing overlapped")
     if result.exceeds_at is not None:
         label = f"communication exceeds compute: K = {result.exceeds_at}"
         axes.axvline(result.exceeds_at, color=RED, linestyle=":", label=label)
@@ -66,7 +66,7 @@ def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
     axes.fill_between(workers, lows, highs, color=BLUE, alpha=0.15, label="between max(W/P, D) and (W-D)/P + D")
     simulated = [(row.workers, row.simulated) for row in result.rows if row.simulated is not None]
     if simulated:
-        line(axes, simulated, color=BLUE, marker="o", label="greedy schedule")
+        axes.plot(*xy(simulated), color=BLUE, marker="o", label="greedy schedule")
     axes.axhline(result.depth, color=RED, linestyle=":", label="depth D: no schedule is faster")
     axes.set_yscale("log")
     _log_ranks(axes, "workers P", workers)
@@ -80,11 +80,11 @@ def straggler_axes(axes: Axes, result: StragglerCost) -> None:
     rows = [row.to_dict() | {"workers": row.workers} for row in result.rows]
     axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="no waiting")
     every = [(row["workers"], row["efficiency"]) for row in rows]
-    line(axes, every, color=BLUE, marker="o", label="barrier every step")
+    axes.plot(*xy(every), color=BLUE, marker="o", label="barrier every step")
     at_end = [(row["workers"], row["end_efficiency"]) for row in rows]
-    line(axes, at_end, color=GREEN, marker="s", label=f"one barrier after {result.steps} steps")
+    axes.plot(*xy(at_end), color=GREEN, marker="s", label=f"one barrier after {result.steps} steps")
     simulated = [(row["workers"], row["simulated_efficiency"]) for row in rows]
-    line(axes, simulated, color=ORANGE, marker="x", linestyle="none", label="simulated")
+    axes.plot(*xy(simulated), color=ORANGE, marker="x", linestyle="none", label="simulated")
     axes.set_ylim(0, 1.05)
     _log_ranks(axes, "K", [row.workers for row in result.rows])
     axes.set_ylabel("barrier efficiency, mean / slowest")
@@ -95,10 +95,10 @@ def straggler_axes(axes: Axes, result: StragglerCost) -> None:
 def load_axes(axes: Axes, result: LoadCurve) -> None:
     """Latency against offered load, with the knee and the queue model."""
     points = result.points
-    line(axes, [(point.offered, point.mean) for point in points], color=BLUE, marker="o", label="mean")
+    axes.plot(*xy([(point.offered, point.mean) for point in points]), color=BLUE, marker="o", label="mean")
     tails = [(point.offered, point.p99.value) for point in points if point.p99 is not None]
-    line(axes, tails, color=RED, marker="^", label="p99")
-    line(axes, [(point.offered, point.mmc) for point in points], color=GREY, linestyle="--", label="M/M/c mean")
+    axes.plot(*xy(tails), color=RED, marker="^", label="p99")
+    axes.plot(*xy([(point.offered, point.mmc) for point in points]), color=GREY, linestyle="--", label="M/M/c mean")
     axes.axvline(result.knee, color=GREEN, linestyle=":", label=f"knee {result.knee:.4g}/s")
     if result.slo is not None:
         axes.axhline(result.slo, color=ORANGE, linestyle=":", label="SLO")
@@ -113,7 +113,7 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
     """The plot people know: both axes logarithmic, ceilings labelled, kernels named, hollow where nothing was timed."""
     for i, (label, corners) in enumerate(result.lines):
         colour, dash = SERIES[i % len(SERIES)], "-" if i + 1 < len(result.lines) else "--"
-        line(axes, corners, color=colour, linestyle=dash, linewidth=1.6, label=label)
+        axes.plot(*xy(corners), color=colour, linestyle=dash, linewidth=1.6, label=label)
         axes.annotate(label, corners[0], textcoords="offset points", xytext=(2, 5), fontsize=8, color=colour)
     for i, placement in enumerate(result.placements):
         height = placement.achieved or placement.attainable
@@ -121,7 +121,7 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
             colour, place = SERIES[i % len(SERIES)], (placement.intensity, height)
             fill = "none" if placement.achieved is None else colour
             marker = MARKERS[i % len(MARKERS)]
-            line(axes, [place], marker=marker, color=colour, markerfacecolor=fill, linestyle="none", markersize=6)
+            axes.plot(*xy([place]), marker=marker, color=colour, markerfacecolor=fill, linestyle="none", markersize=6)
             name = placement.kernel.name
             axes.annotate(name, place, textcoords="offset points", xytext=(6, -10), fontsize=8)
     axes.set_xscale("log")

@@ -15,10 +15,10 @@ from scalecurve.render.plots import (
     ORANGE,
     PURPLE,
     RED,
-    line,
     outside_legend,
     plain_numbers,
     plain_text,
+    xy,
 )
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def cost_axes(axes: Axes, result: CostTable) -> None:
     """Time and cost of all jobs, both logarithmic; a point's label is its K, a hollow marker was not measured."""
     front = sorted(result.front, key=lambda row: row.elapsed.value)
     style: dict[str, Any] = {"color": GREEN, "linewidth": 5, "alpha": 0.25, "solid_capstyle": "round"}
-    line(axes, [(row.hours, row.cost.value) for row in front], label="no other K is faster and cheaper", **style)
+    axes.plot(*xy([(row.hours, row.cost.value) for row in front]), label="no other K is faster and cheaper", **style)
     for kind in dict.fromkeys(row.kind for row in result.rows):
         points = [(row.hours, row.cost.value) for row in result.rows if row.kind is kind]
         fill = "white" if kind in HOLLOW else BLUE
         style = {"linestyle": "", "marker": MARKERS[kind], "color": BLUE, "markerfacecolor": fill, "zorder": 3}
-        line(axes, points, label=str(kind), markersize=6, **style)
+        axes.plot(*xy(points), label=str(kind), markersize=6, **style)
     for row in result.rows:
         if row.elapsed.low and row.elapsed.high:
             axes.hlines(row.cost.value, row.elapsed.low / 3600, row.elapsed.high / 3600, color="black", linewidth=1)
@@ -71,7 +71,7 @@ def cost_axes(axes: Axes, result: CostTable) -> None:
     for name, choice, colour, size in choices:
         if choice is not None:
             style = {"marker": "o", "markersize": size, "fillstyle": "none", "color": colour, "linestyle": ""}
-            line(axes, [(choice.hours, choice.cost.value)], label=f"{name}: K = {choice.k}", **style)
+            axes.plot(*xy([(choice.hours, choice.cost.value)]), label=f"{name}: K = {choice.k}", **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     plain_numbers(axes.xaxis)
@@ -123,7 +123,7 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     if plan.strong:
         shares.append(("MFU, fixed job", "s--", ORANGE, [(row.gpus, row.outcome.mfu) for row in plan.strong]))
     for label, form, colour, points in shares:
-        line(lower, points, marker=form[0], linestyle=form[1:], color=colour, label=label, markersize=4)
+        lower.plot(*xy(points), marker=form[0], linestyle=form[1:], color=colour, label=label, markersize=4)
     lower.set_ylim(0.0, 1.05)
     lower.set_xlabel("accelerators P")
     lower.set_ylabel("share")

@@ -60,6 +60,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "scalecurve",  # so that the same data gives the same file
     "svg.fonttype": "none",
     "legend.frameon": False,
+    "lines.markersize": 5,
 }
 METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
@@ -148,7 +149,7 @@ def curve(
         colour = SERIES[place]
         points = [(row.k, getattr(row, what)) for row in table.rows]
         name = f"measured {what}" if len(tables) == 1 else plain_text(shorten(table.name))
-        line(axes, [(k, estimate.value) for k, estimate in points], color=colour, marker=MARKERS[place], label=name)
+        axes.plot(*xy([(k, estimate.value) for k, estimate in points]), color=colour, marker=MARKERS[place], label=name)
         for k, estimate in points:
             if estimate.low is not None and estimate.high is not None:
                 axes.vlines(k, estimate.low, estimate.high, color=colour, linewidth=2.2, alpha=0.55, zorder=3)
@@ -168,10 +169,10 @@ def curve(
     outside_legend(figure, 4)
 
 
-def line(axes: Axes, points: Iterable[tuple[float, float | None]], **style: Any) -> None:
-    """A line through (x, y) pairs, without those that have no y; drawn with small markers."""
+def xy(points: Iterable[tuple[float, float | None]]) -> tuple[list[float], list[float]]:
+    """The x and the y of points, without those that have no y."""
     pairs = [(x, y) for x, y in points if y is not None]
-    axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{"markersize": 5, **style})
+    return [x for x, _ in pairs], [y for _, y in pairs]
 
 
 def _forecast_band(axes: Axes, table: SpeedupTable, rows: Sequence[dict[str, Any]], what: str) -> None:
@@ -223,7 +224,7 @@ def forecast_axes(axes: Axes, result: Forecast) -> None:
     ahead = [row.k for row in band]
     lows, highs = [row.low for row in band if row.low], [row.high for row in band if row.high]
     axes.fill_between(ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{result.level:.0%} interval")
-    line(axes, [(row.k, row.value) for row in band], color=ORANGE, linestyle="--", label="forecast")
+    axes.plot(*xy([(row.k, row.value) for row in band]), color=ORANGE, linestyle="--", label="forecast")
     axes.plot(workers, medians, color=BLUE, marker="o", label="measured (median)")
     for row in result.rows:
         if row.value is None or row.extrapolation <= 1:
@@ -254,7 +255,7 @@ def law_axes(axes: Axes, result: LawTable) -> None:
         held = "weak, work per worker fixed" if case.grows else "strong, total work fixed"
         points = [(row.k, row.efficiency if grows else row.speedup) for row in case.rows]
         label = f"{held}: {case.label}" if grows else case.label
-        line(axes, points, color=colour, linestyle=dash, marker="o", markersize=3.5, label=label)
+        axes.plot(*xy(points), color=colour, linestyle=dash, marker="o", markersize=3.5, label=label)
         if case.ceiling is not None and not grows:
             axes.axhline(case.ceiling, color=colour, linewidth=0.9, linestyle=":", label=f"ceiling {case.ceiling:g}")
     log_axis(axes, workers, both=not grows)
