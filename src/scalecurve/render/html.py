@@ -50,7 +50,7 @@ def to_page(document: Document) -> str:
 def render(template: str, **values: object) -> str:
     """A page from a template of this package."""
     text: str = _environment().get_template(template).render(css=stylesheet(), **values)
-    return text
+    return text + "\n"
 
 
 @cache

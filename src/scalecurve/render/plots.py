@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scalecurve.analysis import SpeedupTable, tabulate
+from scalecurve.analysis.table_document import rule_words
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
@@ -165,7 +166,8 @@ def curve(
         held = f"{first.regime} scaling, {first.regime.held_fixed}, baseline K0 = {first.baseline_k}"
         axes.set_title(plain_text(f"{first.name[:60]}: {held}"), loc="left", fontsize=10)
     for place, table in enumerate(tables):
-        _mark_bend(axes, table, place, RED if len(tables) == 1 else SERIES[place])
+        note = f"\n{rule_words(table)}" if title else ""
+        _mark_bend(axes, table, place, RED if len(tables) == 1 else SERIES[place], note)
     outside_legend(figure, 4)
 
 
@@ -189,7 +191,7 @@ def _forecast_band(axes: Axes, table: SpeedupTable, rows: Sequence[dict[str, Any
     axes.plot(workers[1:], middle[1:], color=ORANGE, linestyle="none", marker="D", markersize=4)
 
 
-def _mark_bend(axes: Axes, table: SpeedupTable, place: int, colour: str) -> None:
+def _mark_bend(axes: Axes, table: SpeedupTable, place: int, colour: str, note: str) -> None:
     """A line at the bend, and a note at the foot of the axes where it covers no point."""
     if table.bend is None:
         return
@@ -198,12 +200,13 @@ def _mark_bend(axes: Axes, table: SpeedupTable, place: int, colour: str) -> None
     left, right = axes.get_xlim()
     is_late = table.bend.k**2 > left * right
     axes.annotate(
-        f"bend at K = {table.bend.k}{chance}",
+        f"bend at K = {table.bend.k}{chance}{note}",
         (table.bend.k, 0.03 + 0.07 * place),
         xycoords=("data", "axes fraction"),
         xytext=(-5 if is_late else 5, 0),
         textcoords="offset points",
         ha="right" if is_late else "left",
+        va="bottom",
         fontsize=9,
         color=colour,
         bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},

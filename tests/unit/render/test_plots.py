@@ -23,6 +23,7 @@ def test_strong_scaling_is_drawn_against_the_diagonal() -> None:
     assert "ideal, S = K" in svg
     assert "ideal, E = 1" not in svg
     assert "bend at K = 8" in svg
+    assert "first K with E &lt; 0.7" in svg
     assert "total work fixed" in svg
     assert "baseline K0 = 1" in svg
 
