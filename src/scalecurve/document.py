@@ -1,7 +1,7 @@
 """Neutral tables and text, so that every noun can show itself without importing `render`.
 
-A noun builds a `Document`; here it becomes plain text (`__str__`) or an HTML fragment (`_repr_html_`).
-Markdown, LaTeX, the terminal's colours and the full report are made from the same Document in `render`.
+A noun builds a `Document`; here it becomes plain text (`__str__`).
+HTML (`_repr_html_`), Markdown, LaTeX and the full report are made from the same Document in `render`.
 """
 
 from __future__ import annotations

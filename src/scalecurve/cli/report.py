@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.cli.inputs import Parsed
 from scalecurve.cli.output import Output, note
 from scalecurve.units import parse_share
@@ -37,6 +37,6 @@ def command(
     """
     from scalecurve.render.report.writing import write_report
 
-    loaded = [api.load(name, regime=regime) for name in studies]
+    loaded = [sc.load(name, regime=regime) for name in studies]
     files = write_report(file, *loaded, threshold=threshold, price=price, proposal=proposal)
     note(f"written: {', '.join(str(name) for name in files)}", Output(quiet=quiet))

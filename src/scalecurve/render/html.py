@@ -63,16 +63,16 @@ def _environment() -> Any:
     """The Jinja environment: everything is escaped, an unknown name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("scalecurve.render"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    made.globals["picture"] = _inline_picture
-    return made
+    environment.filters["visible"] = visible
+    environment.globals["picture"] = _inline_picture
+    return environment
 
 
 def visible(text: str) -> str:
@@ -103,7 +103,7 @@ def _inline_picture(picture: Picture, prefix: str) -> Any:
 
 
 def to_pdf(page: str) -> bytes:
-    """An HTML page printed to PDF: by WeasyPrint (the extra `pdf`) or by the Chromium found on this machine."""
+    """An HTML page printed to PDF: by WeasyPrint (the extra `pdf`) or by the Chromium of this machine."""
     import os
     import shutil
     import subprocess

@@ -21,9 +21,8 @@ from scalecurve.findings import error
 from scalecurve.render import html
 from scalecurve.render.markup import latex_table, latex_text
 from scalecurve.render.report.material import Material, Refusal, answer, gather
-from scalecurve.render.report.page import page_of
 from scalecurve.render.report.sections import raw_section, sections_of
-from scalecurve.render.report.writing import write, write_report
+from scalecurve.render.report.writing import page_of, write, write_report
 from scalecurve.study import Provenance, RankRecord, Regime, Run, Study, Workload
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)

@@ -70,7 +70,7 @@ class CostRequest(DataRequest):
     """Also what a worker costs."""
 
     price: float = Field(2.5, ge=0.001, le=100_000, description="dollars per worker-hour")
-    jobs: int = Field(1, ge=1, le=10_000_000, description="how many results are wanted")
+    jobs: int = Field(1, ge=1, le=10_000_000, description="number of results")
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
@@ -102,7 +102,7 @@ def cases(_: Nothing) -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
     fixed = {k: 0.04 + 0.96 / k + 0.010 * float(np.log2(k + 1)) for k in WORKERS}
     grown = {k: 1.0 + 0.010 * float(np.log2(k + 1)) for k in WORKERS}
-    made = []
+    examples = []
     for label, name, regime, means in (
         ("A fixed step on 1 to 64 GPUs: bends at 8", "fixed-step.csv", "strong", fixed),
         ("The same system with the batch grown with K", "grown-step.csv", "weak", grown),
@@ -110,8 +110,8 @@ def cases(_: Nothing) -> dict[str, Any]:
         noises = {k: rng.standard_normal(REPEATS) for k in means}
         rows = [f"{k},{mean * (1.0 + NOISE * noise):.6f}" for k, mean in means.items() for noise in noises[k]]
         text = "\n".join(["gpus,seconds", *rows]) + "\n"
-        made.append({"label": label, "name": name, "regime": regime, "text": text})
-    return {"cases": made}
+        examples.append({"label": label, "name": name, "regime": regime, "text": text})
+    return {"cases": examples}
 
 
 def answer_table(request: DataRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A question has a name, the shape of what is asked, and a function that answers; here all are found and described.
+"""A question has a name, the shape of what is asked, and a function that answers; `find` and `describe` know them all.
 
 The name is the end of the address (`/api/<name>`), its first word the module that answers.  Modules are loaded when
 first asked, so that the first answer does not wait for what other views need.

@@ -1,22 +1,27 @@
-"""`write_report`: a report as a file; the ending of its name is the format."""
+"""`write_report`: a report of one study, or of several side by side, as a file whose ending is the format."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 import scalecurve as sc
+from scalecurve.analysis import SpeedupTable
+from scalecurve.document import Paragraph, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import paint
-from scalecurve.render.report.material import Material, Part, attempt, gather
-from scalecurve.render.report.page import Page, page_of
-from scalecurve.render.report.sections import part_section
+from scalecurve.render.report.material import Material, Part, answer, attempt, gather
+from scalecurve.render.report.page import Content, Page, Section, StudyPart
+from scalecurve.render.report.sections import curve_pictures, curve_title, part_section, sections_of
 from scalecurve.study.atomic import write_atomically
 
 Writer = Callable[[Page, Path], dict[Path, bytes]]
+NAME_LENGTH = 120
+LETTERS = "ABCDEFGH"
 FIGURE_INCHES = (6.3, 3.6)  # of a figure in LaTeX
 
 
@@ -52,6 +57,61 @@ def write(path: Path, materials: Sequence[Material], comparison: Part = None) ->
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
+
+
+def page_of(materials: Sequence[Material], comparison: Section | None = None) -> Page:
+    """The page of a study, or of several; `comparison` sets two studies against one another K by K."""
+    materials = _with_own_names(materials)
+    names = [_cut(material.table.name) for material in materials]
+    parts = tuple(
+        StudyPart(name=name, answer=answer(material), sections=sections_of(material))
+        for name, material in zip(names, materials, strict=True)
+    )
+    subtitles = []
+    for study in (material.study for material in materials):
+        held = f"{study.regime.capitalize()} scaling, {study.regime.held_fixed}"
+        k = f"K = {study.all_k[0]} to {study.all_k[-1]} {study.k_unit[:40]}"
+        subtitles.append(f"{held}: {len(study.samples):,} observations from {k}")
+    shared: tuple[Section, ...] = ()
+    if len(materials) > 1:
+        together = _side_by_side([material.table for material in materials])
+        shared = (together,) if comparison is None else (together, comparison)
+    subtitle = ". ".join(dict.fromkeys(subtitles)) + "."
+    return Page(title=" and ".join(names), subtitle=subtitle, parts=parts, shared=shared)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
+def _with_own_names(materials: Sequence[Material]) -> list[Material]:
+    """Studies of the same name are named by their file too, or by a letter where the files do not differ either."""
+    names = [material.table.name for material in materials]
+    if len(set(names)) == len(names):
+        return list(materials)
+    stems = [PurePath(material.study.provenance.source or "").stem for material in materials]
+    marks = stems if all(stems) and len(set(stems)) == len(stems) else list(LETTERS)
+    return [
+        replace(material, table=replace(material.table, name=f"{_cut(material.table.name)} ({mark[:NAME_LENGTH]})"))
+        for material, mark in zip(materials, marks, strict=False)
+    ]
+
+
+def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
+    """Both curves in one plot where the regime is the same, and S and E of each study at every K of any of them."""
+    contents: list[Content] = []
+    if len({own.regime for own in tables}) == 1:
+        contents += curve_pictures(tables)
+    else:
+        words = "One study is strong and the other weak scaling: they answer different questions and share no plot."
+        contents.append(Paragraph(words, "warn"))
+    by_k = [{row.k: (f"{row.speedup.value:.2f}", f"{row.efficiency.value:.3f}") for row in own.rows} for own in tables]
+    heads = ["K", *(f"{what}, {LETTERS[i]}" for i in range(len(tables)) for what in ("S", "E"))]
+    workers = sorted({k for rows in by_k for k in rows})
+    cells = [[str(k), *(cell for rows in by_k for cell in rows.get(k, (None, None)))] for k in workers]
+    caption = "; ".join(f"{LETTERS[i]} = {own.name[:NAME_LENGTH]}" for i, own in enumerate(tables))
+    title = f"Side by side: {curve_title(tables).lower()}"
+    return Section(key="both", title=title, contents=(*contents, table(heads, cells, caption=caption)))
 
 
 def to_html(page: Page) -> str:
