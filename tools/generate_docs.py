@@ -2,7 +2,7 @@
 
     python tools/generate_docs.py [--check]
 
-Generated are: whole pages (the command-line reference, one page per law), and blocks inside hand-written pages:
+Generated are: whole pages (the command-line and JSON references, one page per law), and blocks in hand-written pages:
 
     <!-- run: scalecurve law amdahl --serial 0.05 -->
     ... replaced by what the command prints ...
@@ -31,6 +31,7 @@ from scalecurve.cli.registry import COMMANDS, GROUPS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tools.audit_rules_page import rules_page
+from tools.json_page import json_page
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- run: (?P<line>.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -70,6 +71,7 @@ def main() -> int:
 def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
     yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
+    yield ROOT / "docs" / "reference" / "json.md", DO_NOT_EDIT + json_page()
     yield ROOT / "docs" / "man" / "scalecurve.1", manual()
     for name, line in LAW_PAGES.items():
         yield ROOT / "docs" / "laws" / f"{name.replace('_', '-')}.md", law_page(name, line)

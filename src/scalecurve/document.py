@@ -1,14 +1,12 @@
 """Documents: the neutral tables and text that every result builds, and `Result`, the base of all results.
 
-A Document becomes plain text (`str(result)`) or an HTML fragment (in a notebook) here; `render` makes Markdown, LaTeX
-and the report from the same Document.
+A Document becomes plain text (`str(result)`) here; `render` makes HTML, Markdown, LaTeX and the report from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,7 +92,9 @@ class Result:
         return to_text(self.document())
 
     def _repr_html_(self) -> str:
-        return to_html(self.document())
+        from scalecurve.render.html import fragment  # the renderer stands above; notebooks alone need it
+
+        return fragment(self.document())
 
     def to_frame(self, library: str | None = None) -> Any:
         """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
@@ -174,43 +174,3 @@ def table_text(block: Table) -> str:
         lines.append("  ".join(padded).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join([*safe_lines(block.caption or ""), *lines])
-
-
-def to_html(document: Document) -> str:
-    """The document as an HTML fragment; every text is escaped."""
-    parts = [f"<h3>{escape(document.title)}</h3>"] if document.title else []
-    for block in document.blocks:
-        match block:
-            case Heading(text):
-                parts.append(f"<h4>{escape(text)}</h4>")
-            case Paragraph(text, tone):
-                parts.append(f'<p class="tone-{tone}">{escape(text)}</p>')
-            case Listing(text):
-                parts.append(f"<pre>{escape(text)}</pre>")
-            case Table():
-                parts.append(table_html(block))
-            case FindingList(findings) if findings:
-                parts.append(f'<ul class="findings">{"".join(finding_html(finding) for finding in findings)}</ul>')
-    return f'<div class="scalecurve">{"".join(parts)}</div>'
-
-
-def finding_html(finding: Finding) -> str:
-    """A finding as one escaped list item."""
-    remedy = f" <em>{escape(finding.remedy)}</em>" if finding.remedy else ""
-    head = f"<b>{escape(finding.severity)}</b> <code>{escape(finding.code)}</code>"
-    return f'<li class="{escape(finding.severity)}">{head} {escape(finding.message)}{remedy}</li>'
-
-
-def table_html(block: Table) -> str:
-    """A table as an escaped HTML table; a column's meaning is its tooltip."""
-    caption = f"<caption>{escape(block.caption)}</caption>" if block.caption else ""
-    head = ""
-    for column in block.columns:
-        title = f' title="{escape(column.meaning)}"' if column.meaning else ""
-        head += f'<th scope="col" class="{column.align}"{title}>{escape(column.header)}</th>'
-    body = ""
-    for row in block.rows:
-        cells = zip(row, block.columns, strict=True)
-        tds = (f'<td class="{column.align} tone-{cell.tone}">{escape(cell.text)}</td>' for cell, column in cells)
-        body += f"<tr>{''.join(tds)}</tr>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -12,11 +12,11 @@ from scalecurve.document import (
     Paragraph,
     Result,
     table,
-    to_html,
     to_text,
 )
 from scalecurve.errors import InputError
 from scalecurve.findings import warning
+from scalecurve.render.html import fragment
 
 HOSTILE = '</script><script>alert(1)</script>"\x1b[31m\u202e'
 
@@ -48,7 +48,7 @@ def test_a_result_shows_itself_and_says_when_it_has_no_table() -> None:
             return Document("the answer", (Paragraph("42"),))
 
     assert str(Answer()) == "the answer\n\n42"
-    assert Answer()._repr_html_() == to_html(Answer().document())
+    assert Answer()._repr_html_() == fragment(Answer().document())
     with pytest.raises(InputError, match="Answer has no table"):
         Answer().to_frame()
     with pytest.raises(NotImplementedError):
@@ -59,7 +59,7 @@ def test_html_is_escaped_everywhere() -> None:
     finding = warning("code", HOSTILE, remedy=HOSTILE)
     blocks = (table([Column(HOSTILE, meaning=HOSTILE)], [[Cell(HOSTILE)]]), Paragraph(HOSTILE), Listing(HOSTILE))
 
-    html = to_html(Document(HOSTILE, (*blocks, FindingList((finding,)))))
+    html = fragment(Document(HOSTILE, (*blocks, FindingList((finding,)))))
 
     assert "<script>" not in html
 

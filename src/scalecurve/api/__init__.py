@@ -5,7 +5,7 @@ from typing import Any
 from scalecurve.api import mechanisms
 from scalecurve.api.mechanisms import measure_collectives, measure_load, measure_roofline, place_torch_model
 from scalecurve.api.money import assess, compare_scaleup, cost, load_for_proposal, price_curve, price_law
-from scalecurve.api.pages import gather, write_report
+from scalecurve.api.pages import write_report
 from scalecurve.api.studies import (
     doctor,
     export,
@@ -59,7 +59,6 @@ __all__ = [
     "fit_collectives",
     "fit_sweep",
     "forecast",
-    "gather",
     "import_results",
     "law",
     "load",

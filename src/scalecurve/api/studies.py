@@ -67,16 +67,16 @@ def import_results(*sources: str | Path, **settings: Any) -> Imported:
 
 def export(study: Study, to: str) -> bytes:
     """A study in another tool's format: one of `export_formats()`."""
-    from scalecurve.render.exports import write_as
+    from scalecurve.render.exports import export as verb
 
-    return write_as(study, to)
+    return verb(study, to)
 
 
 def export_formats() -> dict[str, str]:
     """The names `export` takes, and what each is for."""
-    from scalecurve.render.exports import purposes
+    from scalecurve.render.exports import export_formats as verb
 
-    return purposes()
+    return verb()
 
 
 def save(study: Study, path: str | Path) -> None:
@@ -194,9 +194,9 @@ def forecast(
 
 def plot(result: Any, path: str | Path) -> None:
     """Draw a result; the ending of the path (.svg .png .pdf) says how."""
-    from scalecurve.render.plots import draw
+    from scalecurve.render.plots import plot as verb
 
-    draw(result, Path(path))
+    verb(result, path)
 
 
 def measure(

@@ -49,9 +49,9 @@ def plan(file: str | Path | None = None, **given: Any) -> Plan | Evaluation | Ex
 
 def plot_plan(plan: Any, path: str | Path) -> None:
     """Draw a sweep."""
-    from scalecurve.render.plan_plot import draw_plan
+    from scalecurve.render.plots import plot
     from scalecurve.training.plan import Plan as Sweep
 
     if not isinstance(plan, Sweep):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-    draw_plan(plan, Path(path))
+    plot(plan, path)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from scalecurve.auditing import Audit, Claim
     from scalecurve.auditing.gate_result import Gate
     from scalecurve.diagnosis import Diagnosis
-    from scalecurve.document import Tone
     from scalecurve.study import Study
 
 
@@ -45,11 +44,9 @@ def write_claim_template(path: str | Path) -> None:
 
 def write_badge(label: str, verdict: str, path: str | Path) -> None:
     """A verdict as a small SVG."""
-    from scalecurve.render.badge import badge
-    from scalecurve.study.atomic import write_atomically
+    from scalecurve.render.exports import write_badge as verb
 
-    tones: dict[str, Tone] = {"sound": "good", "warnings": "warn"}
-    write_atomically(Path(path), badge(label, verdict, tones.get(verdict, "bad")).encode())
+    verb(label, verdict, path)
 
 
 def compare(first: Study, second: Study, **settings: Any) -> Comparison:

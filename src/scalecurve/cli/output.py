@@ -106,11 +106,11 @@ def encode(result: Result, format: str) -> str:
         case "txt" | "":
             return to_text(result.document()) + "\n"
         case "md":
-            from scalecurve.render.markdown import to_markdown
+            from scalecurve.render.markup import to_markdown
 
             return to_markdown(result.document())
         case "html":
-            from scalecurve.render.html_page import to_page
+            from scalecurve.render.html import to_page
 
             return to_page(result.document())
     remedy = "name the file with one of .json, .csv, .txt, .md, .html"

@@ -49,8 +49,7 @@ def explore(
 
     STUDY, if given, is opened in the page; a file can also be dropped on it.
     """
-    from scalecurve.explorer.opening import opening
-    from scalecurve.explorer.server import Address, serve
+    from scalecurve.explorer.server import Address, opening, serve
 
     # On Linux without a display a launcher only complains about the browsers it cannot find.
     screen = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

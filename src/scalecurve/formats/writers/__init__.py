@@ -33,8 +33,6 @@ WRITERS: dict[str, Writer] = {
     "extra-p-jsonl": Writer(f"{_HERE}.extrap", "to_extrap_lines", (".jsonl",), "Extra-P JSON Lines"),
     "r-usl": Writer(f"{_HERE}.r_usl", "to_r_usl", (), "load and throughput for R's usl package, with the line of R"),
     "pyperf": Writer(f"{_HERE}.pyperf", "to_pyperf", (), "pyperf JSON, one benchmark per K"),
-    "openmetrics": Writer(
-        "scalecurve.render.openmetrics", "to_openmetrics", (".prom", ".om"), "T, S and E for dashboards"
-    ),
+    "openmetrics": Writer("scalecurve.render.exports", "to_openmetrics", (".prom", ".om"), "T, S and E for dashboards"),
     "bibtex": Writer(f"{_HERE}.bibtex", "to_bibtex", (".bib",), "a reference with the study's hash"),
 }

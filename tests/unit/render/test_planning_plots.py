@@ -1,6 +1,9 @@
-"""Time against cost: every K named, the goals drawn, measured and not measured told apart."""
+"""Pictures of plans: time against cost with every K and the goals, and a training run over its accelerators."""
+
+from pathlib import Path
 
 import scalecurve as sc
+from scalecurve.cli.main import run
 from scalecurve.render.plots import picture
 from tests.reference_study import strong_study
 
@@ -27,3 +30,13 @@ def test_a_name_with_a_dollar_sign_is_text() -> None:
     study = sc.Study.from_samples({1: [4.0], 2: [2.1], 4: [1.2]}, regime="strong", name="$x_1$ </script>")
 
     assert b"</script>" not in picture(sc.cost(study, 1.0, at=[1, 2, 4]), "svg")
+
+
+def test_a_training_plan_shows_its_caps(tmp_path: Path) -> None:
+    path = tmp_path / "plan.svg"
+    assert (
+        run(["plan", "--model", "llama3-70b", "--cluster", "h100-ib400", "--gpus", "64,128", "--plot", str(path)]) == 0
+    )
+
+    assert "accelerators P" in path.read_text()
+    assert "cost-effective scale" in path.read_text()
