@@ -81,9 +81,9 @@ def export_formats() -> dict[str, str]:
 
 def save(study: Study, path: str | Path) -> None:
     """Write a study file, atomically."""
-    from scalecurve.study.file import write_study
+    from scalecurve.study.file import save as verb
 
-    write_study(study, Path(path))
+    verb(study, Path(path))
 
 
 def tabulate(study: Study, **settings: Any) -> SpeedupTable:

@@ -46,7 +46,7 @@ def read_task_graph(source: str) -> TaskGraph:
 
 def _classic(source: str) -> TaskGraph:
     """`classic:pipeline:4,16`: a textbook graph by name and sizes."""
-    from scalecurve.study import classic_graphs
+    from scalecurve.study import task_graph as classic_graphs
 
     known: dict[str, Callable[..., TaskGraph]] = {
         "reduction": classic_graphs.reduction_tree,

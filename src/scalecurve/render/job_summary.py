@@ -6,7 +6,7 @@ from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.document import Document, FindingList, Table
 from scalecurve.render.markdown import escape, to_markdown
 from scalecurve.study import Study
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 
 def to_job_summary(study: Study) -> str:

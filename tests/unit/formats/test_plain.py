@@ -142,10 +142,10 @@ def test_binary_and_missing_files(tmp_path: Path) -> None:
 
 def test_a_study_file_keeps_its_own_word(tmp_path: Path) -> None:
     from scalecurve.study import Study
-    from scalecurve.study.file import write_study
+    from scalecurve.study.file import save
 
     path = tmp_path / "s.json"
-    write_study(Study.from_samples({2: [1.0], 4: [0.6]}, regime="strong"), path)
+    save(Study.from_samples({2: [1.0], 4: [0.6]}, regime="strong"), path)
 
     assert load_study(path, baseline_k=4).baseline_k == 4
     with pytest.raises(InputError, match="another regime"):

@@ -14,7 +14,7 @@ from scalecurve.mechanisms.critical_path import _by_levels, _by_shortest_path, c
 from scalecurve.mechanisms.recorder import TaskRecorder
 from scalecurve.mechanisms.schedule import greedy_makespan
 from scalecurve.mechanisms.work_depth import measure_parallelism
-from scalecurve.study import classic_graphs
+from scalecurve.study import task_graph as classic_graphs
 from scalecurve.study.task_graph import TaskGraph
 
 

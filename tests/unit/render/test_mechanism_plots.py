@@ -16,9 +16,9 @@ from scalecurve.mechanisms.roofline_placement import place_kernels
 from scalecurve.mechanisms.straggler_cost import cost_stragglers, delays_of
 from scalecurve.mechanisms.work_depth import measure_parallelism
 from scalecurve.render.plots import picture
-from scalecurve.study.classic_graphs import pipeline
 from scalecurve.study.kernel import Kernel
 from scalecurve.study.latency_record import Histogram, LatencyRecord
+from scalecurve.study.task_graph import pipeline
 
 
 def _load() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from scalecurve.study import Study
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 _SPECIAL = re.compile(r"([&%$#_{}])")
 

@@ -6,7 +6,7 @@ import io
 
 from scalecurve.errors import MissingExtra
 from scalecurve.study import Study
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 
 def to_parquet(study: Study) -> bytes:

@@ -20,7 +20,7 @@ from scalecurve.render.report import pictures
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.render.report.section import Content, Download, Picture, Section
 from scalecurve.study import Regime, Study
-from scalecurve.study.sidecar import count_steps
+from scalecurve.study.file import count_steps
 
 MOST_RAW = 20_000
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
