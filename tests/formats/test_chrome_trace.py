@@ -16,9 +16,15 @@ import pytest
 
 from scalecurve import api
 from scalecurve.errors import FormatError, InputError
-from scalecurve.formats.chrome_trace import RankTrace, read_trace, runs_from_traces, study_from_traces, trace_files
+from scalecurve.formats.results import torch_traces
+from scalecurve.formats.results.torch_traces import RankTrace
+from scalecurve.formats.source import Source
 
 SAMPLES = Path(__file__).parent / "samples" / "chrome_trace"
+
+
+def read_trace(path: Path) -> RankTrace:
+    return torch_traces.read_trace(Source.at(path))
 
 
 def adds_up(trace: RankTrace) -> None:
@@ -91,14 +97,14 @@ def test_compressed_traces_are_read(tmp_path: Path) -> None:
     (tmp_path / "rank0.json.gz").write_bytes(gzip.compress(raw))
 
     assert read_trace(tmp_path / "rank0.json.gz").steps == read_trace(SAMPLES / "k1" / "rank0.json").steps
-    assert trace_files(tmp_path) == [tmp_path / "rank0.json.gz"]
+    assert api.load(tmp_path, regime="strong").all_k == (1,)
 
 
 def test_a_missing_rank_is_a_fault(tmp_path: Path) -> None:
     write(tmp_path / "rank0.json", [event("ProfilerStep#1", "user_annotation", 0, 10)], size=2)
 
-    with pytest.raises(FormatError, match="2 ranks took part, but 1"):
-        runs_from_traces([tmp_path / "rank0.json"])
+    with pytest.raises(FormatError, match="2 ranks took part, but the files of 1"):
+        api.load(tmp_path, regime="strong")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_a_missing_rank_is_a_fault(tmp_path: Path) -> None:
         (b"[]", "not a Chrome trace"),
         (b'{"traceEvents": []}', "no timed events"),
         (b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 0, "dur": 1}]}', "marks no steps"),
-        (b"\x1f\x8bbroken", "cannot be read"),
+        (b"\x1f\x8bbroken", "gzip file is damaged"),
     ],
 )
 def test_damaged_traces(tmp_path: Path, content: bytes, message: str) -> None:
@@ -119,7 +125,7 @@ def test_damaged_traces(tmp_path: Path, content: bytes, message: str) -> None:
 
 
 def test_hidden_communication_is_no_loss() -> None:
-    study = study_from_traces(trace_files(SAMPLES), regime="strong")
+    study = api.load(SAMPLES, regime="strong")
     rank = study.runs[-1].ranks[0]
 
     assert rank.phases["communication (hidden)"] >= 0

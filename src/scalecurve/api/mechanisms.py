@@ -187,7 +187,7 @@ def cost_stragglers(
     from scalecurve.mechanisms.straggler_cost import delays_from, delays_of
 
     if isinstance(samples, str | Path):
-        from scalecurve.formats.latency_csv import read_numbers
+        from scalecurve.formats.latencies import read_numbers
 
         samples = read_numbers(Path(samples))
     delays = delays_of(distribution, **(shape or {})) if samples is None else delays_from(samples)
@@ -198,7 +198,7 @@ def cost_stragglers(
 
 def measure_parallelism(graph: str | Path | TaskGraph, *, workers: Sequence[int]) -> WorkDepth:
     """Work, depth and the speedup a task graph admits; a file (JSON, DOT, chrome trace, .npz) or a TaskGraph."""
-    from scalecurve.formats.task_graphs import read_task_graph
+    from scalecurve.formats.graphs import read_task_graph
     from scalecurve.mechanisms.work_depth import measure_parallelism as verb
     from scalecurve.study.task_graph import TaskGraph
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import FormatError
-from scalecurve.formats.hlog import decode, read_hlog
-from scalecurve.formats.latencies import read_latencies
-from scalecurve.formats.latency_csv import read_numbers
+from scalecurve.formats.latencies import read_latencies, read_numbers
+from scalecurve.formats.latencies.hdr_log import decode
 from scalecurve.mechanisms.percentiles import percentiles
 
 HERE = Path(__file__).parents[2] / "formats" / "latency"
@@ -122,11 +121,11 @@ def test_tags_become_records_and_units_are_told(tmp_path: Path) -> None:
     body = _encoded([-1000, 5])
     log = f"#[Histogram log format version 1.2]\n0.0,1.0,0.001,{body}\nTag=B,1.0,1.0,0.001,{body}\n"
     (tmp_path / "x.hlog").write_text(log)
-    records = read_hlog(tmp_path / "x.hlog")
+    records = read_latencies(tmp_path / "x.hlog")
     assert [record.name for record in records] == ["untagged", "B"]
     assert records[0].histogram is not None
     assert records[0].histogram.most == pytest.approx(1e-6)  # 1000 raw units are 0.001 ms: nanoseconds
-    stated = read_hlog(tmp_path / "x.hlog", unit=1e-3)[0].histogram
+    stated = read_latencies(tmp_path / "x.hlog", unit=1e-3)[0].histogram
     assert stated is not None
     assert stated.most == pytest.approx(1.0)
 
@@ -136,11 +135,11 @@ def test_a_truncated_log_is_refused_with_its_lines(tmp_path: Path) -> None:
     lines = [f"0.0,1.0,0.001,{body[:-9]}", "0.0,1.0", f"x,1.0,0.001,{body}", "0.0,1.0,0.001,AAAA"]
     (tmp_path / "x.hlog").write_text("#[Histogram log format version 1.2]\n" + "\n".join(lines) + "\n")
     with pytest.raises(FormatError) as caught:
-        read_hlog(tmp_path / "x.hlog")
+        read_latencies(tmp_path / "x.hlog")
     assert [fault.where for fault in caught.value.faults] == ["line 2", "line 3", "line 4", "line 5"]
     (tmp_path / "empty.hlog").write_text("#[Histogram log format version 1.2]\n")
     with pytest.raises(FormatError, match="no intervals"):
-        read_hlog(tmp_path / "empty.hlog")
+        read_latencies(tmp_path / "empty.hlog")
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"published logs are not at {DATA}; set SCALECURVE_DATA")
@@ -149,7 +148,7 @@ def test_a_truncated_log_is_refused_with_its_lines(tmp_path: Path) -> None:
     [("jHiccup-2.0.7S.logV2.hlog", 48761), ("ycsb.logV1.hlog", 300056), ("tagged-Log.logV2.hlog", 16145)],
 )
 def test_published_logs(name: str, count: int) -> None:
-    record = read_hlog(DATA / name)[0]
+    record = read_latencies(DATA / name)[0]
     assert record.histogram is not None
     assert record.histogram.n == count
 

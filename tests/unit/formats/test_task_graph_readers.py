@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import FormatError, InputError
-from scalecurve.formats.task_graphs import graph_from_dask, graph_from_trace, read_task_graph
+from scalecurve.formats.graphs import graph_from_dask, graph_from_trace, read_task_graph
 from scalecurve.mechanisms.work_depth import measure_parallelism
 
 
