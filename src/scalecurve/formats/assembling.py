@@ -43,34 +43,33 @@ class FileReading:
 
 def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     """One study from files of one format."""
-    first = files[0].detection
-    subject = first.source.name if len(files) == 1 else f"{len(files)} files"
+    first = files[0]
     try:
-        if files[0].reading.samples is not None:
-            return _of_columns(files[0], options)
-        return _of_points(files, options)
-    except FormatError:
-        raise
+        return replace(
+            _import_points(files, options)
+            if first.reading.samples is None
+            else _import_columns(first.reading, options),
+            format=first.detection.name,
+            evidence=first.detection.evidence,
+            alternatives=first.detection.alternatives(),
+            files=tuple(file.detection.source.name for file in files),
+        )
     except InputError as problem:
+        subject = first.detection.source.name if len(files) == 1 else f"{len(files)} files"
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
 
 
-def _of_columns(file: FileReading, options: ReadOptions) -> Imported:
+def _import_columns(reading: Reading, options: ReadOptions) -> Imported:
     """A plain table, whose two columns are the study."""
-    reading = file.reading
     return Imported(
         study=reading.study(options, samples=reading.samples),
         regime_stated=options.regime is not None,
-        format=file.detection.name,
-        evidence=file.detection.evidence,
-        alternatives=file.detection.alternatives(),
-        files=(file.detection.source.name,),
         k_origin=reading.k_origin or "",
         value_origin=reading.value_origin or "",
     )
 
 
-def _of_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
+def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
     points = [(point, file.detection.source) for file in files for point in file.reading.points]
     if not points:
@@ -87,18 +86,11 @@ def _of_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
         findings.append(warning("unusable-values", text, count=dropped))
     if options.regime is Regime.STRONG:
         findings += _changing_parameters(curve, workers)
-    if isinstance(runs, Samples):
-        study = shared.study(options, samples=runs)
-    else:
+    if not isinstance(runs, Samples):
         findings += _changing_work(runs)
-        study = shared.study(options, runs=runs)
     return Imported(
-        study=study,
+        study=shared.study(options, samples=runs) if isinstance(runs, Samples) else shared.study(options, runs),
         regime_stated=(options.regime or shared.regime) is not None,
-        format=first.detection.name,
-        evidence=first.detection.evidence,
-        alternatives=first.detection.alternatives(),
-        files=tuple(file.detection.source.name for file in files),
         k_origin=workers.origin,
         value_origin=next((item.point.metric for item in curve if item.point.status is RunStatus.OK), "nothing"),
         series=curve[0].label,

@@ -112,13 +112,13 @@ def _plain(header: str) -> str:
     return re.sub(r"[\s-]+", "_", header.strip().strip("\"'#").strip().lower())
 
 
-def choose_columns(headers: list[str], options: ReadOptions, *, subject: str) -> Columns:
+def choose_columns(headers: list[str], options: ReadOptions) -> Columns:
     """The two columns, named or recognised; everything that is unclear is asked about at once."""
     faults: list[Fault] = []
     k = _choose_k(headers, options.k_column, faults)
     value = _choose_value(headers, options, k, faults)
     if faults or k is None or value is None:
-        raise InputError(faults, subject=subject)
+        raise InputError(faults)
     meaning, quantity = value_meaning(headers[value]), options.quantity
     if meaning is None or quantity not in (None, meaning.quantity):
         unit = "s" if quantity is Quantity.SECONDS else headers[value].strip()
@@ -181,12 +181,12 @@ def _unclear_quantity(header: str) -> Fault:
     return Fault("the column's name does not say whether it holds times or rates", seen=header.strip(), remedy=remedy)
 
 
-def csv_rows(lines: Iterable[str], *, delimiter: str = ",", subject: str | None = None) -> Iterator[list[str]]:
+def csv_rows(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[list[str]]:
     """The fields of every record; what Python's csv cannot split is a FormatError."""
     try:
         yield from csv.reader(lines, delimiter=delimiter)
     except csv.Error as problem:
-        raise FormatError(f"not delimited text: {problem}", subject=subject) from None
+        raise FormatError(f"not delimited text: {problem}") from None
 
 
 def as_float(value: Any) -> float | None:

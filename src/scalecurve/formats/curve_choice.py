@@ -99,7 +99,8 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
     if named:
         named.sort(key=lambda name: PREFERRED.index(worker_unit(name) or "nodes"))
         first, *others = named
-        if not all(_proportional(counts[first], counts[other]) for other in others):
+        ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
+        if any(len(ratio) != 1 for ratio in ratios):
             remedy = f"they are {', '.join(named)}; choose with --k-column"
             raise InputError(Fault("several fields could be the worker count", remedy=remedy))
         note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
@@ -122,11 +123,6 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
             suggestion = f"say where it is with --k-from {pattern}"
             break
     raise InputError(Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {suggestion}"))
-
-
-def _proportional(one: Counts, other: Counts) -> bool:
-    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a and b]
-    return bool(pairs) and all(a * pairs[0][1] == b * pairs[0][0] for a, b in pairs)
 
 
 def _fields_listed(points: Sequence[FilePoint]) -> str:

@@ -13,8 +13,8 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any
 
-from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.reading import Reader
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 
 STUDY, PLAIN = "scalecurve study", "plain table"
@@ -112,6 +112,15 @@ class Detection:
     def name(self) -> str:
         """The format's title."""
         return self.reader.title
+
+    def read(self, options: ReadOptions) -> Any:
+        """What the file holds; an error of the reader is told with the name of the file."""
+        try:
+            return self.reader.read(self.source, options)
+        except UnicodeDecodeError:
+            raise FormatError("not text in UTF-8", subject=self.source.name) from None
+        except InputError as problem:
+            raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
 
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last reader takes any text."""

@@ -54,7 +54,7 @@ def read_task_graph(source: str) -> TaskGraph:
             with np.load(path, allow_pickle=False) as arrays:
                 return TaskGraph.of(arrays["work"], arrays["sources"], arrays["targets"])
         detection = detect(Source.at(path), Kind.GRAPHS)
-        graph: TaskGraph = detection.reader.read(detection.source, ReadOptions())
+        graph: TaskGraph = detection.read(ReadOptions())
         return graph
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise FormatError(Fault(f"not a graph: {problem}", remedy=remedy), subject=str(path)) from None
@@ -73,7 +73,7 @@ def read_tasks(source: Source, options: ReadOptions) -> TaskGraph:
     data = source.required_json()
     if not isinstance(data, dict) or not isinstance(data.get("tasks"), list):
         remedy = 'expected {"tasks": [{"id": "a", "work": 1.0, "after": []}]}'
-        raise FormatError(Fault("not a task graph", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("not a task graph", remedy=remedy))
     work: dict[str, float] = {}
     after: dict[str, list[str]] = {}
     faults: list[Fault] = []
@@ -87,7 +87,7 @@ def read_tasks(source: Source, options: ReadOptions) -> TaskGraph:
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             faults.append(Fault(f"the task is damaged: {problem}", where=f"tasks[{i}]"))
     if faults:
-        raise FormatError(faults[:MOST_FAULTS], subject=source.name)
+        raise FormatError(faults[:MOST_FAULTS])
     return TaskGraph.from_tasks(work, after, unit=str(data.get("unit", "tasks")))
 
 
@@ -112,7 +112,7 @@ def read_dot(source: Source, options: ReadOptions) -> TaskGraph:
         work.setdefault(second, 1.0)
         after.setdefault(second, []).append(first)
     if not work:
-        raise FormatError(Fault("no tasks in the graph", remedy="write edges such as a -> b;"), subject=source.name)
+        raise FormatError(Fault("no tasks in the graph", remedy="write edges such as a -> b;"))
     return TaskGraph.from_tasks(work, after, unit="work")
 
 
@@ -121,10 +121,10 @@ def recognise_trace(source: Source) -> str | None:
 
 
 def read_trace(source: Source, options: ReadOptions) -> TaskGraph:
-    return graph_from_trace(source.required_json(), subject=source.name)
+    return graph_from_trace(source.required_json())
 
 
-def graph_from_trace(data: Any, *, subject: str) -> TaskGraph:
+def graph_from_trace(data: Any) -> TaskGraph:
     """Chrome trace: innermost complete events are tasks; a thread runs in order; flow events (s, f) join threads.
 
     Only events that contain no other are work; their parents are the same time again.
@@ -135,7 +135,7 @@ def graph_from_trace(data: Any, *, subject: str) -> TaskGraph:
         if isinstance(event, dict) and event.get("ph") == "X" and "ts" in event and "dur" in event:
             threads.setdefault((event.get("pid"), event.get("tid")), []).append(event)
     if not threads:
-        raise FormatError(Fault("no complete events (ph X) in the trace"), subject=subject)
+        raise FormatError("no complete events (ph X) in the trace")
     tasks: list[Event] = []
     edges: list[tuple[int, int]] = []
     rows: dict[tuple[Any, Any], list[int]] = {}

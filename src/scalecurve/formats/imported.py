@@ -27,11 +27,11 @@ class Imported(Shown):
 
     study: Study
     regime_stated: bool
-    format: str
-    evidence: str
-    files: tuple[str, ...]
     k_origin: str
     value_origin: str
+    format: str = ""
+    evidence: str = ""
+    files: tuple[str, ...] = ()
     alternatives: tuple[str, ...] = ()
     series: str = ""
     left_out: tuple[str, ...] = ()

@@ -33,16 +33,7 @@ def import_results(
     The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
     """
     options = ReadOptions.checked(
-        regime=regime,
-        quantity=quantity,
-        k_column=k_column,
-        value_column=value_column,
-        k_unit=k_unit,
-        k_from=k_from,
-        series=series,
-        baseline_k=baseline_k,
-        node_size=node_size,
-        allow_mixed=allow_mixed,
+        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed
     )
     return import_sources(sources_of(sources), options)
 
@@ -53,7 +44,7 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     readings, faults = [], []
     for detection in detections:
         try:
-            reading = detection.reader.read(detection.source, options)
+            reading = detection.read(options)
             readings.append(FileReading(detection, reading))
         except ScalecurveError as problem:
             if len(detections) == 1:

@@ -51,7 +51,7 @@ def parse_kernel(text: str) -> Kernel:
 def read_kernels(path: Path) -> Kernels:
     """The kernels in a file of Nsight Compute or likwid."""
     detection = detect(Source.at(path), Kind.KERNELS)
-    kernels: Kernels = detection.reader.read(detection.source, ReadOptions())
+    kernels: Kernels = detection.read(ReadOptions())
     return kernels
 
 
@@ -66,7 +66,7 @@ def read_ncu(source: Source, options: ReadOptions) -> Kernels:
         remedy = (
             "run ncu --csv --page raw with gpu__time_duration, dram__bytes and smsp__sass_thread_inst_executed_op_*"
         )
-        raise FormatError(Fault("not the CSV of Nsight Compute", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("not the CSV of Nsight Compute", remedy=remedy))
     launches: dict[tuple[str, str], dict[str, float]] = {}
     for row in csv.DictReader(lines):
         if row.get("Metric Name"):
@@ -77,7 +77,7 @@ def read_ncu(source: Source, options: ReadOptions) -> Kernels:
             metrics = launches.setdefault((row.get("ID") or "", row["Kernel Name"]), {})
             metrics[row["Metric Name"]] = number * NCU_UNITS.get(row.get("Metric Unit") or "", 1.0)
     if not any(NCU_TIME in metrics for metrics in launches.values()):
-        raise FormatError(Fault(f"no {NCU_TIME} in the file", remedy="add it to --metrics"), subject=source.name)
+        raise FormatError(Fault(f"no {NCU_TIME} in the file", remedy="add it to --metrics"))
     kernels: dict[str, Kernel] = {}
     for (_, name), metrics in launches.items():
         before = kernels.get(name) or Kernel(name=name, flops=0.0, moved={"memory": 0.0}, calls=0)
@@ -129,8 +129,7 @@ def read_likwid(source: Source, options: ReadOptions) -> Kernels:
         if {"time", "rate"} <= set(values)
     )
     if not kernels:
-        fault = Fault("no flop rate and runtime in the output", remedy="run likwid-perfctr -g MEM_DP")
-        raise FormatError(fault, subject=source.name)
+        raise FormatError(Fault("no flop rate and runtime in the output", remedy="run likwid-perfctr -g MEM_DP"))
     return kernels
 
 

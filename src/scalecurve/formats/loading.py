@@ -36,16 +36,7 @@ def load(
     """
     subject = str(source) if isinstance(source, str | Path) else None
     options = ReadOptions.checked(
-        regime=regime,
-        quantity=quantity,
-        k_column=k_column,
-        value_column=value_column,
-        k_unit=k_unit,
-        k_from=k_from,
-        series=series,
-        baseline_k=baseline_k,
-        node_size=node_size,
-        subject=subject,
+        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, subject=subject
     )
     if isinstance(source, Study):
         return _restated(source, options, source.name)
@@ -72,7 +63,7 @@ def _load_files(path: str | Path, options: ReadOptions) -> Study:
         study = read_study(source.path) if source.path is not None else study_from_dict(data, subject=source.name)
         return _restated(study, options, source.name)
     if detection is not None and detection.name == PLAIN:
-        reading = detection.reader.read(sources[0], options)
+        reading = detection.read(options)
         # A plain table says no more than its columns do; ten million rows are not sorted for a sentence.
         table: Study = reading.study(_with_regime(options, sources[0].name), samples=reading.samples)
         return table

@@ -11,18 +11,7 @@ from typing import Any, Generic, TypeVar
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.source import Source
-from scalecurve.study import (
-    Baseline,
-    Provenance,
-    Quantity,
-    Regime,
-    Run,
-    RunStatus,
-    Samples,
-    Study,
-    Treatment,
-    Workload,
-)
+from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
 from scalecurve.study.study import as_quantity, as_regime
 
 MOST_PATTERN = 200
@@ -60,7 +49,6 @@ class ReadOptions:
     @classmethod
     def checked(
         cls,
-        *,
         regime: Regime | str | None = None,
         quantity: Quantity | str | None = None,
         k_column: str | None = None,
@@ -71,6 +59,7 @@ class ReadOptions:
         baseline_k: int | None = None,
         node_size: int | None = None,
         allow_mixed: bool = False,
+        *,
         subject: str | None = None,
     ) -> ReadOptions:
         """Options from what a user types; an InputError lists every fault at once."""
@@ -181,12 +170,12 @@ class Reading:
         )
 
 
-def bounded(points: Iterable[Point], subject: str) -> tuple[Point, ...]:
+def bounded(points: Iterable[Point]) -> tuple[Point, ...]:
     """The points, up to a number that no benchmark's report reaches."""
     kept = tuple(islice(points, MOST_POINTS + 1))
     if len(kept) > MOST_POINTS:
         remedy = "narrow it down, or give the numbers as a CSV with a column for K, which has no such limit"
-        raise FormatError(Fault(f"more than {MOST_POINTS} configurations in one file", remedy=remedy), subject=subject)
+        raise FormatError(Fault(f"more than {MOST_POINTS} configurations in one file", remedy=remedy))
     return kept
 
 

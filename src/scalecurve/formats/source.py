@@ -32,10 +32,7 @@ GZIP = b"\x1f\x8b"
 _CODE = "loading one can run any code; export CSV or JSON from the tool that wrote it"
 _UNPACK = "unpack it and give the files"
 _REFUSED = (
-    (b"\x80\x02", "a Python pickle", _CODE),
-    (b"\x80\x03", "a Python pickle", _CODE),
-    (b"\x80\x04", "a Python pickle", _CODE),
-    (b"\x80\x05", "a Python pickle", _CODE),
+    *((bytes([0x80, protocol]), "a Python pickle", _CODE) for protocol in range(2, 6)),
     (b"\x89HDF", "an HDF5 file", "export a CSV from it"),
     (b"PAR1", "a Parquet file", "export a CSV from it"),
     (b"SQLite format 3", "an SQLite database", "export a CSV from it"),

@@ -45,7 +45,7 @@ def test_a_trace_joins_threads_by_flows_and_counts_innermost_events() -> None:
         {"ph": "f", "pid": 1, "tid": 2, "ts": 6, "id": 7},
         {"ph": "M", "name": "process_name"},
     ]
-    graph = graph_from_trace({"traceEvents": events}, subject="trace")
+    graph = graph_from_trace({"traceEvents": events})
     found = measure_parallelism(graph, [1])
     assert found.tasks == 2
     assert found.depth == pytest.approx(9e-6)

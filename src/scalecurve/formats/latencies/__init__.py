@@ -31,7 +31,7 @@ def read_latencies(path: Path, *, unit: float | None = None, rate: float | None 
     `unit` is seconds per unit where the file does not say; `rate` is the intended rate in requests per second.
     """
     detection = detect(Source.at(path), Kind.LATENCIES)
-    records: Records = detection.reader.read(detection.source, ReadOptions(unit=unit, rate=rate))
+    records: Records = detection.read(ReadOptions(unit=unit, rate=rate))
     return records
 
 
@@ -43,7 +43,7 @@ def read_numbers(path: Path) -> list[float]:
     return values
 
 
-def _recognise(source: Source) -> str | None:
+def recognise_column(source: Source) -> str | None:
     return "text without the marks of another format"
 
 
@@ -55,20 +55,18 @@ def read_column(source: Source, options: ReadOptions) -> Records:
     matches = [(i, match) for i, name in enumerate(names) if name and (match := _NAMED.match(name))]
     if not bare and not matches:
         remedy = "name the column latency_ms, duration_s ... or give one number a line"
-        fault = Fault("no column of latencies", seen=", ".join(names)[:80], remedy=remedy)
-        raise FormatError(fault, subject=source.name)
+        raise FormatError(Fault("no column of latencies", seen=", ".join(names)[:80], remedy=remedy))
     place, factor = (0, None) if bare else (matches[0][0], UNITS.get(matches[0][1]["unit"] or ""))
     scale = options.unit or factor
     if scale is None:
         remedy = "name the column latency_ms, or say --unit ms"
-        fault = Fault("the unit of the latencies is not stated", seen=header, remedy=remedy)
-        raise FormatError(fault, subject=source.name)
+        raise FormatError(Fault("the unit of the latencies is not stated", seen=header, remedy=remedy))
     values = _column(source, place, skip=0 if bare else 1) * scale
     provenance = Provenance(source=source.file_name, tool="csv")
     try:
         return (LatencyRecord(name=source.stem, histogram=Histogram.of(values), provenance=provenance),)
     except InputError as problem:
-        raise FormatError(problem.faults, subject=source.name) from None
+        raise FormatError(problem.faults) from None
 
 
 def _first_line(source: Source) -> str:
@@ -76,7 +74,7 @@ def _first_line(source: Source) -> str:
         with source.open_text() as file:
             return file.readline().strip()
     except UnicodeDecodeError:
-        raise FormatError("not text in UTF-8", subject=source.name) from None
+        raise FormatError("not text in UTF-8") from None
 
 
 def _column(source: Source, place: int, *, skip: int) -> FloatArray:
@@ -84,7 +82,7 @@ def _column(source: Source, place: int, *, skip: int) -> FloatArray:
         with source.open_text() as file:
             return np.loadtxt(file, delimiter=",", usecols=place, skiprows=skip, ndmin=1, comments="#")
     except (ValueError, IndexError) as problem:
-        raise FormatError(Fault(f"a row has no number: {problem}"), subject=source.name) from None
+        raise FormatError(f"a row has no number: {problem}") from None
 
 
-COLUMN = Reader("latency-column", "a column of latencies", _recognise, read_column)
+COLUMN = Reader("latency-column", "a column of latencies", recognise_column, read_column)

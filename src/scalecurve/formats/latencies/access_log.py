@@ -43,18 +43,18 @@ def read(source: Source, options: ReadOptions) -> Records:
             continue
         elif "." not in last["value"] and options.unit is None:
             remedy = "Apache's %D is --unit us, %T is --unit s"
-            raise FormatError(Fault("a whole number at the end may be any unit", remedy=remedy), subject=source.name)
+            raise FormatError(Fault("a whole number at the end may be any unit", remedy=remedy))
         else:
             seconds = float(last["value"]) * (options.unit or 1.0)
         try:
             times.append(datetime.strptime(request["time"], "%d/%b/%Y:%H:%M:%S %z"))
         except ValueError as problem:
-            raise FormatError(f"the time of a request cannot be read: {problem}", subject=source.name) from None
+            raise FormatError(f"the time of a request cannot be read: {problem}") from None
         samples.append(seconds)
         errors += int(request["status"]) >= 500
     if not samples:
         remedy = "log the time: nginx 'rt=$request_time', Apache %D (then say --unit us)"
-        raise FormatError(Fault("no request carries its time", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("no request carries its time", remedy=remedy))
     record = LatencyRecord(
         name=source.stem,
         histogram=Histogram.of(samples),

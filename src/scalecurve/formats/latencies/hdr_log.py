@@ -69,7 +69,7 @@ def read(source: Source, options: ReadOptions) -> Records:
             faults.append(Fault(str(problem), where=f"line {number}", remedy="the log may be truncated or damaged"))
     if faults or not tags:
         truncated = [Fault("no intervals in the log; it may be truncated")]
-        raise FormatError(faults[:MOST_FAULTS] or truncated, subject=source.name)
+        raise FormatError(faults[:MOST_FAULTS] or truncated)
     records = []
     for name, tag in tags.items():
         unit = options.unit or (1e-6 if ycsb else _raw_unit(*tag.largest))

@@ -57,8 +57,7 @@ def read_wrk(source: Source, options: ReadOptions) -> Records:
     total, target, places = _WRK_TOTAL.search(text), _WRK_TARGET.search(text), _WRK_PLACES.search(text)
     if target is None or total is None:
         remedy = "expected 'Running ... test @ URL' and '... requests in ...'; run wrk with --latency"
-        fault = Fault("not the complete output of wrk; it may be truncated", remedy=remedy)
-        raise FormatError(fault, subject=source.name)
+        raise FormatError(Fault("not the complete output of wrk; it may be truncated", remedy=remedy))
     # wrk2's spectrum: values in milliseconds with cumulative counts.
     spectrum = [(float(m["value"]) / 1e3, int(m["count"])) for m in _WRK_SPECTRUM.finditer(text)]
     counts = np.maximum(np.diff(np.array([0, *(count for _, count in spectrum)])), 0)
@@ -67,7 +66,7 @@ def read_wrk(source: Source, options: ReadOptions) -> Records:
         round(float(m["share"]) / 100, 9): parse_seconds(m["value"] + m["unit"]) for m in _WRK_LINE.finditer(text)
     }
     if not stated and histogram is None:
-        raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"), subject=source.name)
+        raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"))
     socket, status = _WRK_SOCKET.search(text), _WRK_STATUS.search(text)
     record = LatencyRecord(
         name=target["url"],
@@ -102,11 +101,11 @@ def read_hey(source: Source, options: ReadOptions) -> Records:
     text = source.text
     total = _HEY_TOTAL.search(text)
     if total is None or "Status code distribution" not in text:
-        raise FormatError(Fault("not the complete summary of hey; it may be truncated"), subject=source.name)
+        raise FormatError("not the complete summary of hey; it may be truncated")
     stated = {int(m["share"]) / 100: float(m["value"]) for m in _HEY_LINE.finditer(text)}
     codes = {int(m["code"]): int(m["count"]) for m in _HEY_STATUS.finditer(text)}
     if not stated or not codes:
-        raise FormatError(Fault("no request succeeded", seen=text.strip()[-160:]), subject=source.name)
+        raise FormatError(Fault("no request succeeded", seen=text.strip()[-160:]))
     failed = sum(int(m["count"]) for m in _HEY_FAILED.finditer(text.partition("Error distribution:")[2]))
     errors = failed + sum(count for code, count in codes.items() if code >= 400)
     seconds = float(total["seconds"])
@@ -126,7 +125,7 @@ def _hey_samples(source: Source, common: dict[str, Any]) -> LatencyRecord:
         except (TypeError, ValueError, KeyError):
             faults.append(Fault("the row is damaged", where=f"line {number}", seen=str(row)[:80]))
     if faults or not samples:
-        raise FormatError(faults[:MOST_FAULTS] or [Fault("no samples below the header")], subject=source.name)
+        raise FormatError(faults[:MOST_FAULTS] or [Fault("no samples below the header")])
     return LatencyRecord(histogram=Histogram.of(samples), seconds=max(ends), errors=errors, **common)
 
 
@@ -146,8 +145,9 @@ def read_oha(source: Source, options: ReadOptions) -> Records:
         percentiles = data["latencyPercentiles"].items()
         shares = {round(float(name.lstrip("p")) / 100, 9): float(v) for name, v in percentiles if v is not None}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        fault = Fault("not the JSON of oha", seen=str(problem), remedy="expected summary and latencyPercentiles")
-        raise FormatError(fault, subject=source.name) from None
+        raise FormatError(
+            Fault("not the JSON of oha", seen=str(problem), remedy="expected summary and latencyPercentiles")
+        ) from None
     provenance = Provenance(source=source.file_name, tool="oha")
     record = LatencyRecord(
         name=source.stem, stated=shares, count=count, seconds=seconds, errors=failed, provenance=provenance
@@ -179,8 +179,9 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
         requests = metrics["http_reqs"].get("values", metrics["http_reqs"])
         count, rate = int(requests["count"]), float(requests["rate"])
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        fault = Fault("not a summary of k6", seen=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
-        raise FormatError(fault, subject=source.name) from None
+        raise FormatError(
+            Fault("not a summary of k6", seen=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
+        ) from None
     record = LatencyRecord(
         name=source.stem,
         stated=dict(sorted(stated.items())),
@@ -208,7 +209,7 @@ def _k6_samples(source: Source) -> LatencyRecord:
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             faults.append(Fault(f"the line is damaged: {problem}", where=f"line {number}"))
     if faults or not samples:
-        raise FormatError(faults[:MOST_FAULTS] or [Fault(f"no points of {_K6_METRIC}")], subject=source.name)
+        raise FormatError(faults[:MOST_FAULTS] or [Fault(f"no points of {_K6_METRIC}")])
     return LatencyRecord(
         name=source.stem,
         histogram=Histogram.of(samples),

@@ -15,13 +15,13 @@ from scalecurve.study.file import FORMAT
 _BEGINNING = re.compile(rf'\s*\{{\s*"format"\s*:\s*"{FORMAT}"')
 
 
-def _recognise(source: Source) -> str | None:
+def recognise_study(source: Source) -> str | None:
     is_study = _BEGINNING.match(source.head_text) or ("format" in source.keys and source.json["format"] == FORMAT)
     return f'"format": "{FORMAT}"' if is_study else None
 
 
-def _refuse(source: Source, options: ReadOptions) -> Reading:
-    raise InputError(Fault("this is a scalecurve study already", remedy="every command reads it"), subject=source.name)
+def refuse_study(source: Source, options: ReadOptions) -> Reading:
+    raise InputError(Fault("this is a scalecurve study already", remedy="every command reads it"))
 
 
-STUDY_FILE: Reader[Reading] = Reader("study", "scalecurve study", _recognise, _refuse)
+STUDY_FILE: Reader[Reading] = Reader("study", "scalecurve study", recognise_study, refuse_study)

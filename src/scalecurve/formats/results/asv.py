@@ -49,7 +49,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
                 points.append(Point(values=values or (median,), series=benchmark, name=benchmark, fields=fields))
     sampled = any(len(point.values) > 1 for point in points)
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         warmup=Treatment.EXCLUDED,
         setup=Treatment.EXCLUDED,
         provenance=Provenance(

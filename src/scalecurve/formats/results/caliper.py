@@ -39,14 +39,14 @@ def read(source: Source, options: ReadOptions) -> Reading:
         elif meaning is not None and meaning.quantity is Quantity.SECONDS:
             factors[column] = meaning.factor
     points: list[Point] = []
-    for cells in csv_rows(lines[1:], subject=source.name):
+    for cells in csv_rows(lines[1:]):
         row = dict(zip(header, cells, strict=False))
         fields, name = counts_in(row, COUNTS), (row.get(region) or "").strip()
         for metric, factor in factors.items():
             value = as_float(row.get(metric))
             if value is not None:
                 points.append(Point(values=(value * factor,), series=name, name=name, metric=metric, fields=fields))
-    return Reading(points=bounded(points, source.name), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
+    return Reading(points=bounded(points), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
 
 
 def _header(source: Source) -> list[str]:

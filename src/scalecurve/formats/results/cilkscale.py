@@ -28,9 +28,9 @@ def recognise(source: Source) -> str | None:
 def read(source: Source, options: ReadOptions) -> Reading:
     match = HEADER.search(source.text)
     if match is None:
-        raise FormatError("the header is damaged", subject=source.name)
+        raise FormatError("the header is damaged")
     lines = source.text[match.start() :].splitlines()
-    header, *rows = list(csv_rows((line[:100_000] for line in lines), subject=source.name)) or [[]]
+    header, *rows = list(csv_rows(line[:100_000] for line in lines)) or [[]]
     timed = {i: k for i, name in enumerate(header) if (m := TIMED.match(name)) and (k := as_count(m[1]))}
     points = [
         Point(values=(seconds,), series=row[0].strip() or WHOLE, name=row[0], k=timed[i], metric="wall time")
@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
     remedy = "run Cilkscale's benchmark mode"
     untimed = info("work-span-only", "the file has work and span but no times", remedy=remedy)
     return Reading(
-        points=bounded(whole or points, source.name),
+        points=bounded(whole or points),
         k_origin="the columns `Nc time`",
         k_unit="cores",
         setup=Treatment.INCLUDED,

@@ -16,6 +16,7 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import islice
 from typing import Any, TypeVar
@@ -64,7 +65,7 @@ def read_json(source: Source, options: ReadOptions) -> Reading:
                 values = as_floats([row.get("mean")]) if "coordinate" in row else as_floats(row.get("values"))
                 points.append(_point(values, region, metric, dict(zip(names, coordinates, strict=False)), {}))
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         regime=_word(Regime, data.get("scaling")),
         provenance=Provenance(tool="Extra-P"),
         assumed=("the mean of each point is one observation",) if zipped else (),
@@ -104,8 +105,9 @@ def read_text(source: Source, options: ReadOptions) -> Reading:
     faults: list[Fault] = []
     ours: dict[str, Any] = {}
     for number, line in enumerate(source.text.splitlines(), 1):
-        if line.startswith(OURS):
-            ours = ours or _our_comment(line)
+        if line.startswith(OURS) and not ours:
+            with suppress(ValueError, RecursionError):
+                ours = as_dict(json.loads(line.removeprefix(OURS)))
         if not line.strip() or line.startswith("#"):
             continue
         keyword, text = (*line.split(None, 1), "")[:2]
@@ -117,7 +119,7 @@ def read_text(source: Source, options: ReadOptions) -> Reading:
                 groups = islice(re.finditer(r"\(([^()]*)\)", text), MOST_POINTS + 1)
                 coordinates += [group[1].split() for group in groups] if "(" in text else [[v] for v in text.split()]
                 if len(coordinates) > MOST_POINTS:
-                    raise FormatError(f"more than {MOST_POINTS} POINTS", subject=source.name)
+                    raise FormatError(f"more than {MOST_POINTS} POINTS")
             case "REGION":
                 region, place = text, 0
             case "METRIC":
@@ -132,15 +134,8 @@ def read_text(source: Source, options: ReadOptions) -> Reading:
                 remedy = f"a line begins with one of {', '.join(KEYWORDS)}"
                 faults.append(Fault("unknown keyword", where=f"line {number}", seen=keyword, remedy=remedy))
     if faults:
-        raise FormatError(capped(faults), subject=source.name)
+        raise FormatError(capped(faults))
     return _reading(points, ours, source)
-
-
-def _our_comment(line: str) -> dict[str, Any]:
-    try:
-        return as_dict(json.loads(line.removeprefix(OURS)))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _data(
@@ -189,7 +184,7 @@ def _point(
 
 def _reading(points: Sequence[Point], ours: Mapping[str, Any], source: Source) -> Reading:
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         regime=_word(Regime, ours.get("regime")),
         k_unit=as_text(ours.get("k_unit")),
         workload=Workload(name=as_text(ours.get("name"))),
@@ -210,15 +205,13 @@ def _member(source: Source) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(source.content)) as archive, archive.open(MEMBER) as member:
             raw = member.read(limit + 1)
     except Exception as problem:  # zipfile, zlib, lzma and bz2 raise errors of their own for damaged members
-        raise FormatError(f"the zip is damaged: {problem}", subject=source.name) from None
+        raise FormatError(f"the zip is damaged: {problem}") from None
     if len(raw) > limit:
-        raise FormatError(
-            Fault(f"{MEMBER} unpacks to too much", remedy=f"the limit is {limit} bytes"), subject=source.name
-        )
+        raise FormatError(Fault(f"{MEMBER} unpacks to too much", remedy=f"the limit is {limit} bytes"))
     try:
         return as_dict(json.loads(raw, parse_constant=lambda _: None))
     except (ValueError, RecursionError) as problem:
-        raise FormatError(f"{MEMBER} is not JSON: {problem}", subject=source.name) from None
+        raise FormatError(f"{MEMBER} is not JSON: {problem}") from None
 
 
 JSON = Reader("extra-p-json", "Extra-P JSON", recognise_json, read_json)

@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         text = "the clock frequency could change while measuring"
         findings.append(warning("frequency-scaling", text, remedy="set the governor to performance"))
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         k_origin="`threads`",
         k_unit="threads",
         setup=Treatment.EXCLUDED,

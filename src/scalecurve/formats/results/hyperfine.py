@@ -55,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         ]
     only_means = any("times" not in result for result in results)
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         setup=Treatment.INCLUDED,
         assumed=("only the means are in the file",) if only_means else (),
         missing=("the machine",),

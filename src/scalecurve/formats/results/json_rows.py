@@ -19,7 +19,7 @@ def recognise(source: Source) -> str | None:
 def read(source: Source, options: ReadOptions) -> Reading:
     rows = _rows(source)
     headers = list(dict.fromkeys(key for row in rows for key in row))
-    columns = choose_columns(headers, options, subject=source.name)
+    columns = choose_columns(headers, options)
     k_name, value_name, meaning = headers[columns.k], headers[columns.value], columns.meaning
     by_k: dict[int, list[float]] = {}
     faults: list[Fault] = []
@@ -31,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
             name = k_name if k is None else value_name
             faults.append(Fault(f"{name} is not a usable number", where=f"row {number}", seen=str(row.get(name))[:80]))
     if faults:
-        raise FormatError(faults, subject=source.name)
+        raise FormatError(faults)
     points = [
         Point(
             values=tuple(values),
@@ -43,7 +43,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         )
         for k, values in by_k.items()
     ]
-    return Reading(points=bounded(points, source.name), k_origin=f"`{k_name}`", k_unit=columns.k_unit)
+    return Reading(points=bounded(points), k_origin=f"`{k_name}`", k_unit=columns.k_unit)
 
 
 def _rows(source: Source) -> list[dict[str, Any]]:

@@ -35,28 +35,23 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, options: ReadOptions) -> Reading:
     """The samples in seconds, or in the table's own unit where they are rates."""
+    table = _find_header(source)
+    columns = choose_columns(table.headers, options)
+    k, values = _load(source, table, columns)
+    if not len(k):
+        raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
     try:
-        table = _find_header(source)
-        columns = choose_columns(table.headers, options, subject=source.name)
-        k, values = _load(source, table, columns)
-        if not len(k):
-            raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
-        try:
-            samples = Samples.of(k, values if columns.meaning.factor == 1 else values * columns.meaning.factor)
-        except InputError:
-            _load_slowly(source, table, columns)  # to name the lines
-            raise
-    except UnicodeDecodeError:
-        raise FormatError("not text in UTF-8", subject=source.name) from None
-    except FormatError as problem:
-        raise FormatError(problem.faults, subject=source.name) from None
+        samples = Samples.of(k, values if columns.meaning.factor == 1 else values * columns.meaning.factor)
+    except InputError:
+        _load_slowly(source, table, columns)  # to name the lines
+        raise
     return _reading(samples, columns, table.headers, source.name)
 
 
 def read_frame(frame: Any, options: ReadOptions) -> Reading:
     """The samples of a pandas or polars frame, by the same rules as a plain table."""
     headers = [str(name) for name in frame.columns]
-    columns = choose_columns(headers, options, subject="data frame")
+    columns = choose_columns(headers, options)
     names = list(frame.columns)
     k, values = (
         np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column.to_list())
@@ -66,7 +61,7 @@ def read_frame(frame: Any, options: ReadOptions) -> Reading:
         samples = Samples.of(k, values.astype(np.float64) * columns.meaning.factor)
     except (TypeError, ValueError) as problem:
         text = f"the column {headers[columns.value]} is not all numbers: {problem}"
-        raise InputError(text, subject="data frame") from None
+        raise InputError(text) from None
     return _reading(samples, columns, headers, "data frame")
 
 

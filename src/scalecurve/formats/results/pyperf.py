@@ -55,7 +55,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         text = f"the load average rose to {max(loads):g} while measuring"
         findings = (warning("busy-machine", text, load=max(loads), remedy="measure on an idle machine"),)
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         warmup=Treatment.EXCLUDED if warmed and all(warmed) else Treatment.UNKNOWN,
         setup=Treatment.EXCLUDED,
         provenance=Provenance(

@@ -30,7 +30,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         points.append(Point(values=values, series=name.partition("[")[0], name=name, fields=scalars))
     host = as_text(machine.get("node"))
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         setup=Treatment.EXCLUDED,
         provenance=Provenance(
             tool="pytest-benchmark",

@@ -54,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
                     )
                 )
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         setup=Treatment.UNKNOWN,
         provenance=Provenance(tool="Ramble", created=as_text(source.json.get("date"))),
     )

@@ -57,7 +57,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
                 )
             )
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         setup=Treatment.UNKNOWN,
         provenance=Provenance(
             tool="ReFrame",

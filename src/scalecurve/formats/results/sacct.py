@@ -42,7 +42,7 @@ def recognise(source: Source) -> str | None:
 
 
 def read(source: Source, options: ReadOptions) -> Reading:
-    rows = _rows([line.rstrip() for line in source.text.splitlines() if line.strip()], source.name)
+    rows = _rows([line.rstrip() for line in source.text.splitlines() if line.strip()])
     tasks: dict[str, int] = {}  # only the rows of steps have NTasks; the largest step is the job's program
     for row in rows:
         job, _, step = _job_id(row).partition(".")
@@ -60,7 +60,11 @@ def read(source: Source, options: ReadOptions) -> Reading:
         job = _job_id(row).partition(".")[0]
         if job in tasks:
             fields["NTasks"] = tasks[job]
-        started, seconds = row.get("Start"), _seconds(row)
+        started, seconds = row.get("Start"), as_float(row.get("ElapsedRaw"))
+        elapsed = _ELAPSED.fullmatch(row.get("Elapsed") or "")
+        if seconds is None and elapsed is not None:
+            days, hours, minutes, rest = (int(part or 0) for part in elapsed.groups())
+            seconds = float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
         details: dict[str, Any] = {"started": started} if started not in (None, "Unknown", "None") else {}
         if state != "COMPLETED":
             details["error"] = f"Slurm says {state}"
@@ -76,7 +80,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
             )
         )
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         warmup=Treatment.INCLUDED,
         setup=Treatment.INCLUDED,
         provenance=Provenance(tool="sacct", launcher="slurm"),
@@ -85,10 +89,10 @@ def read(source: Source, options: ReadOptions) -> Reading:
     )
 
 
-def _rows(lines: list[str], subject: str) -> list[Row]:
+def _rows(lines: list[str]) -> list[Row]:
     """Rows by column: separated by bars, or as wide as the line of dashes below the header says."""
     if len(lines) > MOST_ROWS:
-        raise FormatError(Fault(f"more than {MOST_ROWS} rows", remedy="ask sacct for fewer jobs"), subject=subject)
+        raise FormatError(Fault(f"more than {MOST_ROWS} rows", remedy="ask sacct for fewer jobs"))
     if not lines or "JobID" not in lines[0]:
         return [dict(zip(DOCUMENTED, line.split("|"), strict=False)) for line in lines]
     if "|" in lines[0]:
@@ -101,15 +105,6 @@ def _rows(lines: list[str], subject: str) -> list[Row]:
 
 def _job_id(row: Row) -> str:
     return row.get("JobIDRaw") or row.get("JobID") or ""
-
-
-def _seconds(row: Row) -> float | None:
-    raw = as_float(row.get("ElapsedRaw"))
-    match = _ELAPSED.fullmatch(row.get("Elapsed") or "")
-    if raw is not None or match is None:
-        return raw
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 READER = Reader("sacct", "Slurm sacct", recognise, read)

@@ -48,15 +48,27 @@ def read(source: Source, options: ReadOptions) -> Reading:
         useful, cpus = as_float(region.get("usefulTime")), fields.get("numCpus")
         if useful is not None and cpus and elapsed > 0:
             observed["parallel_efficiency"] = useful / (elapsed * cpus)
-        ranks = tuple(_rank(i, as_dict(process.get(name))) for i, process in enumerate(processes[:MOST_RANKS]))
-        details = {"ranks": ranks, "observed": observed, "started": as_text(data.get("timestamp"))}
+        ranks: list[RankRecord] = []
+        for i, process in enumerate(processes[:MOST_RANKS]):
+            own = as_dict(process.get(name))
+            seconds, *phases = (as_float(own.get(key)) for key in ("elapsedTime", "usefulTime", "mpiTime"))
+            named = zip(("compute", "communication"), phases, strict=True)
+            ranks.append(
+                RankRecord(
+                    rank=i,
+                    seconds=None if seconds is None else seconds * NANO,
+                    host=as_text(own.get("hostname")),
+                    phases={phase: value * NANO for phase, value in named if value is not None},
+                )
+            )
+        details = {"ranks": tuple(ranks), "observed": observed, "started": as_text(data.get("timestamp"))}
         points.append(
             Point(
                 values=(elapsed * NANO,), series=name, name=name, metric="elapsedTime", fields=fields, details=details
             )
         )
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         warmup=Treatment.UNKNOWN,
         setup=Treatment.INCLUDED,
         provenance=Provenance(
@@ -66,17 +78,6 @@ def read(source: Source, options: ReadOptions) -> Reading:
             settings=facts(resources, "numNodes", "numGpus"),
         ),
         assumed=("the region Global is the job",) if len(chosen) < len(regions) else (),
-    )
-
-
-def _rank(rank: int, region: dict[str, Any]) -> RankRecord:
-    elapsed, useful, mpi = (as_float(region.get(name)) for name in ("elapsedTime", "usefulTime", "mpiTime"))
-    phases = {"compute": useful, "communication": mpi}
-    return RankRecord(
-        rank=rank,
-        seconds=None if elapsed is None else elapsed * NANO,
-        host=as_text(region.get("hostname")),
-        phases={name: value * NANO for name, value in phases.items() if value is not None},
     )
 
 

@@ -132,10 +132,10 @@ def read_trace(source: Source) -> RankTrace:
     """One rank's trace (.json or .json.gz)."""
     data = source.json if source.json is not None else source.required_json()
     if not isinstance(data, dict) or not isinstance(data.get("traceEvents"), list):
-        raise FormatError(Fault("not a Chrome trace", remedy="export it with export_chrome_trace"), subject=source.name)
+        raise FormatError(Fault("not a Chrome trace", remedy="export it with export_chrome_trace"))
     events = _complete_events(data["traceEvents"])
     if not events:
-        raise FormatError(Fault("the trace has no timed events", remedy="let the profiler finish"), subject=source.name)
+        raise FormatError(Fault("the trace has no timed events", remedy="let the profiler finish"))
     windows: dict[int, TraceEvent] = {}
     for event in events:
         match = _STEP.search(event.name)
@@ -144,7 +144,7 @@ def read_trace(source: Source) -> RankTrace:
             windows.setdefault(int(match[1]), event)
     if not windows:
         remedy = "profile with a schedule and call prof.step(), so that steps are marked"
-        raise FormatError(Fault("the trace marks no steps (ProfilerStep#n)", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("the trace marks no steps (ProfilerStep#n)", remedy=remedy))
     job = as_dict(data.get("distributedInfo"))
     in_name = _RANK_IN_NAME.search(source.file_name)
     rank = as_float(job.get("rank"))

@@ -32,7 +32,7 @@ def read_sweeps(
     sweeps: list[MessageSweep] = []
     for path in paths:
         detection = detect(Source.at(path), Kind.SWEEPS)
-        sweeps += detection.reader.read(detection.source, options)
+        sweeps += detection.read(options)
     if len(paths) == 1:
         return tuple(sweeps)
     tools: dict[str | None, list[MessageSweep]] = {}
@@ -56,7 +56,7 @@ def as_results(sweeps: Sweeps, source: Source, *, k_origin: str | None) -> Readi
         for timing in sweep.timings
     ]
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         k_origin=k_origin,
         k_unit="ranks",
         warmup=Treatment.EXCLUDED,
@@ -76,15 +76,15 @@ def known_operation(name: str) -> str | None:
         return None
 
 
-def _recognise_saved(source: Source) -> str | None:
+def recognise_saved(source: Source) -> str | None:
     return f'"format": "{FORMAT}"' if FORMAT in source.head_text[:8000] else None
 
 
-def _read_saved(source: Source, options: ReadOptions) -> Sweeps:
+def read_saved(source: Source, options: ReadOptions) -> Sweeps:
     return (sweep_from_dict(source.required_json(), subject=source.name),)
 
 
-def _recognise_table(source: Source) -> str | None:
+def recognise_table(source: Source) -> str | None:
     return "a line of comma-separated columns" if "," in source.head_text.partition("\n")[0] else None
 
 
@@ -96,13 +96,13 @@ def read_table(source: Source, options: ReadOptions) -> Sweeps:
             lines = [(reader.line_num, row) for row in reader]
             headers = reader.fieldnames or []
     except (UnicodeDecodeError, csv.Error) as problem:
-        raise FormatError(f"cannot be read: {problem}", subject=source.name) from None
+        raise FormatError(f"cannot be read: {problem}") from None
     columns = {key: next((name for name in names if name in headers), "") for key, names in NAMES.items()}
     columns["time"] = next((name for name in TIMES if name in headers), "")
     missing = [key for key, name in columns.items() if not name]
     if missing:
         remedy = "columns: op, ranks, bytes and one of " + ", ".join(TIMES)
-        raise FormatError(Fault(f"no column for {', '.join(missing)}", remedy=remedy), subject=source.name)
+        raise FormatError(Fault(f"no column for {', '.join(missing)}", remedy=remedy))
     faults: list[Fault] = []
     systems: dict[str, list[Row]] = {}
     for number, row in lines:
@@ -122,7 +122,7 @@ def read_table(source: Source, options: ReadOptions) -> Sweeps:
             system = row.get("system") or source.stem
             systems.setdefault(system, []).append((operation, ranks, nodes, message, seconds))
     if faults or not systems:
-        raise FormatError(faults[:MOST_FAULTS] or [Fault("no timings of a known collective")], subject=source.name)
+        raise FormatError(faults[:MOST_FAULTS] or [Fault("no timings of a known collective")])
     provenance = Provenance(source=source.file_name, tool="csv")
     return tuple(
         MessageSweep(timings=timings_from(rows), system=system, provenance=provenance)
@@ -130,5 +130,5 @@ def read_table(source: Source, options: ReadOptions) -> Sweeps:
     )
 
 
-SAVED = Reader("sweep", "a saved sweep", _recognise_saved, _read_saved)
-TABLE = Reader("sweep-table", "CSV with op, ranks, bytes and t_avg_us", _recognise_table, read_table)
+SAVED = Reader("sweep", "a saved sweep", recognise_saved, read_saved)
+TABLE = Reader("sweep-table", "CSV with op, ranks, bytes and t_avg_us", recognise_table, read_table)

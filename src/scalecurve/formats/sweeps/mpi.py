@@ -33,16 +33,16 @@ def read_osu(source: Source, options: ReadOptions) -> Sweeps:
     """Average latency by size; the ranks must be stated because OSU does not print them."""
     if options.ranks is None or options.ranks < 1:
         remedy = "OSU does not print the number of ranks; give --ranks"
-        raise FormatError(Fault("how many ranks ran is not stated", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("how many ranks ran is not stated", remedy=remedy))
     lines = source.text.splitlines()
     title = next((match for line in lines[:30] if (match := _OSU_TITLE.match(line.strip()))), None)
     if title is None:
         remedy = "expected a line such as '# OSU MPI Allreduce Latency Test v5.3'"
-        raise FormatError(Fault("not the output of an OSU collective", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("not the output of an OSU collective", remedy=remedy))
     try:
         operation = str(as_operation(title["op"].replace(" ", "")))
     except InputError as problem:
-        raise FormatError(problem.faults, subject=source.name) from None
+        raise FormatError(problem.faults) from None
     rows: list[Row] = []
     faults: list[Fault] = []
     for number, line in enumerate(lines, 1):
@@ -55,7 +55,7 @@ def read_osu(source: Source, options: ReadOptions) -> Sweeps:
             faults.append(Fault("a size without a latency", where=f"line {number}", seen=line.strip()))
     if faults or not rows:
         truncated = [Fault("no sizes below the header; the output may be truncated")]
-        raise FormatError(faults or truncated, subject=source.name)
+        raise FormatError(faults or truncated)
     provenance = Provenance(source=source.file_name, tool="osu-micro-benchmarks", tool_version=title["version"] or None)
     timings = timings_from(row for row in rows if row[3] > 0 and row[4] > 0)
     return (MessageSweep(timings=timings, system=source.stem, provenance=provenance),)
@@ -94,7 +94,7 @@ def read_imb(source: Source, options: ReadOptions) -> Sweeps:
                 rows.append((operation, ranks, options.nodes, size, seconds))
     if not rows:
         remedy = "expected blocks that begin with '# Benchmarking Allreduce' and a '#bytes' header"
-        raise FormatError(Fault("no timings of a known collective", remedy=remedy), subject=source.name)
+        raise FormatError(Fault("no timings of a known collective", remedy=remedy))
     provenance = Provenance(source=source.file_name, tool="imb-mpi1")
     return (MessageSweep(timings=timings_from(rows), system=source.stem, provenance=provenance),)
 

@@ -50,20 +50,20 @@ def read(source: Source, options: ReadOptions) -> Sweeps:
             rows = [(operation, ranks, len(hosts), size, float(times["time"]) * MICRO) for size, times in results]
             wrong = sum(str(times.get("nwrong", 0)) not in CORRECT for _, times in results)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            raise FormatError(Fault("not the JSON of nccl-tests", seen=str(problem)), subject=source.name) from None
+            raise FormatError(Fault("not the JSON of nccl-tests", seen=str(problem))) from None
     else:
         lines = source.text.splitlines()
         host_of = {match["rank"]: match["host"] for match in map(_RANK.match, lines) if match}
         ranks = options.ranks or len(host_of)
         if not ranks:
-            raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"), subject=source.name)
+            raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"))
         operation, nodes = _operation(options, source.text[:4000], source), len(set(host_of.values())) or None
         matches = [match for match in map(_ROW.match, lines) if match]
         rows = [(operation, ranks, nodes, float(m["size"]), float(m["time"]) * MICRO) for m in matches]
         wrong = sum(match["wrong"] not in CORRECT for match in matches)
     usable = [row for row in rows if row[3] > 0 and row[4] > 0]
     if not usable:
-        raise FormatError(Fault("no sizes in the output; it may be truncated"), subject=source.name)
+        raise FormatError("no sizes in the output; it may be truncated")
     sweep = MessageSweep(
         timings=timings_from(usable),
         system=source.stem,
@@ -102,7 +102,7 @@ def read_rccl_results(source: Source, options: ReadOptions) -> Reading:
                 )
             )
     return Reading(
-        points=bounded(points, source.name),
+        points=bounded(points),
         k_origin="`gpus`",
         k_unit="gpus",
         warmup=Treatment.EXCLUDED,
@@ -120,7 +120,7 @@ def _operation(options: ReadOptions, text: str, source: Source) -> str:
     kinds = [kind for kind in KINDS if f"{kind}_perf" in text] or [kind for kind in KINDS if kind in name]
     if not kinds:
         remedy = "nccl-tests does not print it; give --op allreduce"
-        raise InputError(Fault("which operation was timed is not stated", remedy=remedy), subject=source.name)
+        raise InputError(Fault("which operation was timed is not stated", remedy=remedy))
     return str(as_operation(kinds[0]))
 
 
