@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.reading import Point, ReadOptions
 from scalecurve.study import Quantity
 from scalecurve.study.samples import MAX_K
 
@@ -99,6 +99,23 @@ def metric_meaning(metric: str, unit: str | None = None) -> ValueColumn | None:
     if plain and _RATE_UNIT.fullmatch(plain):
         return ValueColumn(Quantity.THROUGHPUT, unit=unit)
     return value_meaning(metric) if not plain else None
+
+
+def metric_point(
+    values: Iterable[float], metric: str, unit: str | None = None, *, series: str, name: str, fields: Mapping[str, Any]
+) -> Point:
+    """A point of a metric whose name or unit says what it is; times are converted to seconds."""
+    meaning = metric_meaning(metric, unit)
+    factor = meaning.factor if meaning else 1.0
+    return Point(
+        values=tuple(values) if factor == 1 else tuple(value * factor for value in values),
+        metric=metric,
+        quantity=meaning.quantity if meaning else None,
+        unit=(meaning.unit if meaning else None) or unit,
+        series=series,
+        name=name,
+        fields=fields,
+    )
 
 
 def split_name(name: str) -> tuple[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What a file is, told by its content and never by running, unpickling or unpacking it.
+"""What a file is, recognised by its content and never by running, unpickling or unpacking it.
 
 To add a reader: write one small file with a `READER` in the folder of what comes out, and name it here.  Readers are
 asked in this order, the most particular first, and imported only where the file begins like JSON (`json`) or one of
@@ -114,7 +114,7 @@ class Detection:
         return self.reader.title
 
     def read(self, options: ReadOptions) -> Any:
-        """What the file holds; an error of the reader is told with the name of the file."""
+        """What the file holds; an error of the reader gets the name of the file."""
         try:
             return self.reader.read(self.source, options)
         except UnicodeDecodeError:
@@ -139,7 +139,7 @@ def detect(source: Source, kind: Kind = Kind.RESULTS) -> Detection:
         evidence = reader.recognise(source)
         if evidence is not None:
             return Detection(source, kind, reader, evidence)
-    formats = "known are: " + ", ".join(entry.load().title for entry in READERS[kind])
+    formats = "known formats: " + ", ".join(entry.load().title for entry in READERS[kind])
     if b"\x00" in source.head[:4096]:
         fault = Fault("not text in UTF-8, and not a binary format that can be read", remedy=formats)
     elif source.looks_like_json or source.name.endswith(".json"):

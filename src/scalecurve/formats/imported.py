@@ -59,8 +59,7 @@ class Imported(Shown):
         if len(repeats) > 1:
             many = f"{repeats[0]} to {repeats[-1]} runs"
         failed = sum(run.status is not RunStatus.OK for run in study.runs)
-        each = " each" if repeats else ""
-        counts = f"{many}{each}" + (f", {failed} failed and not counted" if failed else "")
+        counts = many + (" each" if repeats else "") + (f", {failed} failed and not counted" if failed else "")
         parts = [f"{self.format}: {counts}, K from {self.k_origin}"]
         if self.assumed:
             parts.append("assumed: " + ", ".join(self.assumed))

@@ -1,4 +1,4 @@
-"""The study file: JSON, versioned, written atomically; long step series lie beside it in a sidecar.
+"""The study file: JSON, versioned, written atomically; long step series go to a sidecar in the same folder.
 
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either

@@ -186,8 +186,9 @@ def merged(records: Sequence[LatencyRecord], *, name: str = "all") -> LatencyRec
     without = [record.name for record in records if record.histogram is None]
     if without:
         hint = "let the tool write a histogram (.hlog) or the samples"
-        seen = ", ".join(without[:5])
-        raise InputError(Fault("stated percentiles cannot be merged or averaged", seen=seen, remedy=hint))
+        raise InputError(
+            Fault("stated percentiles cannot be merged or averaged", seen=", ".join(without[:5]), remedy=hint)
+        )
     total = Histogram.empty()
     for record in records:
         total += record.histogram or Histogram.empty()

@@ -1,8 +1,8 @@
 """HdrHistogram logs (.hlog), versions 1.0 to 1.3: V1 and V2 encodings, tags, one record for each tag.
 
 Values in a log have no unit.  By convention Interval_Max is printed in milliseconds, so the ratio of the raw maximum
-to it gives the unit (nanoseconds for jHiccup); YCSB logs microseconds with the same ratio and is told by its header.
-A finding says which unit was taken, and `unit` overrides it.
+to it gives the unit (nanoseconds for jHiccup); YCSB logs microseconds with the same ratio and is recognised by its
+header.  A finding says which unit was taken, and `unit` overrides it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _add_interval(tags: dict[str, TagIntervals], line: str) -> None:
 
 
 def _raw_unit(printed: float, raw: float) -> float:
-    """Seconds per raw unit, from the largest Interval_Max in milliseconds; nanoseconds where it cannot be told."""
+    """Seconds per raw unit, from the largest Interval_Max in milliseconds; nanoseconds where that is unclear."""
     ratio = raw / printed if printed > 0 else 0.0
     for divisor, unit in ((1e6, 1e-9), (1e3, 1e-6), (1.0, 1e-3)):
         if 0.9 * divisor < ratio < 1.1 * divisor:

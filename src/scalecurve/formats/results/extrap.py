@@ -17,21 +17,13 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any, TypeVar
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.columns import (
-    as_count,
-    as_dict,
-    as_dicts,
-    as_float,
-    as_floats,
-    as_list,
-    as_text,
-    metric_meaning,
-)
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_floats, as_list, as_text, metric_point
 from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, ReadOptions, bounded, capped
 from scalecurve.formats.source import Source, unpacked_limit
 from scalecurve.study import Provenance, Quantity, Regime, Treatment, Workload
@@ -153,8 +145,8 @@ def _data(
     if values and all(map(math.isfinite, values)) and len(coordinate[0]) == parameters:
         return values
     bad = next((word for word in words if as_float(word) is None), None)
-    seen = bad or f"{len(coordinate[0])} coordinates for {parameters} parameters"
-    faults.append(Fault("not numbers for one point", where=where, seen=seen))
+    text = bad or f"{len(coordinate[0])} coordinates for {parameters} parameters"
+    faults.append(Fault("not numbers for one point", where=where, seen=text))
     return None
 
 
@@ -162,24 +154,13 @@ def _point(
     values: Sequence[float], region: str, metric: str, fields: Mapping[str, Any], ours: Mapping[str, Any]
 ) -> Point:
     """One point; what our own writer says of the numbers goes before what their names suggest."""
-    meaning = metric_meaning(metric)
-    factor = meaning.factor if meaning else 1.0
     scalars = {key: value for key, value in fields.items() if isinstance(value, int | float | str)}
-    quantity, unit = (meaning.quantity, meaning.unit) if meaning else (None, None)
-    k: int | None = None
-    if (stated := _word(Quantity, ours.get("quantity"))) is not None:
-        quantity, unit = stated, as_text(ours.get("unit"))
-        k = as_count(next(iter(scalars.values()))) if len(scalars) == 1 else None
-    return Point(
-        values=tuple(values) if factor == 1 else tuple(value * factor for value in values),
-        series=region,
-        name=region,
-        metric=metric,
-        quantity=quantity,
-        unit=unit,
-        k=k,
-        fields=scalars,
-    )
+    point = metric_point(values, metric, series=region, name=region, fields=scalars)
+    quantity = _word(Quantity, ours.get("quantity"))
+    if quantity is None:
+        return point
+    k = as_count(next(iter(scalars.values()))) if len(scalars) == 1 else None
+    return replace(point, quantity=quantity, unit=as_text(ours.get("unit")), k=k)
 
 
 def _reading(points: Sequence[Point], ours: Mapping[str, Any], source: Source) -> Reading:

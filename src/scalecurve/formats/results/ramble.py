@@ -7,9 +7,10 @@ out.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, counts_in, metric_meaning
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, counts_in, metric_point
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -42,17 +43,8 @@ def read(source: Source, options: ReadOptions) -> Reading:
                 metric, value = as_text(merit.get("name")), as_float(merit.get("value"))
                 if metric is None or value is None or BY_RAMBLE.search(str(merit.get("origin_type", "")) + metric):
                     continue
-                unit = as_text(merit.get("units"))
-                meaning = metric_meaning(metric, unit)
-                points.append(
-                    Point(
-                        values=(value * (meaning.factor if meaning else 1.0),),
-                        metric=metric if where in (None, "null") else f"{metric} ({where})",
-                        quantity=meaning.quantity if meaning else None,
-                        unit=(meaning.unit if meaning else None) or unit,
-                        **common,
-                    )
-                )
+                point = metric_point([value], metric, as_text(merit.get("units")), **common)
+                points.append(point if where in (None, "null") else replace(point, metric=f"{metric} ({where})"))
     return Reading(
         points=bounded(points),
         setup=Treatment.UNKNOWN,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scalecurve.formats.columns import as_dict, as_dicts, as_float, as_list, as_text, counts_in, facts, metric_meaning
+from scalecurve.formats.columns import as_dict, as_dicts, as_float, as_list, as_text, counts_in, facts, metric_point
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -44,18 +44,8 @@ def read(source: Source, options: ReadOptions) -> Reading:
         ]
         for metric, number, unit_text in metrics:
             value, unit = as_float(number), as_text(unit_text)
-            if value is None or not metric:
-                continue
-            meaning = metric_meaning(metric, unit)
-            points.append(
-                Point(
-                    values=(value * (meaning.factor if meaning else 1.0),),
-                    metric=metric,
-                    quantity=meaning.quantity if meaning else None,
-                    unit=(meaning.unit if meaning else None) or unit,
-                    **common,
-                )
-            )
+            if value is not None and metric:
+                points.append(metric_point([value], metric, unit, **common))
     return Reading(
         points=bounded(points),
         setup=Treatment.UNKNOWN,

@@ -90,8 +90,9 @@ class RankTrace:
             DATA: sum(step.data for step in self.steps),
             IDLE: sum(step.idle for step in self.steps),
         }
-        known = phases if len(times) <= MOST_STEPS else {}
-        return RankRecord(rank=self.rank, seconds=sum(times), host=self.host, steps=times, phases=known)
+        if len(times) > MOST_STEPS:
+            phases = {}
+        return RankRecord(rank=self.rank, seconds=sum(times), host=self.host, steps=times, phases=phases)
 
 
 def recognise(source: Source) -> str | None:
