@@ -14,7 +14,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.columns import worker_unit
 from scalecurve.formats.curve_choice import (
-    CurvePoint,
+    PlacedPoint,
     WorkerCounts,
     choose_metric,
     choose_series,
@@ -102,7 +102,7 @@ def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Import
 
 
 def _shared(
-    files: Sequence[FileReading], options: ReadOptions, curve: Sequence[CurvePoint], workers: WorkerCounts
+    files: Sequence[FileReading], options: ReadOptions, curve: Sequence[PlacedPoint], workers: WorkerCounts
 ) -> Reading:
     """What all files say alike, with the quantity of the chosen curve; what they say differently is dropped."""
     readings = [file.reading for file in files]
@@ -148,12 +148,12 @@ def _only(values: Iterable[Item]) -> Item | None:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _observations(curve: Sequence[CurvePoint], quantity: Quantity | None) -> tuple[tuple[Run, ...] | Samples, int]:
+def _observations(curve: Sequence[PlacedPoint], quantity: Quantity | None) -> tuple[tuple[Run, ...] | Samples, int]:
     """The observations as runs where more is recorded of them than a number, else as two columns; how many dropped.
 
     Values that are not positive are dropped.  The ranks of one launch are one run, whose time is the slowest rank's.
     """
-    usable: list[tuple[CurvePoint, Sequence[float]]] = []
+    usable: list[tuple[PlacedPoint, Sequence[float]]] = []
     dropped = 0
     for item in curve:
         array = np.asarray(item.point.values, dtype=np.float64)
@@ -175,7 +175,7 @@ def _observations(curve: Sequence[CurvePoint], quantity: Quantity | None) -> tup
     return tuple(runs), dropped
 
 
-def _joined_ranks(points: Sequence[tuple[CurvePoint, Sequence[float]]], quantity: Quantity | None) -> list[Run]:
+def _joined_ranks(points: Sequence[tuple[PlacedPoint, Sequence[float]]], quantity: Quantity | None) -> list[Run]:
     """One run for every value; the ranks of one launch are one run, with the time of the slowest rank."""
     runs: list[Run] = []
     launches: dict[tuple[str, str, int], int] = {}
@@ -225,7 +225,7 @@ def _mixed_machines(files: Sequence[FileReading], options: ReadOptions) -> list[
     return [warning("mixed-machines", f"the files come from different machines: {text}", machines=differing)]
 
 
-def _changing_parameters(curve: Sequence[CurvePoint], workers: WorkerCounts) -> list[Finding]:
+def _changing_parameters(curve: Sequence[PlacedPoint], workers: WorkerCounts) -> list[Finding]:
     """Parameters that change with K although the total work is said to be fixed."""
     by_field: dict[str, dict[int, Any]] = {}
     for item in curve:

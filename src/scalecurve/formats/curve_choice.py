@@ -38,7 +38,7 @@ class WorkerCounts:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class PlacedPoint:
     """A point with its K and the name of its curve."""
 
     k: int
@@ -165,7 +165,7 @@ def narrow_series(points: Sequence[FilePoint], series: str | None) -> list[FileP
     return near or list(points)
 
 
-def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[CurvePoint]:
+def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[PlacedPoint]:
     """Every point that has a K, with the name of its curve: its series and the parameters that vary at one K.
 
     A parameter with several values at one K of one series is another problem, not another observation.
@@ -183,11 +183,11 @@ def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[Cur
         if k is not None:
             name = workers.labels[i] if workers.labels is not None else point.series
             parts = [name, *(f"{field}={point.fields[field]}" for field in telling if field in point.fields)]
-            placed.append(CurvePoint(k, " ".join(part for part in parts if part), point, source))
+            placed.append(PlacedPoint(k, " ".join(part for part in parts if part), point, source))
     return placed
 
 
-def choose_series(points: Sequence[CurvePoint], series: str | None) -> tuple[list[CurvePoint], tuple[str, ...]]:
+def choose_series(points: Sequence[PlacedPoint], series: str | None) -> tuple[list[PlacedPoint], tuple[str, ...]]:
     """The points of one curve, and the names of the curves left out.
 
     The curve is the one asked for, the only one, or the only one measured at more than one K.

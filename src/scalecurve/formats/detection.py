@@ -21,7 +21,7 @@ STUDY, PLAIN = "scalecurve study", "plain table"
 ANY_TEXT = ("",)
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What comes out of a file; one file may hold several kinds: a trace is results and a task graph."""
 
     RESULTS = "results of a scaling study"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReaderEntry:
     """Where a reader is, below `scalecurve.formats`, and for which files it is worth importing."""
 
     module: str
@@ -48,53 +48,56 @@ class Entry:
         return (self.json and source.looks_like_json) or any(mark in source.head_text for mark in self.marks)
 
 
-READERS: dict[Kind, tuple[Entry, ...]] = {
-    Kind.RESULTS: (
-        Entry("results", "STUDY_FILE", json=True),
-        Entry("results.hyperfine", json=True),
-        Entry("results.pyperf", json=True),
-        Entry("results.pytest_benchmark", json=True),
-        Entry("results.google_benchmark", json=True),
-        Entry("results.asv", json=True),
-        Entry("results.reframe", json=True),
-        Entry("results.ramble", json=True),
-        Entry("results.talp", json=True),
-        Entry("results.torch_traces", json=True),
-        Entry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
-        Entry("results.extrap", "LINES", json=True),
-        Entry("results.extrap", "TEXT", marks=("PARAMETER",)),
-        Entry("sweeps.mpi", "OSU_RESULTS", marks=("OSU MPI",)),
-        Entry("sweeps.mpi", "IMB_RESULTS", marks=("# Benchmarking",)),
-        Entry("sweeps.nccl", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
-        Entry("sweeps.nccl", "RCCL_RESULTS", json=True),
-        Entry("results.mllog", marks=(":::MLLOG",)),
-        Entry("results.cilkscale", marks=("span (",)),
-        Entry("results.caliper", marks=("nid", "profile", "mpi.world.size", "jobsize")),
-        Entry("results.sacct", marks=("JobID", "|")),
-        Entry("results.json_rows", json=True),
-        Entry("results.plain_table", marks=ANY_TEXT),
+READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
+    FileKind.RESULTS: (
+        ReaderEntry("results", "STUDY_FILE", json=True),
+        ReaderEntry("results.hyperfine", json=True),
+        ReaderEntry("results.pyperf", json=True),
+        ReaderEntry("results.pytest_benchmark", json=True),
+        ReaderEntry("results.google_benchmark", json=True),
+        ReaderEntry("results.asv", json=True),
+        ReaderEntry("results.reframe", json=True),
+        ReaderEntry("results.ramble", json=True),
+        ReaderEntry("results.talp", json=True),
+        ReaderEntry("results.torch_traces", json=True),
+        ReaderEntry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
+        ReaderEntry("results.extrap", "LINES", json=True),
+        ReaderEntry("results.extrap", "TEXT", marks=("PARAMETER",)),
+        ReaderEntry("sweeps.mpi", "OSU_RESULTS", marks=("OSU MPI",)),
+        ReaderEntry("sweeps.mpi", "IMB_RESULTS", marks=("# Benchmarking",)),
+        ReaderEntry("sweeps.nccl", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
+        ReaderEntry("sweeps.nccl", "RCCL_RESULTS", json=True),
+        ReaderEntry("results.mllog", marks=(":::MLLOG",)),
+        ReaderEntry("results.cilkscale", marks=("span (",)),
+        ReaderEntry("results.caliper", marks=("nid", "profile", "mpi.world.size", "jobsize")),
+        ReaderEntry("results.sacct", marks=("JobID", "|")),
+        ReaderEntry("results.json_rows", json=True),
+        ReaderEntry("results.plain_table", marks=ANY_TEXT),
     ),
-    Kind.SWEEPS: (
-        Entry("sweeps", "SAVED", json=True),
-        Entry("sweeps.mpi", "OSU", marks=("OSU MPI",)),
-        Entry("sweeps.mpi", "IMB", marks=("# Benchmarking", "Intel(R) MPI Benchmarks")),
-        Entry("sweeps.nccl", "NCCL", json=True, marks=("nThread", "busbw")),
-        Entry("sweeps", "TABLE", marks=ANY_TEXT),
+    FileKind.SWEEPS: (
+        ReaderEntry("sweeps", "SAVED", json=True),
+        ReaderEntry("sweeps.mpi", "OSU", marks=("OSU MPI",)),
+        ReaderEntry("sweeps.mpi", "IMB", marks=("# Benchmarking", "Intel(R) MPI Benchmarks")),
+        ReaderEntry("sweeps.nccl", "NCCL", json=True, marks=("nThread", "busbw")),
+        ReaderEntry("sweeps", "TABLE", marks=ANY_TEXT),
     ),
-    Kind.LATENCIES: (
-        Entry("latencies.hdr_log", marks=("#[Histogram log format", "Interval_Compressed_Histogram")),
-        Entry("latencies.load_tests", "WRK", marks=("Running ",)),
-        Entry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
-        Entry("latencies.load_tests", "OHA", json=True),
-        Entry("latencies.load_tests", "K6", json=True),
-        Entry("latencies.access_log", marks=('"',)),
-        Entry("latencies", "COLUMN", marks=ANY_TEXT),
+    FileKind.LATENCIES: (
+        ReaderEntry("latencies.hdr_log", marks=("#[Histogram log format", "Interval_Compressed_Histogram")),
+        ReaderEntry("latencies.load_tests", "WRK", marks=("Running ",)),
+        ReaderEntry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
+        ReaderEntry("latencies.load_tests", "OHA", json=True),
+        ReaderEntry("latencies.load_tests", "K6", json=True),
+        ReaderEntry("latencies.access_log", marks=('"',)),
+        ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),
     ),
-    Kind.KERNELS: (Entry("kernels", "NCU", marks=('"Kernel Name"',)), Entry("kernels", "LIKWID", marks=ANY_TEXT)),
-    Kind.GRAPHS: (
-        Entry("graphs", "DOT", marks=("digraph",)),
-        Entry("graphs", "TRACE", json=True),
-        Entry("graphs", "TASKS", marks=ANY_TEXT),
+    FileKind.KERNELS: (
+        ReaderEntry("kernels", "NCU", marks=('"Kernel Name"',)),
+        ReaderEntry("kernels", "LIKWID", marks=ANY_TEXT),
+    ),
+    FileKind.GRAPHS: (
+        ReaderEntry("graphs", "DOT", marks=("digraph",)),
+        ReaderEntry("graphs", "TRACE", json=True),
+        ReaderEntry("graphs", "TASKS", marks=ANY_TEXT),
     ),
 }
 
@@ -104,7 +107,7 @@ class Detection:
     """The reader for a file, and the evidence for it."""
 
     source: Source
-    kind: Kind
+    kind: FileKind
     reader: Reader[Any]
     evidence: str
 
@@ -132,7 +135,7 @@ class Detection:
         return tuple(others)
 
 
-def detect(source: Source, kind: Kind = Kind.RESULTS) -> Detection:
+def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     """The first format whose marks are all in the file, or a FormatError that says what the file seems to be."""
     source.refuse_unreadable()
     for reader in _candidates(source, READERS[kind]):
@@ -151,5 +154,5 @@ def detect(source: Source, kind: Kind = Kind.RESULTS) -> Detection:
     raise FormatError(fault, subject=source.name)
 
 
-def _candidates(source: Source, entries: tuple[Entry, ...]) -> Iterator[Reader[Any]]:
+def _candidates(source: Source, entries: tuple[ReaderEntry, ...]) -> Iterator[Reader[Any]]:
     return (entry.load() for entry in entries if entry.may_read(source))

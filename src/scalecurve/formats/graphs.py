@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
-from scalecurve.formats.detection import Kind, detect
+from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import MOST_FAULTS, Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study.task_graph import TaskGraph, matrix_product, pipeline, prefix_sum, reduction_tree
@@ -53,7 +53,7 @@ def read_task_graph(source: str) -> TaskGraph:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as arrays:
                 return TaskGraph.of(arrays["work"], arrays["sources"], arrays["targets"])
-        detection = detect(Source.at(path), Kind.GRAPHS)
+        detection = detect(Source.at(path), FileKind.GRAPHS)
         graph: TaskGraph = detection.read(ReadOptions())
         return graph
     except (OSError, ValueError, KeyError, TypeError) as problem:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.detection import Kind, detect
+from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study.kernel import Kernel
@@ -50,7 +50,7 @@ def parse_kernel(text: str) -> Kernel:
 
 def read_kernels(path: Path) -> Kernels:
     """The kernels in a file of Nsight Compute or likwid."""
-    detection = detect(Source.at(path), Kind.KERNELS)
+    detection = detect(Source.at(path), FileKind.KERNELS)
     kernels: Kernels = detection.read(ReadOptions())
     return kernels
 

@@ -11,7 +11,7 @@ import pytest
 
 from scalecurve import formats
 from scalecurve.errors import FormatError, InputError
-from scalecurve.formats.detection import PLAIN, READERS, STUDY, Kind, detect
+from scalecurve.formats.detection import PLAIN, READERS, STUDY, FileKind, detect
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import MAX_UNPACKED, MOST_RATIO, Source, sources_of, unpacked_limit
 from scalecurve.study import Study
@@ -20,8 +20,8 @@ from scalecurve.study.file import save
 SAMPLES = Path(__file__).parents[2] / "formats" / "samples"
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_every_reader_of_the_table_is_there_once(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(FileKind))
+def test_every_reader_of_the_table_is_there_once(kind: FileKind) -> None:
     readers = [entry.load() for entry in READERS[kind]]
 
     assert len({reader.name for reader in readers}) == len(readers)
@@ -42,7 +42,7 @@ def test_one_file_is_several_kinds() -> None:
     trace = Source.at(SAMPLES / "trace" / "k1_rank0.json")
 
     assert detect(trace).name == "PyTorch trace"
-    assert detect(trace, Kind.GRAPHS).name == "Chrome trace"
+    assert detect(trace, FileKind.GRAPHS).name == "Chrome trace"
 
 
 def test_a_study_and_a_plain_table_are_told_apart(tmp_path: Path) -> None:

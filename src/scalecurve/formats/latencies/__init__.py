@@ -9,7 +9,7 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.formats.columns import as_float
-from scalecurve.formats.detection import Kind, detect
+from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
@@ -30,7 +30,7 @@ def read_latencies(path: Path, *, unit: float | None = None, rate: float | None 
 
     `unit` is seconds per unit where the file does not say; `rate` is the intended rate in requests per second.
     """
-    detection = detect(Source.at(path), Kind.LATENCIES)
+    detection = detect(Source.at(path), FileKind.LATENCIES)
     records: Records = detection.read(ReadOptions(unit=unit, rate=rate))
     return records
 

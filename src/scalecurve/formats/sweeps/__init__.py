@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.detection import Kind, detect
+from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import MOST_FAULTS, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.laws.collectives import as_operation
@@ -31,7 +31,7 @@ def read_sweeps(
     options = ReadOptions(operation=operation, ranks=ranks, nodes=nodes)
     sweeps: list[MessageSweep] = []
     for path in paths:
-        detection = detect(Source.at(path), Kind.SWEEPS)
+        detection = detect(Source.at(path), FileKind.SWEEPS)
         sweeps += detection.read(options)
     if len(paths) == 1:
         return tuple(sweeps)
