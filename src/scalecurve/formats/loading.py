@@ -13,6 +13,7 @@ from scalecurve.formats.detection import PLAIN, STUDY, detect
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
+from scalecurve.study.file import study_from_dict
 from scalecurve.study.study import REGIME_HELP
 
 
@@ -56,11 +57,9 @@ def _load_files(path: str | Path, options: ReadOptions) -> Study:
     sources = sources_of([path])
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
-        from scalecurve.study.file import read_study, study_from_dict
-
         (source,) = sources
-        data = None if source.path is not None else source.required_json()
-        study = read_study(source.path) if source.path is not None else study_from_dict(data, subject=source.name)
+        folder = None if source.path is None else source.path.parent
+        study = study_from_dict(source.required_json(), subject=source.name, folder=folder)
         return _restated(study, options, source.name)
     if detection is not None and detection.name == PLAIN:
         reading = detection.read(options)

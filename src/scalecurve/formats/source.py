@@ -18,10 +18,9 @@ from pathlib import Path, PurePath
 from typing import Any, TextIO
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.study.file import parse_json
+from scalecurve.study.file import MAX_BYTES, parse_json
 
 HEAD_BYTES = 1024 * 1024
-MAX_BYTES = 512 * 1024 * 1024
 MAX_STREAMED = 4 * 1024**3
 MAX_UNPACKED = 40 * 1024 * 1024  # Python needs up to 24 bytes for each byte of JSON: a small archive stays below 1 GB
 MOST_RATIO = 40  # text of benchmarks packs 5 to 20 times; a bomb packs 1000 times

@@ -30,7 +30,7 @@ from scalecurve.study.study import Quantity, Regime, Study, Treatment
 
 FORMAT = "scalecurve-study"
 VERSION = 1
-MAX_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 512 * 1024 * 1024  # of any file that is read whole
 MAX_SIDECAR_BYTES = 2 * 1024**3
 INLINE_STEPS = 20_000
 

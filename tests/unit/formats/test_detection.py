@@ -107,6 +107,9 @@ def test_one_policy_of_limits(tmp_path: Path) -> None:
     assert unpacked_limit(10_000_000) == MOST_RATIO * 10_000_000
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"K,seconds\n1,2\n2,1.1\n"))
     assert formats.load(tmp_path / "t.csv.gz", regime="strong").all_k == (1, 2)
+    save(Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong"), tmp_path / "s.json")
+    (tmp_path / "s.json.gz").write_bytes(gzip.compress((tmp_path / "s.json").read_bytes()))
+    assert formats.load(tmp_path / "s.json.gz") == formats.load(tmp_path / "s.json")
 
 
 def test_a_folder_is_its_visible_files_three_levels_deep(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def test_files_of_one_tool_are_merged(tmp_path: Path) -> None:
         ("# OSU MPI Gossip Latency Test v5.3\n4 1\n", "unknown collective"),
         ("# Benchmarking Allreduce\n", "no timings"),
         ("# nThread 1\n", "no rank lines"),
+        ('{"nccl_version": "2.21", "devices": [', "truncated"),
         ('{"format": "scalecurve-sweep", "version": 1, "timings": []}', "no timings"),
         ('{"format": "scalecurve-sweep", "version": 1, "timings": [{"operation": "allreduce"}]}', "ranks"),
     ],

@@ -2,7 +2,8 @@
 
 Values in a log have no unit.  By convention Interval_Max is printed in milliseconds, so the ratio of the raw maximum
 to it gives the unit (nanoseconds for jHiccup); YCSB logs microseconds with the same ratio and is recognised by its
-header.  A finding says which unit was taken, and `unit` overrides it.
+header.  A finding says which unit was taken, and `unit` overrides it.  The package hdrhistogram reads V2 only, and YCSB
+still writes V1, so that both are decoded here.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ def read_saved(source: Source, options: ReadOptions) -> Sweeps:
 
 
 def recognise_table(source: Source) -> str | None:
-    return "a line of comma-separated columns" if "," in source.head_text.partition("\n")[0] else None
+    has_columns = "," in source.head_text.partition("\n")[0] and not source.looks_like_json
+    return "a line of comma-separated columns" if has_columns else None
 
 
 def read_table(source: Source, options: ReadOptions) -> Sweeps:
