@@ -16,7 +16,7 @@ import scalecurve as sc
 from scalecurve import api
 from scalecurve.errors import InputError, MissingExtra
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 TIMES = {1: [10.125, 9.5], 2: [5.25, 5.5, 5.0], 8: [1.75]}
 

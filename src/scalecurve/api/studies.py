@@ -38,12 +38,9 @@ def load(
     A file that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
     `series` names one of several curves in a file.
     """
-    from scalecurve.formats import load_study
-    from scalecurve.formats.chrome_trace import study_from_traces, trace_files
+    from scalecurve.formats.loading import load as verb
 
-    if traces := trace_files(source):
-        return study_from_traces(traces, regime=regime, name=Path(source).name, k_unit=k_unit, node_size=node_size)
-    return load_study(
+    return verb(
         source,
         regime=regime,
         quantity=quantity,
@@ -59,10 +56,9 @@ def load(
 
 def import_results(*sources: str | Path, **settings: Any) -> Imported:
     """Results of other tools as one study, and the mapping that led to it; settings as in `load`, and allow_mixed."""
-    from scalecurve.formats.importing import import_files
-    from scalecurve.formats.wishes import make_wishes
+    from scalecurve.formats.importing import import_results as verb
 
-    return import_files(sources, make_wishes(**settings))
+    return verb(*sources, **settings)
 
 
 def export(study: Study, to: str) -> bytes:
@@ -81,9 +77,9 @@ def export_formats() -> dict[str, str]:
 
 def save(study: Study, path: str | Path) -> None:
     """Write a study file, atomically."""
-    from scalecurve.study.file import write_study
+    from scalecurve.study.file import save as verb
 
-    write_study(study, Path(path))
+    verb(study, Path(path))
 
 
 def tabulate(study: Study, **settings: Any) -> SpeedupTable:
@@ -137,7 +133,7 @@ WORK_COLUMNS = (
 def _is_table(source: str | Path) -> bool:
     """Whether it is a plain table that can be read twice."""
     from scalecurve.formats.detection import PLAIN, detect
-    from scalecurve.formats.folder import sources_of
+    from scalecurve.formats.source import sources_of
 
     return str(source) != "-" and not Path(source).is_dir() and detect(sources_of([source])[0]).name == PLAIN
 

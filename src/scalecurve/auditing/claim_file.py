@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from scalecurve.auditing.claim import Claim, ClaimedBaseline, Point
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.headers import value_meaning, worker_unit
+from scalecurve.formats.columns import value_meaning, worker_unit
 from scalecurve.study import Quantity, Treatment
 from scalecurve.study.file import faults_of
 

@@ -20,7 +20,7 @@ from scalecurve.measurement.schedule import Planned, runs_to_make
 from scalecurve.measurement.settings import Candidate, Settings
 from scalecurve.measurement.workspace import Workspace
 from scalecurve.study import Run, RunStatus, Study
-from scalecurve.study.file import write_study
+from scalecurve.study.file import save
 from scalecurve.study.run import SCALING
 
 Listener = Callable[["Progress"], None]
@@ -170,10 +170,10 @@ def measure(
                 sweep.go()
         except KeyboardInterrupt:
             # The interrupt may have come between the line on the disk and our note of it: the disk is right.
-            write_study(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
+            save(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
             raise
         study = build_study(settings, journal, world)
-        write_study(study, output)
+        save(study, output)
         _refuse_emptiness(study, journal)
         if not settings.keep_files and _is_complete(settings, journal):
             space.remove()

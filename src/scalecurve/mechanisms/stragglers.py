@@ -329,7 +329,7 @@ def straggler_cost(
     if steps < 1 or any(b < 0 for b in backups):
         raise InputError(Fault("steps are at least 1 and backups at least 0", seen=f"{steps} steps, {list(backups)}"))
     if isinstance(samples, str | Path):
-        from scalecurve.formats.latency_csv import read_numbers
+        from scalecurve.formats.latencies import read_numbers
 
         samples = read_numbers(Path(samples))
     counts, rng = as_workers(workers), rng or np.random.default_rng(SEED)

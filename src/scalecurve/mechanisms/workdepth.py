@@ -130,7 +130,7 @@ def work_depth(graph: str | Path | TaskGraph, workers: WorkersLike = "1..64") ->
     Greedy schedules are simulated while the graph is small enough.
     """
     if not isinstance(graph, TaskGraph):
-        from scalecurve.formats.task_graphs import read_task_graph
+        from scalecurve.formats.graphs import read_task_graph
 
         graph = read_task_graph(str(graph))
     chain = critical_path(graph)

@@ -16,7 +16,7 @@ from scalecurve.formats.writers import WRITERS
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
 from scalecurve.study import Quantity, Study
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 BADGE_COLOURS = {"sound": "#2e7d32", "warnings": "#b26a00"}
 BADGE_BAD = "#b3261e"

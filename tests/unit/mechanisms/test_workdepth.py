@@ -16,7 +16,7 @@ from scalecurve.mechanisms.workdepth import (
     critical_path,
     greedy_makespan,
 )
-from scalecurve.study import classic_graphs
+from scalecurve.study import task_graph as classic_graphs
 from scalecurve.study.task_graph import TaskGraph
 
 

@@ -18,9 +18,9 @@ from scalecurve.mechanisms import (
     work_depth,
 )
 from scalecurve.render.plots import picture
-from scalecurve.study.classic_graphs import pipeline
 from scalecurve.study.kernel import Kernel
 from scalecurve.study.latency_record import Histogram, LatencyRecord
+from scalecurve.study.task_graph import pipeline
 
 
 def _load() -> Any:

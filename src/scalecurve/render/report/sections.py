@@ -22,7 +22,7 @@ from scalecurve.render.plots import Picture, curve, phase_bars, rank_heat
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.render.report.page import Content, Download, Section
 from scalecurve.study import Regime, Study
-from scalecurve.study.sidecar import count_steps
+from scalecurve.study.file import count_steps
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
