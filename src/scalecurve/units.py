@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 
 from scalecurve.errors import Fault, InputError
 
@@ -24,6 +25,8 @@ _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 MAX_WORKERS_LISTED = 100_000
+
+WorkersLike = int | str | Iterable[int]
 
 
 def _split(text: str, kind: str, example: str) -> tuple[float, str]:
@@ -114,6 +117,20 @@ def parse_workers(text: str) -> tuple[int, ...]:
             faults += problem.faults
     if faults:
         raise InputError(faults)
+    return tuple(sorted(counts))
+
+
+def as_workers(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts in rising order from a number, a sequence or array of numbers, or text such as `16..64`."""
+    if isinstance(value, str):
+        return parse_workers(value)
+    try:
+        counts = {index(item) for item in value} if isinstance(value, Iterable) else {index(value)}
+    except TypeError:
+        counts = set()
+    if not counts or min(counts) < 1:
+        hint = 'give a whole number from 1, a list or array of them, or text such as "16..64"'
+        raise InputError(Fault("not worker counts", seen=str(value), remedy=hint))
     return tuple(sorted(counts))
 
 

@@ -10,7 +10,6 @@ from scalecurve.errors import Fault, InputError
 
 if TYPE_CHECKING:
     from scalecurve.laws import Law
-    from scalecurve.laws.roofline import Ceilings
     from scalecurve.laws.tables import LawTable
     from scalecurve.measurement.calibration.roofline import MeasuredCeilings
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
@@ -87,11 +86,10 @@ def fit_collectives(
 
 
 def measure_collectives(**plan: Any) -> MessageSweep:
-    """Time real collectives on this machine; settings as in `measurement.calibration.network.SweepPlan`."""
-    from scalecurve.measurement.calibration.network import SweepPlan
-    from scalecurve.measurement.calibration.network import measure_collectives as verb
+    """Time real collectives on this machine; settings as in `measurement.measure_collectives`."""
+    from scalecurve.measurement.calibration.collectives import measure_collectives as verb
 
-    return verb(SweepPlan(**plan))
+    return verb(**plan)
 
 
 def save_sweep(sweep: MessageSweep, path: str | Path) -> None:
@@ -166,9 +164,8 @@ def measure_load(
 ) -> LoadCurve:
     """Drive an open-loop load at stepped rates against an address."""
     from scalecurve.measurement.calibration.load import measure_load as verb
-    from scalecurve.mechanisms.load_curve import curve_of_load as curve
 
-    return curve(verb(url, rates, seconds=seconds), slo=slo, slo_share=slo_share)
+    return verb(url, rates=rates, seconds=seconds, slo=slo, slo_share=slo_share)
 
 
 def cost_stragglers(
@@ -222,11 +219,12 @@ def place_kernels(
 ) -> Roofline:
     """Kernels under a machine's roof: typed `name:flops:bytes[:seconds]`, or from ncu and likwid files."""
     from scalecurve.formats.kernels import parse_kernel, read_kernels
+    from scalecurve.measurement.calibration.roofline import ceilings_of
     from scalecurve.mechanisms.roofline_placement import place_kernels as verb
 
     listed = [parse_kernel(kernel) if isinstance(kernel, str) else kernel for kernel in kernels]
     listed += [kernel for file in files for kernel in read_kernels(Path(file))]
-    ceilings, method = _ceilings(machine, precision)
+    ceilings, method = ceilings_of(machine, precision)
     return verb(listed, ceilings, machine=f"{machine} {precision}", level=level, method=method)
 
 
@@ -234,26 +232,9 @@ def place_torch_model(
     model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
 ) -> Roofline:
     """A torch model's operators under a machine's roof, counted in one forward pass."""
-    from scalecurve.measurement.calibration.torch_counts import count_model
-    from scalecurve.mechanisms.roofline_placement import place_kernels as verb
+    from scalecurve.measurement.calibration.roofline import place_torch_model as verb
 
-    ceilings, method = _ceilings(machine, precision)
-    return verb(
-        count_model(model, tuple(shape)), ceilings, machine=f"{machine} {precision}", level=level, method=method
-    )
-
-
-def _ceilings(name: str, precision: str) -> tuple[Ceilings, str | None]:
-    """A preset, or a file of `roofline measure`."""
-    from scalecurve.measurement.calibration.roofline import ceilings_from_dict
-    from scalecurve.mechanisms.machines import machine
-    from scalecurve.study.file import read_json
-
-    if not Path(name).is_file():
-        preset = machine(name)
-        return preset.ceilings(precision), preset.source
-    measured = ceilings_from_dict(read_json(Path(name)), subject=name)
-    return measured.ceilings(precision), measured.method
+    return verb(model, shape, machine=machine, precision=precision, level=level)
 
 
 def plan_replicas(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:
