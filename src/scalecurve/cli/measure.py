@@ -38,14 +38,7 @@ def _click_option(option: SettingsOption) -> Any:
     if kind is bool:
         return click.option(*names, is_flag=True, **shared)
     choices = click.Choice(get_args(kind)) if get_origin(kind) is Literal else None
-    return click.option(*names, type=choices, metavar=None if choices else _metavar(option), **shared)
-
-
-def _metavar(option: SettingsOption) -> str:
-    """The kind of value: INTEGER, FLOAT, DURATION, SHARE, WORKERS or TEXT."""
-    kind = repr(option.field.annotation) + repr(option.field.metadata)
-    words = {"parse_seconds": "DURATION", "parse_share": "SHARE", "_workers": "WORKERS", "int": "INTEGER"}
-    return next((name for word, name in words.items() if word in kind), "FLOAT" if "float" in kind else "TEXT")
+    return click.option(*names, type=choices, metavar=None if choices else option.metavar, **shared)
 
 
 def _settings_options(function: Any) -> Any:

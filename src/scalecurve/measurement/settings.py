@@ -55,11 +55,13 @@ def _workers(value: Any) -> Any:
         raise ValueError("; ".join(str(fault) for fault in problem.faults)) from None
 
 
-Seconds = Annotated[FiniteFloat, Field(gt=0), _reading(parse_seconds)]
-Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _reading(parse_share)]
+# The word in capitals is what the help of a flag shows.
+Seconds = Annotated[FiniteFloat, Field(gt=0), _reading(parse_seconds), "DURATION"]
+Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _reading(parse_share), "SHARE"]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
-Workers = Annotated[tuple[Annotated[int, Field(ge=1, le=10**6)], ...], Field(min_length=1), BeforeValidator(_workers)]
+Counts = tuple[Annotated[int, Field(ge=1, le=10**6)], ...]
+Workers = Annotated[Counts, Field(min_length=1), BeforeValidator(_workers), "WORKERS"]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
 Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 
@@ -90,7 +92,7 @@ class TimingSettings(SettingsSection):
         "'elapsed: ([0-9.]+)'",
         "--time-pattern",
     )
-    unit: Literal["s", "ms", "us"] = _option("s", "the unit of the number that the pattern matches")
+    unit: Literal["s", "ms", "us"] = _option("s", "The unit of the number that the pattern matches.")
     setup_command: Words = _option(
         (), "Run before each launch and timed separately.", '["./prepare", "{workers}"]', "--setup-command"
     )
@@ -105,24 +107,24 @@ class SamenessSettings(SettingsSection):
         "'cells updated: ([0-9]+)'",
         "--work-pattern",
     )
-    digest_pattern: str | None = _option(None, "likewise for the answer or its checksum", r"'checksum: (\S+)'")
-    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "relative difference that is rounding")
-    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "relative, for answers that are numbers")
+    digest_pattern: str | None = _option(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
+    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
+    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "Relative, for answers that are numbers.")
 
 
 class TargetSettings(SettingsSection):
     """with timing.what = "target": T is the time until probe.quality(...) reaches it"""
 
-    quality: FiniteFloat = _option(..., "the quality to reach", "0.93")
-    higher_is_better: bool = _option(True, "false for a loss")
+    quality: FiniteFloat = _option(..., "The quality to reach.", "0.93")
+    higher_is_better: bool = _option(True, "false for a loss.")
 
 
 class BaselineCandidate(SettingsSection):
     """a candidate for T(1): a fast single-worker program; the fastest correct one is T(1)"""
 
-    command: Arguments = _option(..., "a list of words, as above", '["./solver-serial", "--cells", "{total}"]')
-    threads: Count | None = _option(None, "recorded with the study", "4")
-    env: dict[str, str] = _option({}, "environment of this program", '{ MODE = "serial" }')
+    command: Arguments = _option(..., "A list of words, as above.", '["./solver-serial", "--cells", "{total}"]')
+    threads: Count | None = _option(None, "Recorded with the study.", "4")
+    env: dict[str, str] = _option({}, "Environment of this program.", '{ MODE = "serial" }')
 
 
 class SlurmSettings(SettingsSection):
@@ -133,14 +135,14 @@ class SlurmSettings(SettingsSection):
     )
     partition: str | None = _option(None, "", '"batch"')
     account: str | None = _option(None, "", '"project"')
-    time_limit: str | None = _option(None, "of one job", '"00:10:00"')
-    nodes: int | None = _option(None, 'of the one allocation (allocation = "all")', "4")
+    time_limit: str | None = _option(None, "Of one job.", '"00:10:00"')
+    nodes: int | None = _option(None, 'Of the one allocation (allocation = "all").', "4")
     tasks_per_node: Count | None = _option(None, "", "2")
-    throttle: Count = _option(1, "of arrays: how many launches of one K may run at once")
-    mpi: str | None = _option(None, "srun --mpi", '"pmi2"')
-    launch: tuple[str, ...] = _option((), "instead of srun", '["mpirun", "-n", "{workers}"]')
-    extra: tuple[str, ...] = _option((), "more arguments of sbatch", '["--exclusive"]')
-    poll: Seconds = _option(1.0, "time between two questions to the queue", '"1s"')
+    throttle: Count = _option(1, "Of arrays: how many launches of one K may run at once.")
+    mpi: str | None = _option(None, "srun --mpi.", '"pmi2"')
+    launch: tuple[str, ...] = _option((), "Instead of srun.", '["mpirun", "-n", "{workers}"]')
+    extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
+    poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
 
 
 class LauncherSettings(SettingsSection):
@@ -154,15 +156,15 @@ class LauncherSettings(SettingsSection):
         None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1", "--threads-per-worker"
     )
     pin: Literal["none", "compact", "spread"] = _option("none", "local: bind workers to cores.", flag="--pin")
-    wrap: tuple[str, ...] = _option((), "a prefix of every process; with hosts", '["ssh", "{host}"]')
-    hosts: tuple[str, ...] = _option((), "filled host by host", '["node1", "node2"]')
+    wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
+    hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")
-    program: str | None = _option(None, "mpi, torchrun: which one", '"mpirun"')
-    address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one", '"10.0.0.1:6379"')
-    extra: tuple[str, ...] = _option((), "more arguments of the launcher", '["--bind-to", "core"]')
-    endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes", '"node1:29500"')
+    program: str | None = _option(None, "mpi, torchrun: which one.", '"mpirun"')
+    address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one.", '"10.0.0.1:6379"')
+    extra: tuple[str, ...] = _option((), "More arguments of the launcher.", '["--bind-to", "core"]')
+    endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes.", '"node1:29500"')
     size_pattern: str | None = _option(
-        None, "finds the number of workers in the output of a job without the probe", "'ranks: ([0-9]+)'"
+        None, "Finds the number of workers in the output of a job without the probe.", "'ranks: ([0-9]+)'"
     )
     slurm: SlurmSettings = SlurmSettings()
 
@@ -183,7 +185,7 @@ class MeasureSettings(SettingsSection):
     repeats: Annotated[int, Field(ge=1, le=10_000)] = _option(
         5, "Fresh launches per point, at least.", flag="--repeats", live=True
     )
-    output: Path | None = _option(None, "the study file to write", '"study.json"', live=True)
+    output: Path | None = _option(None, "The study file to write.", '"study.json"', live=True)
     command: Arguments = _option(
         ...,
         "The job, once, as a list of words; no shell.  Only {workers}, {total} and {per_worker} may differ between "
@@ -192,9 +194,9 @@ class MeasureSettings(SettingsSection):
         '"--sweeps", "60"]',
         live=True,
     )
-    shell: bool = _option(False, "true: join the words of `command` and run them by /bin/sh")
-    folder: Path | None = _option(None, "where the command runs (default: the folder of this file)", '"."')
-    env: dict[str, str] = _option({}, "added to the environment of the job", '{ MY_THREADS = "{workers}" }')
+    shell: bool = _option(False, "true: join the words of `command` and run them by /bin/sh.")
+    folder: Path | None = _option(None, "Where the command runs (default: the folder of this file).", '"."')
+    env: dict[str, str] = _option({}, "Added to the environment of the job.", '{ MY_THREADS = "{workers}" }')
     name: str | None = _option(None, "The name of the job.", '"heated plate"', "--name")
     description: str | None = _option(None, "", '"..."')
     total: Positive | None = _option(
@@ -202,7 +204,7 @@ class MeasureSettings(SettingsSection):
     )
     per_worker: Positive | None = _option(None, "Weak scaling: the fixed work of one worker.", "250000", "--per-worker")
     work_unit: str | None = _option(None, "", '"cells"')
-    k_unit: str = _option("workers", "what a worker is: ranks, gpus, nodes, threads ...")
+    k_unit: str = _option("workers", "What a worker is: ranks, gpus, nodes, threads ...")
     warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _option(
         1, "Launches of each point that are recorded but not counted.", flag="--warmup-launches", live=True
     )
@@ -212,7 +214,7 @@ class MeasureSettings(SettingsSection):
     precision: Share | None = _option(
         None, "Launch again until the interval of T is within this share.", '"2%"', "--precision"
     )
-    level: Share = _option(0.95, "the confidence of that interval", '"95%"')
+    level: Share = _option(0.95, "The confidence of that interval.", '"95%"')
     max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = _option(
         None, "Most launches per point when a precision is asked for.", "20", "--max-repeats"
     )
@@ -225,9 +227,9 @@ class MeasureSettings(SettingsSection):
         False, "Also measure K above the number of cores; these points are marked.", flag="--oversubscribe"
     )
     expected_seconds: Seconds | None = _option(None, "T(1), for --dry-run.", '"30s"', "--expected-seconds")
-    expected_cv: Share | None = _option(None, "run-to-run spread, for --dry-run", '"5%"')
+    expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
     usd_per_worker_hour: Positive | None = _option(None, "Price, for --dry-run.", "2.5", "--usd-per-worker-hour")
-    keep_files: bool = _option(False, "keep the output of every run in <output>.work/")
+    keep_files: bool = _option(False, "Keep the output of every run in <output>.work/.")
     timing: TimingSettings = TimingSettings()
     sameness: SamenessSettings = SamenessSettings()
     target: TargetSettings | None = None
@@ -392,6 +394,14 @@ class SettingsOption(NamedTuple):
     @property
     def text(self) -> str:
         return self.field.description or ""
+
+    @property
+    def metavar(self) -> str:
+        """The kind of value: DURATION, SHARE, WORKERS, INTEGER, FLOAT or TEXT."""
+        parts = [self.field.annotation, *self.field.metadata, *get_args(self.field.annotation)]
+        parts += [part for kind in parts for part in get_args(kind)]
+        words = [part for part in parts if isinstance(part, str)] + ["INTEGER"] * (int in parts)
+        return (words + ["FLOAT"] * (float in parts) + ["TEXT"])[0]
 
 
 def options(section: type[SettingsSection] = MeasureSettings, path: tuple[str, ...] = ()) -> Iterator[SettingsOption]:

@@ -9,7 +9,7 @@ import pytest
 
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.calibration import collectives, roofline
-from scalecurve.measurement.calibration.collectives import SweepPlan, measure_collectives
+from scalecurve.measurement.calibration.collectives import command_for, measure_collectives
 
 
 def _printing(size: int, jobs: int = 1) -> Any:
@@ -38,12 +38,12 @@ def test_a_launcher_that_starts_k_single_jobs_is_caught(size: int, jobs: int, me
 
 
 def test_the_launch_command_is_an_argument_list() -> None:
-    command = SweepPlan(launch="echo 'a b' {k}").command_for(4)
+    command = command_for("mpi", "echo 'a b' {k}", 4, "{}")
     assert command[:3] == ["echo", "a b", "4"]
     with pytest.raises(InputError, match="does not exist"):
-        SweepPlan(launch="no-such-launcher -n {k}").command_for(4)
+        command_for("mpi", "no-such-launcher -n {k}", 4, "{}")
     with pytest.raises(InputError) as caught:
-        SweepPlan(engine="pigeon", sizes=(0,), ranks=(1,))
+        measure_collectives(engine="pigeon", sizes=(0,), ranks=(1,))
     assert len(caught.value.faults) == 3
 
 

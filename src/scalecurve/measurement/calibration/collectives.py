@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
@@ -28,76 +27,42 @@ LAUNCH = {
     "torch": "{python} -m torch.distributed.run --standalone --nproc-per-node {k} --no-python",
 }
 MARK = "SCALECURVE "
+SIZES = tuple(4**i for i in range(1, 12))
 
 RunRanks = Callable[[list[str], float], str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepPlan:
-    """What to time: operations, sizes in bytes, ranks; `blocks` repeats, each about `block_seconds` long."""
-
-    operations: tuple[str, ...] = ("allreduce",)
-    sizes: tuple[int, ...] = tuple(4**i for i in range(1, 12))
-    ranks: tuple[int, ...] = (2,)
-    engine: str = "mpi"
-    launch: str | None = None
-    blocks: int = 7
-    block_seconds: float = 0.05
-    timeout: float = 600.0
-
-    def __post_init__(self) -> None:
-        faults = []
-        if self.engine not in LAUNCH:
-            faults.append(Fault("unknown engine", seen=self.engine, remedy=f"one of {', '.join(LAUNCH)}"))
-        if not self.sizes or min(self.sizes) <= 0:
-            faults.append(Fault("message sizes are positive numbers of bytes", where="sizes", seen=str(self.sizes)))
-        if not self.ranks or min(self.ranks) < 2:
-            faults.append(Fault("a collective is timed on two ranks or more", where="ranks", seen=str(self.ranks)))
-        if faults:
-            raise InputError(faults, subject="collective measure")
-
-    def command_for(self, k: int) -> list[str]:
-        """The launch command with the rank's program behind it, as an argument list."""
-        start = [part.format(k=k, python=sys.executable) for part in shlex.split(self.launch or LAUNCH[self.engine])]
-        if shutil.which(start[0]) is None:
-            if self.launch is None:
-                raise MissingExtra(f"timing collectives with {self.engine}", self.engine)
-            raise InputError(Fault("the launch command does not exist", seen=start[0], remedy="check --launch"))
-        names = [str(as_operation(name)) for name in self.operations]
-        order = {"operations": names, "sizes": self.sizes, "blocks": self.blocks, "block_seconds": self.block_seconds}
-        module = "scalecurve.measurement.calibration.collectives"
-        return [*start, sys.executable, "-m", module, self.engine, json.dumps(order)]
-
-
 def measure_collectives(
     *,
-    operations: Sequence[str] = SweepPlan.operations,
-    sizes: Sequence[int] = SweepPlan.sizes,
-    ranks: Sequence[int] = SweepPlan.ranks,
-    engine: str = SweepPlan.engine,
+    operations: Sequence[str] = ("allreduce",),
+    sizes: Sequence[int] = SIZES,
+    ranks: Sequence[int] = (2,),
+    engine: str = "mpi",
     launch: str | None = None,
-    blocks: int = SweepPlan.blocks,
-    block_seconds: float = SweepPlan.block_seconds,
-    timeout: float = SweepPlan.timeout,
+    blocks: int = 7,
+    block_seconds: float = 0.05,
+    timeout: float = 600.0,
     run: RunRanks | None = None,
 ) -> MessageSweep:
-    """Time every operation at every size (bytes) and number of ranks; median seconds over blocks.
+    """Median seconds of every operation at every size (bytes) and number of ranks, over `blocks` of `block_seconds`.
 
-    `launch` starts K ranks, such as "mpirun -n {k}"; `run` replaces the start of a process in tests.
+    `launch` starts K ranks, such as "mpirun -n {k}"; `run` stands for the start of a process in tests.
     """
-    plan = SweepPlan(
-        operations=tuple(operations),
-        sizes=tuple(sizes),
-        ranks=tuple(ranks),
-        engine=engine,
-        launch=launch,
-        blocks=blocks,
-        block_seconds=block_seconds,
-        timeout=timeout,
-    )
+    faults = []
+    if engine not in LAUNCH:
+        faults.append(Fault("unknown engine", seen=engine, remedy=f"one of {', '.join(LAUNCH)}"))
+    if not sizes or min(sizes) <= 0:
+        faults.append(Fault("message sizes are positive numbers of bytes", where="sizes", seen=str(sizes)))
+    if not ranks or min(ranks) < 2:
+        faults.append(Fault("a collective is timed on two ranks or more", where="ranks", seen=str(ranks)))
+    if faults:
+        raise InputError(faults, subject="collective measure")
+    names = [str(as_operation(name)) for name in operations]
+    plan = {"operations": names, "sizes": list(sizes), "blocks": blocks, "block_seconds": block_seconds}
     timings = []
-    for k in plan.ranks:
-        for result in _run_ranks(plan, k, run or run_process):
+    for k in ranks:
+        output = (run or run_process)(command_for(engine, launch, k, json.dumps(plan)), timeout)
+        for result in _results_in(output, engine, k):
             samples = [float(value) for value in result["samples"]]
             middle = statistics.median(samples)
             timings.append(
@@ -112,21 +77,28 @@ def measure_collectives(
             )
     provenance = Provenance(
         tool="scalecurve",
-        launcher=plan.launch or LAUNCH[plan.engine],
+        launcher=launch or LAUNCH[engine],
         timing="back-to-back loops, slowest rank, median over blocks",
-        settings={"engine": plan.engine, "blocks": plan.blocks, "block_seconds": plan.block_seconds},
+        settings={"engine": engine, "blocks": blocks, "block_seconds": block_seconds},
     )
-    return MessageSweep(timings=tuple(timings), system=f"{plan.engine} on this machine", provenance=provenance)
+    return MessageSweep(timings=tuple(timings), system=f"{engine} on this machine", provenance=provenance)
 
 
-def _run_ranks(plan: SweepPlan, k: int, run: RunRanks) -> list[dict[str, Any]]:
-    """Operation, message and samples of each timing that rank 0 printed."""
-    output = run(plan.command_for(k), plan.timeout)
+def command_for(engine: str, launch: str | None, k: int, plan: str) -> list[str]:
+    """The launch command with the rank's program behind it, as an argument list."""
+    start = [part.format(k=k, python=sys.executable) for part in shlex.split(launch or LAUNCH[engine])]
+    if shutil.which(start[0]) is None:
+        if launch is None:
+            raise MissingExtra(f"timing collectives with {engine}", engine)
+        raise InputError(Fault("the launch command does not exist", seen=start[0], remedy="check --launch"))
+    return [*start, sys.executable, "-m", "scalecurve.measurement.calibration.collectives", engine, plan]
+
+
+def _results_in(output: str, engine: str, k: int) -> list[dict[str, Any]]:
+    """Operation, message and samples of each timing that rank 0 printed; refused when not K ranks ran."""
     lines = [line[len(MARK) :] for line in output.splitlines() if line.startswith(MARK)]
     if not lines:
-        raise RunError(
-            f"the {plan.engine} job with {k} ranks printed no result: {output.strip()[-400:] or 'no output'}"
-        )
+        raise RunError(f"the {engine} job with {k} ranks printed no result: {output.strip()[-400:] or 'no output'}")
     data = json.loads(lines[0])
     if data["size"] != k or len(lines) > 1:
         why = "the launcher and the library do not belong together" if data["size"] == 1 else "a wrong launch command"
