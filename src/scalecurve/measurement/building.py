@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 
 from scalecurve.findings import Finding, error, info, warning
@@ -38,11 +37,17 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
     sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
     # The probe or a command of its own times the set-up; a wall time or a pattern cannot tell it apart.
     timed_apart = sources == ["probe"] or bool(settings.timing.setup_command)
+    words = [Path(word).name for word in settings.command]
+    program = words[0]
+    if program.strip("{").startswith("python"):  # the program rather than its interpreter: `python -m heat` is heat
+        program = next((word for word in words[1:] if not word.startswith("-")), program)
+    limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
+    asked = settings.model_dump(mode="json", include=limits)
     return Study(
         regime=settings.regime,
         k_unit=settings.k_unit,
         workload=Workload(
-            name=settings.name or _name_of(settings.command),
+            name=settings.name or program,
             command=settings.command,
             description=settings.description,
             total=settings.total,
@@ -54,37 +59,19 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         warmup=Treatment.EXCLUDED if settings.warmup_launches or settings.warmup_steps else Treatment.INCLUDED,
         setup=Treatment.EXCLUDED if timed_apart else Treatment.UNKNOWN,
         node_size=settings.launcher.workers_per_node or settings.launcher.slurm.tasks_per_node,
-        provenance=_provenance(settings, journal, sources),
+        provenance=Provenance(
+            source=settings.name,
+            tool="scalecurve measure",
+            tool_version=journal.header["software"].get("packages", {}).get("scalecurve"),
+            created=str(journal.header["created"]),
+            launcher=settings.launcher.name,
+            timing=", ".join(sources) or None,
+            seed=settings.seed,
+            machine=journal.header["machine"],
+            software=journal.header["software"],
+            settings={**asked, "workers": list(settings.workers), "job": settings.job()},
+        ),
         findings=tuple(findings),
-    )
-
-
-def _name_of(command: Sequence[str]) -> str:
-    """The program rather than its interpreter: `python -m heat` is heat."""
-    words = [Path(word).name for word in command]
-    if words[0].strip("{").startswith("python"):
-        return next((word for word in words[1:] if not word.startswith("-")), words[0])
-    return words[0]
-
-
-def _provenance(settings: MeasureSettings, journal: Journal, sources: Sequence[str]) -> Provenance:
-    limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
-    asked = settings.model_dump(mode="json", include=limits)
-    try:
-        version = metadata.version("scalecurve")
-    except metadata.PackageNotFoundError:
-        version = None
-    return Provenance(
-        source=settings.name,
-        tool="scalecurve measure",
-        tool_version=version,
-        created=str(journal.header["created"]),
-        launcher=settings.launcher.name,
-        timing=", ".join(sources) or None,
-        seed=settings.seed,
-        machine=journal.header["machine"],
-        software=journal.header["software"],
-        settings={**asked, "workers": list(settings.workers), "job": settings.job()},
     )
 
 

@@ -214,15 +214,15 @@ def outlook_of(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Outloo
     times = times_by_point(done)
     points = []
     for point in points_of(settings):
-        made = times.get(point, [])
-        measured_cv = spread_of(made) if len(made) >= 3 else settings.expected_cv
+        seconds = times.get(point, [])
+        measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
         cv = measured_cv if measured_cv is not None else ASSUMED_CV
         scheduled = [run for run in runs if run.point == point]
         needed, launches = None, len(scheduled)
         if settings.precision:
             needed = repeats_needed(cv, settings.precision, settings.level)
             last = min(max(needed, settings.repeats), settings.most_repeats)
-            launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(made))
+            launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
         wall = wall_bounds(point.k, settings.regime, means)
         points.append(
             PointOutlook(
@@ -230,7 +230,7 @@ def outlook_of(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Outloo
                 launches=launches,
                 wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
                 cv=cv,
-                cv_is_assumed=len(made) < 3,
+                cv_is_assumed=len(seconds) < 3,
                 needed=needed,
             )
         )

@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,12 +99,12 @@ class LocalRunner:
 
 
 def _start(command: Command, number: int, folder: Path, token: str) -> _Started:
-    with (
-        (folder / f"out-{number}").open("wb") as out,
-        (folder / f"err-{number}").open("wb") as err,
-        _bound_to(command.cores),
-    ):
+    """Start one process; children inherit the cores of their parent, so this process is bound while it starts one."""
+    before = os.sched_getaffinity(0) if command.cores else None
+    with (folder / f"out-{number}").open("wb") as out, (folder / f"err-{number}").open("wb") as err:
         try:
+            if command.cores:
+                os.sched_setaffinity(0, command.cores)
             process = subprocess.Popen(
                 command.argv,
                 env={**os.environ, **command.env, RUN_VARIABLE: token},
@@ -117,21 +117,10 @@ def _start(command: Command, number: int, folder: Path, token: str) -> _Started:
         except OSError as problem:
             where = f" in {command.folder}" if command.folder else ""
             raise RunError(f"cannot start {command.argv[0]!r}{where}: {problem.strerror}") from None
+        finally:
+            if before is not None:
+                os.sched_setaffinity(0, before)
     return _Started(process, number)
-
-
-@contextmanager
-def _bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Children inherit the cores of their parent: this process is bound while it starts one."""
-    if not cores:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _wait(started: Sequence[_Started], observer: Observer, deadline: float | None) -> bool:

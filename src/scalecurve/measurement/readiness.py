@@ -7,7 +7,7 @@ difference comes from the machine (other processes, interrupts, clocks).  No mea
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -111,29 +111,24 @@ def examine(world: World, *, seconds: float) -> Readiness:
     """Ask every launcher what it lacks, read the machine and measure its noise."""
     missing = {name: launcher_named(name).missing(world) for name in LAUNCHERS}
     machine, noise = machine_facts(world), measure_noise(seconds)
-    return Readiness(launchers=missing, machine=machine, noise=noise, findings=tuple(_findings(machine, noise)))
-
-
-def _findings(machine: Mapping[str, Any], noise: NoiseFloor) -> Iterable[Finding]:
-    spread = noise.run_to_run
+    spread, findings = noise.run_to_run, []
     if spread > NOISY:
         launches = repeats_needed(spread, 0.02, 0.95)
-        yield warning(
-            "noisy-machine",
-            f"The same work varies by {spread:.1%} from one short run to the next; T within 2 % takes {launches} "
-            "launches.",
-            remedy="quiet the machine",
-            run_to_run=spread,
-        )
+        text = f"The same work varies by {spread:.1%} between short runs; T within 2 % takes {launches} launches."
+        findings.append(warning("noisy-machine", text, remedy="quiet the machine", run_to_run=spread))
     load, cores = machine.get("load_at_start"), machine.get("usable_cores", 1)
     if load is not None and load > QUIET_LOAD * cores:
-        yield warning("busy-machine", f"The load is {load:g} on {cores} cores before anything was started.")
+        text = f"The load is {load:g} on {cores} cores before anything was started."
+        findings.append(warning("busy-machine", text))
     if machine.get("governor") not in (None, "performance"):
-        yield info("governor", f"The CPU governor is {machine['governor']}: clocks change with load.")
+        findings.append(info("governor", f"The CPU governor is {machine['governor']}: clocks change with load."))
     if machine.get("smt"):
-        yield info("smt", "SMT siblings share cores: a worker beyond the physical cores is not a full worker.")
+        text = "SMT siblings share cores: a worker beyond the physical cores is not a full worker."
+        findings.append(info("smt", text))
     if machine.get("cpu_quota_cores"):
-        yield info("cpu-quota", f"A control group limits the CPU to {machine['cpu_quota_cores']:g} cores.")
+        text = f"A control group limits the CPU to {machine['cpu_quota_cores']:g} cores."
+        findings.append(info("cpu-quota", text))
+    return Readiness(launchers=missing, machine=machine, noise=noise, findings=tuple(findings))
 
 
 def measure_noise(seconds: float = 2.0) -> NoiseFloor:

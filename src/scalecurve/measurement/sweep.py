@@ -125,7 +125,7 @@ def run_sweep(
         journal = open_journal(space, settings, world, resume=resume, force=force)
         try:
             try:
-                _Measurement(settings, world, launcher, space, journal, listener).run()
+                _SweepUnderWay(settings, world, launcher, space, journal, listener).run()
             finally:
                 launcher.finish(space.folder / "runs", world)
         except KeyboardInterrupt:
@@ -157,7 +157,7 @@ def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launche
 
 
 @dataclass
-class _Measurement:
+class _SweepUnderWay:
     """A measurement under way."""
 
     settings: MeasureSettings
@@ -207,7 +207,14 @@ class _Measurement:
             job.folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise cannot_write(job.folder, problem) from None
-        setup = self._time_setup(k)
+        setup = None
+        if settings.timing.setup_command:
+            begin = self.world.clock.now()
+            words = settings.filled(settings.timing.setup_command, k)
+            code, text = self.world.runner.capture(words, timeout=settings.timeout or 3600)
+            if code != 0:
+                raise RunError(f"the setup command failed with exit code {code}: {text.strip()[-400:]}")
+            setup = self.world.clock.now() - begin
         try:
             outcome = self.launcher.launch(job, settings, self.world)
         except KeyboardInterrupt:
@@ -219,17 +226,6 @@ class _Measurement:
         if setup is None:
             return run
         return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})
-
-    def _time_setup(self, k: int) -> float | None:
-        """Seconds of the set-up command; None without one."""
-        argv = self.settings.timing.setup_command
-        if not argv:
-            return None
-        begin = self.world.clock.now()
-        code, text = self.world.runner.capture(self.settings.filled(argv, k), timeout=self.settings.timeout or 3600)
-        if code != 0:
-            raise RunError(f"the setup command failed with exit code {code}: {text.strip()[-400:]}")
-        return self.world.clock.now() - begin
 
     def _report(self, planned: Planned, run: Run | None) -> None:
         settings = self.settings

@@ -51,8 +51,8 @@ def load_records(
 ) -> tuple[LatencyRecord, ...]:
     """One record for each rate, lowest first; an address that does not answer one request is not loaded."""
     if not rates or any(not rate > 0 for rate in rates) or not seconds > 0:
-        given = f"rates {list(rates)}, {seconds:g} s"
-        raise InputError(Fault("rates and duration are positive", seen=given, remedy="such as --rates 10,20,40"))
+        asked = f"rates {list(rates)}, {seconds:g} s"
+        raise InputError(Fault("rates and duration are positive", seen=asked, remedy="such as --rates 10,20,40"))
     parts = urlsplit(url)
     try:
         port_is_valid = parts.port is None or parts.port > 0

@@ -139,8 +139,8 @@ def measure_roofline(
 ) -> MeasuredCeilings:
     """Ceilings for each number of threads; `size` is the matrix order, `words` the length of the streamed arrays."""
     if not threads or min(threads) < 1 or size < 64:
-        given = f"{list(threads)} threads, order {size}"
-        raise InputError(Fault("threads are from 1 and the matrix order from 64", seen=given))
+        asked = f"{list(threads)} threads, order {size}"
+        raise InputError(Fault("threads are from 1 and the matrix order from 64", seen=asked))
     tick = clock or time.perf_counter
     caches = visible_caches()
     length = words or max(4_000_000, 4 * max(caches.values(), default=0) // 8)
@@ -151,7 +151,12 @@ def measure_roofline(
     inside: dict[str, float] = {}
     if compiled is not None:
         method = f"C triad compiled by {compiler} {' '.join(FLAGS[:2])}"
-        inside = {name: _cache_bandwidth(triad, capacity, tick) for name, capacity in caches.items()}
+        for name, capacity in caches.items():  # a triad that fits into half of the cache
+            fits = max(64, capacity // 2 // BYTES_A_WORD)
+            loops = max(1, 20_000_000 // fits // 8)
+            a, b, c = (np.ones(fits) for _ in range(3))
+            best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
+            inside[name] = BYTES_A_WORD * fits / max(best, 1e-12)
     else:
         method = "numpy triad with out="
         text = "No C compiler here: the bandwidth is numpy's, below what a compiled loop reaches."
@@ -222,15 +227,6 @@ def _wall_seconds(works: Sequence[Callable[[], None]], tick: Callable[[], float]
     for thread in threads:
         thread.join()
     return max(tick() - begin, 1e-9)
-
-
-def _cache_bandwidth(triad: Triad, capacity: int, tick: Callable[[], float]) -> float:
-    """Bytes per second of a triad that fits into half of a cache."""
-    words = max(64, capacity // 2 // BYTES_A_WORD)
-    a, b, c = (np.ones(words) for _ in range(3))
-    loops = max(1, 20_000_000 // words // 8)
-    best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
-    return BYTES_A_WORD * words / max(best, 1e-12)
 
 
 def _matmul(kind: Any, size: int, threads: int, tick: Callable[[], float]) -> float:
