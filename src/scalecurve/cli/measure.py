@@ -18,7 +18,7 @@ _VALUES = f"{__name__}.values"
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     """Put the value where the measure file has it: --time-pattern is `pattern` in the table `timing`."""
-    if value:
+    if value not in (None, False):
         *tables, name = str(parameter.name).split("__")
         place = context.meta.setdefault(_VALUES, {})
         for table in tables:
