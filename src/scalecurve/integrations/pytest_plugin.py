@@ -15,13 +15,14 @@ says so.  With the fixture `scaling` a test measures any function itself:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
+    from scalecurve.units import WorkersLike
 
 MARK = (
     "scaling(workers, min_efficiency, repeats=5, regime='strong', level=0.95): run the test at several worker counts "
@@ -49,7 +50,7 @@ def scaling(request: pytest.FixtureRequest) -> Callable[..., SpeedupTable]:
 
     def measure(
         function: Callable[[int], Any],
-        workers: Sequence[int],
+        workers: WorkersLike,
         min_efficiency: float | None = None,
         *,
         repeats: int = REPEATS,
@@ -91,7 +92,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def measure_function(
     function: Callable[[int], Any],
     *,
-    workers: Sequence[int],
+    workers: WorkersLike,
     min_efficiency: float | None = None,
     repeats: int = REPEATS,
     regime: str = "strong",
@@ -102,8 +103,9 @@ def measure_function(
     """T, S and E of a function at several worker counts; fails the test where the interval of E is below the floor."""
     from scalecurve.analysis import tabulate
     from scalecurve.study import Study
+    from scalecurve.units import as_workers
 
-    counts = sorted(set(workers))
+    counts = as_workers(workers)
     for count in counts:
         function(count)  # warm-up
     samples: dict[int, list[float]] = {count: [] for count in counts}

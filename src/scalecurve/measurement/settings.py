@@ -19,12 +19,13 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
-from scalecurve.units import as_workers, parse_seconds, parse_share
+from scalecurve.units import WorkersLike, as_workers, parse_seconds, parse_share
 
 PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python")
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
@@ -32,27 +33,25 @@ _COMMENT_COLUMN = 29
 _LINE = 120
 
 
-def _reading(parse: Callable[[str], Any]) -> BeforeValidator:
-    """Text is parsed by `parse`; its complaint becomes the message of the field."""
+def _reading(parse: Callable[[Any], Any], *, only_text: bool = True) -> BeforeValidator:
+    """A value is parsed by `parse` before it is checked; its complaint becomes the message of the field."""
 
     def read(value: Any) -> Any:
         try:
-            return parse(value) if isinstance(value, str) else value
+            return parse(value) if isinstance(value, str) or not only_text else value
         except InputError as problem:
-            raise ValueError("; ".join(str(fault) for fault in problem.faults)) from None
+            text = "; ".join(part for fault in problem.faults for part in (fault.message, fault.remedy) if part)
+            raise PydanticCustomError("unreadable", "{text}", {"text": text}) from None
 
     return BeforeValidator(read)
 
 
-def _workers(value: Any) -> Any:
+def _workers_here(value: WorkersLike) -> tuple[int, ...]:
     """Worker counts; in text, `cores` is the number of cores here, so that a file suits every machine."""
-    cores = len(SystemMachine().usable_cores())
-    try:
-        if isinstance(value, str):
-            value = re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), value)
-        return as_workers(value)
-    except InputError as problem:
-        raise ValueError("; ".join(str(fault) for fault in problem.faults)) from None
+    if isinstance(value, str):
+        cores = len(SystemMachine().usable_cores())
+        value = re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), value)
+    return as_workers(value)
 
 
 # The word in capitals is what the help of a flag shows.
@@ -61,7 +60,7 @@ Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _reading(parse_share), "SHARE"
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Counts = tuple[Annotated[int, Field(ge=1, le=10**6)], ...]
-Workers = Annotated[Counts, Field(min_length=1), BeforeValidator(_workers), "WORKERS"]
+Workers = Annotated[Counts, Field(min_length=1), _reading(_workers_here, only_text=False), "WORKERS"]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
 Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 

@@ -21,6 +21,7 @@ from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.laws.collectives import as_operation
 from scalecurve.study.message_sweep import MessageSweep, Timing
 from scalecurve.study.provenance import Provenance
+from scalecurve.units import WorkersLike, as_workers
 
 LAUNCH = {
     "mpi": "mpirun -n {k}",
@@ -36,7 +37,7 @@ def measure_collectives(
     *,
     operations: Sequence[str] = ("allreduce",),
     sizes: Sequence[int] = SIZES,
-    ranks: Sequence[int] = (2,),
+    ranks: WorkersLike = (2,),
     engine: str = "mpi",
     launch: str | None = None,
     blocks: int = 7,
@@ -53,14 +54,15 @@ def measure_collectives(
         faults.append(Fault("unknown engine", seen=engine, remedy=f"one of {', '.join(LAUNCH)}"))
     if not sizes or min(sizes) <= 0:
         faults.append(Fault("message sizes are positive numbers of bytes", where="sizes", seen=str(sizes)))
-    if not ranks or min(ranks) < 2:
+    counts = as_workers(ranks)
+    if min(counts) < 2:
         faults.append(Fault("a collective is timed on two ranks or more", where="ranks", seen=str(ranks)))
     if faults:
         raise InputError(faults, subject="collective measure")
     names = [str(as_operation(name)) for name in operations]
     plan = {"operations": names, "sizes": list(sizes), "blocks": blocks, "block_seconds": block_seconds}
     timings = []
-    for k in ranks:
+    for k in counts:
         output = (run or run_process)(command_for(engine, launch, k, json.dumps(plan)), timeout)
         for result in _results_in(output, engine, k):
             samples = [float(value) for value in result["samples"]]
