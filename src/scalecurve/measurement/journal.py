@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.measurement import watchdog
 from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
-from scalecurve.measurement import watchdog
 from scalecurve.measurement.ports import Command, LaunchOutcome
 from scalecurve.study import RunStatus
 

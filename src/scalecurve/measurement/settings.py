@@ -59,6 +59,7 @@ Seconds = Annotated[FiniteFloat, Field(gt=0), _reading(parse_seconds), "DURATION
 Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _reading(parse_share), "SHARE"]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
 Counts = tuple[Annotated[int, Field(ge=1, le=10**6)], ...]
 Workers = Annotated[Counts, Field(min_length=1), _reading(_workers_here, only_text=False), "WORKERS"]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
@@ -68,6 +69,11 @@ Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 def _option(default: Any, text: str, example: str | None = None, flag: str | None = None, *, live: bool = False) -> Any:
     """A field: its description, its TOML example, its command-line flag, and whether the template sets it."""
     return Field(default, description=text, json_schema_extra={"example": example, "flag": flag, "live": live})
+
+
+def _flag(default: Any, text: str, example: str | None = None, *, live: bool = False) -> Any:
+    """A field whose command-line flag is its own name."""
+    return _option(default, text, example, "", live=live)
 
 
 class SettingsSection(BaseModel):
@@ -92,19 +98,16 @@ class TimingSettings(SettingsSection):
         "--time-pattern",
     )
     unit: Literal["s", "ms", "us"] = _option("s", "The unit of the number that the pattern matches.")
-    setup_command: Words = _option(
-        (), "Run before each launch and timed separately.", '["./prepare", "{workers}"]', "--setup-command"
-    )
+    setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
 
 
 class SamenessSettings(SettingsSection):
     """how to check that the job is the same at every K"""
 
-    work_pattern: str | None = _option(
+    work_pattern: str | None = _flag(
         None,
         "A regular expression whose group is the work done, which must not change with K.",
         "'cells updated: ([0-9]+)'",
-        "--work-pattern",
     )
     digest_pattern: str | None = _option(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
     work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
@@ -151,10 +154,10 @@ class LauncherSettings(SettingsSection):
     mode: Literal["command", "processes"] = _option(
         "command", "local: command (is told {workers}) or processes (K copies that meet at the first step)"
     )
-    threads_per_worker: Count | None = _option(
-        None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1", "--threads-per-worker"
+    threads_per_worker: Count | None = _flag(
+        None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1"
     )
-    pin: Literal["none", "compact", "spread"] = _option("none", "local: bind workers to cores.", flag="--pin")
+    pin: Literal["none", "compact", "spread"] = _flag("none", "local: bind workers to cores.")
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
     hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")
@@ -171,19 +174,13 @@ class LauncherSettings(SettingsSection):
 class MeasureSettings(SettingsSection):
     """A whole study as asked for."""
 
-    regime: Regime = _option(
-        ...,
-        "strong (total work fixed) or weak (work per worker fixed); never guessed.",
-        '"strong"',
-        "--regime",
-        live=True,
+    regime: Regime = _flag(
+        ..., "strong (total work fixed) or weak (work per worker fixed); never guessed.", '"strong"', live=True
     )
-    workers: Workers = _option(
-        ..., "Worker counts: 1,2,4,8 or 1..64 or 1..8:1 or 1..cores,2xcores.", '"1,2,4"', "--workers", live=True
+    workers: Workers = _flag(
+        ..., "Worker counts: 1,2,4,8 or 1..64 or 1..8:1 or 1..cores,2xcores.", '"1,2,4"', live=True
     )
-    repeats: Annotated[int, Field(ge=1, le=10_000)] = _option(
-        5, "Fresh launches per point, at least.", flag="--repeats", live=True
-    )
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = _flag(5, "Fresh launches per point, at least.", live=True)
     output: Path | None = _option(None, "The study file to write.", '"study.json"', live=True)
     command: Arguments = _option(
         ...,
@@ -196,38 +193,28 @@ class MeasureSettings(SettingsSection):
     shell: bool = _option(False, "true: join the words of `command` and run them by /bin/sh.")
     folder: Path | None = _option(None, "Where the command runs (default: the folder of this file).", '"."')
     env: dict[str, str] = _option({}, "Added to the environment of the job.", '{ MY_THREADS = "{workers}" }')
-    name: str | None = _option(None, "The name of the job.", '"heated plate"', "--name")
+    name: str | None = _flag(None, "The name of the job.", '"heated plate"')
     description: str | None = _option(None, "", '"..."')
-    total: Positive | None = _option(
-        None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000", "--total"
-    )
-    per_worker: Positive | None = _option(None, "Weak scaling: the fixed work of one worker.", "250000", "--per-worker")
+    total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
+    per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
     work_unit: str | None = _option(None, "", '"cells"')
     k_unit: str = _option("workers", "What a worker is: ranks, gpus, nodes, threads ...")
-    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _option(
-        1, "Launches of each point that are recorded but not counted.", flag="--warmup-launches", live=True
+    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
+        1, "Launches of each point that are recorded but not counted.", live=True
     )
-    warmup_steps: Annotated[int, Field(ge=0)] = _option(
-        0, "First steps of each run that do not count.", flag="--warmup-steps"
-    )
-    precision: Share | None = _option(
-        None, "Launch again until the interval of T is within this share.", '"2%"', "--precision"
-    )
+    warmup_steps: Natural = _flag(0, "First steps of each run that do not count.")
+    precision: Share | None = _flag(None, "Launch again until the interval of T is within this share.", '"2%"')
     level: Share = _option(0.95, "The confidence of that interval.", '"95%"')
-    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = _option(
-        None, "Most launches per point when a precision is asked for.", "20", "--max-repeats"
+    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = _flag(
+        None, "Most launches per point when a precision is asked for.", "20"
     )
-    max_time: Seconds | None = _option(None, "Stop after this long, such as 30m.", '"1h"', "--max-time")
-    timeout: Seconds | None = _option(
-        None, "End a launch that takes longer, with everything it started.", '"10m"', "--timeout"
-    )
-    seed: int = _option(20_260_101, "Of the order: each block holds every point once, shuffled.", flag="--seed")
-    oversubscribe: bool = _option(
-        False, "Also measure K above the number of cores; these points are marked.", flag="--oversubscribe"
-    )
-    expected_seconds: Seconds | None = _option(None, "T(1), for --dry-run.", '"30s"', "--expected-seconds")
+    max_time: Seconds | None = _flag(None, "Stop after this long, such as 30m.", '"1h"')
+    timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
+    seed: int = _flag(20_260_101, "Of the order: each block holds every point once, shuffled.")
+    oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
+    expected_seconds: Seconds | None = _flag(None, "T(1), for --dry-run.", '"30s"')
     expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
-    usd_per_worker_hour: Positive | None = _option(None, "Price, for --dry-run.", "2.5", "--usd-per-worker-hour")
+    usd_per_worker_hour: Positive | None = _flag(None, "Price, for --dry-run.", "2.5")
     keep_files: bool = _option(False, "Keep the output of every run in <output>.work/.")
     timing: TimingSettings = TimingSettings()
     sameness: SamenessSettings = SamenessSettings()
@@ -414,7 +401,8 @@ def options(section: type[SettingsSection] = MeasureSettings, path: tuple[str, .
             continue
         extra: Any = field.json_schema_extra
         example = extra["example"] or json.dumps(field.default)
-        yield SettingsOption((*path, name), field, extra["flag"], example, extra["live"])
+        flag = f"--{name.replace('_', '-')}" if extra["flag"] == "" else extra["flag"]
+        yield SettingsOption((*path, name), field, flag, example, extra["live"])
     for table, place in tables:
         yield from options(table, place)
 
