@@ -27,6 +27,8 @@ _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 MAX_WORKERS_LISTED = 100_000
 
+WorkersLike = int | str | Iterable[int]
+
 
 def _split(text: str, kind: str, example: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)

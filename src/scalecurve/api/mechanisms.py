@@ -37,11 +37,10 @@ def __getattr__(name: str) -> Any:
 
 
 def measure_collectives(**plan: Any) -> MessageSweep:
-    """Time real collectives on this machine; settings as in `measurement.calibration.network.SweepPlan`."""
-    from scalecurve.measurement.calibration.network import SweepPlan
-    from scalecurve.measurement.calibration.network import measure_collectives as verb
+    """Time real collectives on this machine; settings as in `measurement.measure_collectives`."""
+    from scalecurve.measurement.calibration.collectives import measure_collectives as verb
 
-    return verb(SweepPlan(**plan))
+    return verb(**plan)
 
 
 def measure_load(

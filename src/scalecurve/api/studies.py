@@ -204,22 +204,20 @@ def measure(
     **settings: Any,
 ) -> Study:
     """Run a scaling study: settings from a TOML file, keywords (`regime=`, `workers=`, `command=` ...), or both."""
-    from scalecurve.measurement.entry import run_measurement
+    from scalecurve.measurement.sweep import measure as verb
 
-    heard = listener or (lambda _: None)
-    return run_measurement(Path(file) if file else None, settings, resume=resume, force=force, listener=heard)
+    return verb(file, resume=resume, force=force, listener=listener, **settings)
 
 
 def doctor(*, seconds: float = 2.0) -> Readiness:
     """Which launchers can be used here, what the others lack, and the noise floor of this machine."""
-    from scalecurve.measurement.readiness import examine
-    from scalecurve.measurement.system import real_world
+    from scalecurve.measurement.readiness import doctor as verb
 
-    return examine(real_world(), seconds=seconds)
+    return verb(seconds=seconds)
 
 
 def look_ahead(file: str | Path | None = None, **settings: Any) -> Outlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing."""
-    from scalecurve.measurement.entry import run_outlook
+    from scalecurve.measurement.outlook import preview
 
-    return run_outlook(Path(file) if file else None, settings)
+    return preview(file, **settings)
