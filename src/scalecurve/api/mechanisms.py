@@ -49,8 +49,8 @@ def cost_collective(
     operation: str, vector: float, ranks: Sequence[int], network: str, *, algorithm: str | None = None, **wires: Any
 ) -> CollectiveCost:
     """What a collective costs over ranks: `cost_collective("allreduce", 350e6, [8, 64], "nvlink+ib400")`."""
+    from scalecurve.hardware.networks import network as named
     from scalecurve.mechanisms.collective_cost import cost_collective as verb
-    from scalecurve.mechanisms.network_presets import network as named
 
     return verb(operation, vector, ranks, named(network, **wires), algorithm=algorithm)
 
@@ -59,8 +59,8 @@ def cost_training_step(
     *, vector: float, compute: float, ranks: Sequence[int], network: str, regime: str = "strong", **given: Any
 ) -> StepCost:
     """T(K) of a step that computes and then all-reduces `vector` bytes of gradients."""
+    from scalecurve.hardware.networks import network as named
     from scalecurve.mechanisms.collective_cost import cost_step
-    from scalecurve.mechanisms.network_presets import network as named
 
     wires = {name: given[name] for name in ("per_node", "adapters", "gamma") if name in given}
     return cost_step(vector, compute, ranks, named(network, **wires), regime=regime)
@@ -245,12 +245,12 @@ def place_torch_model(
 
 def _ceilings(name: str, precision: str) -> tuple[Ceilings, str | None]:
     """A preset, or a file of `roofline measure`."""
+    from scalecurve.hardware.accelerators import accelerator
     from scalecurve.measurement.calibration.roofline import ceilings_from_dict
-    from scalecurve.mechanisms.machines import machine
     from scalecurve.study.file import read_json
 
     if not Path(name).is_file():
-        preset = machine(name)
+        preset = accelerator(name, otherwise="; or give a file of roofline measure")
         return preset.ceilings(precision), preset.source
     measured = ceilings_from_dict(read_json(Path(name)), subject=name)
     return measured.ceilings(precision), measured.method

@@ -6,25 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Accelerator:
-    """Published figures of one accelerator, in FLOP/s, bytes and bytes/s; absent is None."""
-
-    name: str
-    peak: float
-    fp8_peak: float | None
-    capacity: float
-    memory_rate: float
-    cores: int
-    node: int
-    inner_rate: float
-    outer_rate: float
-    ceiling: float | None  # share of peak the best matrix product was measured to reach
-    watts: float | None
-    host: float  # launch cost of its usual host and recipes, relative to an x86 server without graphs
-    source: str
+from scalecurve.hardware.accelerators import Accelerator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,7 +88,7 @@ def plan_training(
 
 
 def _priced(cluster: Cluster, price: float | None) -> Cluster:
-    from scalecurve.planning.catalog.gpus import gpu_price
+    from scalecurve.hardware.prices import gpu_price
 
     if price is not None:
         return cluster.with_price(price)

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import tomllib
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from scalecurve.errors import Fault, InputError
-from scalecurve.training.cluster import Accelerator, Cluster
+from scalecurve.hardware.accelerators import Accelerator, accelerator, accelerators, hardware_table
+from scalecurve.hardware.accelerators import plain_name as plain
+from scalecurve.hardware.accelerators import unknown_name as unknown
+from scalecurve.hardware.networks import links
+from scalecurve.training.cluster import Cluster
 from scalecurve.training.stack import Stack
 from scalecurve.training.transformer import Transformer
 
 
 def data_text(name: str) -> str:
     return files("scalecurve.training").joinpath("data", name).read_text(encoding="utf-8")
-
-
-def plain(name: str) -> str:
-    """Names are compared without case, and with _ and space as -."""
-    return name.strip().lower().replace("_", "-").replace(" ", "-")
-
-
-def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """An unknown name, with the nearest known ones."""
-    names = sorted(known)
-    near = get_close_matches(plain(name), names, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names)}"
-    return InputError(Fault(f"unknown {kind}", seen=name, remedy=hint))
 
 
 @cache
@@ -44,46 +32,6 @@ def model(name: str) -> Transformer:
     found = models().get(key)
     if found is None:
         raise unknown("model", name, models())
-    return found
-
-
-def _number(text: str, factor: float) -> float | None:
-    return float(text) * factor if text else None
-
-
-def _accelerator(row: dict[str, str]) -> Accelerator:
-    return Accelerator(
-        name=row["name"],
-        peak=float(row["bf16_tflops"]) * 1e12,
-        fp8_peak=_number(row["fp8_tflops"], 1e12),
-        capacity=float(row["memory_gb"]) * 1e9,
-        memory_rate=float(row["memory_tb_s"]) * 1e12,
-        cores=int(row["cores"]),
-        node=int(row["node"]),
-        inner_rate=float(row["inner_gb_s"]) * 1e9,
-        outer_rate=float(row["outer_gb_s"]) * 1e9,
-        ceiling=_number(row["ceiling"], 1.0),
-        watts=_number(row["watts"], 1.0),
-        host=float(row["host"]),
-        source=row["source"],
-    )
-
-
-@cache
-def accelerators() -> Mapping[str, Accelerator]:
-    """Every accelerator under its name and its aliases."""
-    found: dict[str, Accelerator] = {}
-    for row in csv.DictReader(data_text("accelerators.csv").splitlines()):
-        chip = _accelerator(row)
-        found |= dict.fromkeys([row["name"], *row["aliases"].split()], chip)
-    return found
-
-
-def accelerator(name: str) -> Accelerator:
-    key = plain(name).removeprefix("nvidia-").removeprefix("amd-")
-    found = accelerators().get(key)
-    if found is None:
-        raise unknown("accelerator", name, accelerators())
     return found
 
 
@@ -107,7 +55,7 @@ def stack(name: str) -> Stack:
 
 @cache
 def networks() -> Mapping[str, dict[str, Any]]:
-    return tomllib.loads(data_text("networks.toml"))
+    return tomllib.loads(hardware_table("clusters.toml"))
 
 
 def cluster(name: str) -> Cluster:
@@ -125,9 +73,8 @@ def cluster(name: str) -> Cluster:
 
 
 def link_rates() -> dict[str, float]:
-    """Bytes/s per accelerator by the network's name: ib and roce with the Gb/s of one accelerator's port."""
-    speeds = (25, 50, 100, 200, 400, 800)
-    return {f"{kind}{speed}": speed / 8 * 1e9 for kind in ("ib", "roce", "eth", "efa") for speed in speeds}
+    """Bytes/s per accelerator by the network's name."""
+    return {name: link.bandwidth for name, link in links().items() if link.between_nodes}
 
 
 def _named_cluster(key: str) -> Cluster:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
+from scalecurve.hardware.networks import network
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.mechanisms.collective_cost import cost_collective, cost_step
 from scalecurve.mechanisms.load_curve import curve_of_load
-from scalecurve.mechanisms.network_presets import network
 from scalecurve.mechanisms.roofline_placement import place_kernels
 from scalecurve.mechanisms.straggler_cost import cost_stragglers, delays_of
 from scalecurve.mechanisms.work_depth import measure_parallelism

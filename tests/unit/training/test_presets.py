@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.planning.catalog.gpus import gpu_price, gpu_prices
+from scalecurve.hardware.prices import gpu_price, gpu_prices
 from scalecurve.planning.pricing import price_of
 from scalecurve.training import presets
 from scalecurve.training.calibration import calibration_of, shipped

@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.planning.catalog import find_offer, offer_findings, offers
+from scalecurve.hardware.prices import find_offer, offer_findings, offers
 
 
 def test_every_row_has_a_date_and_a_source_and_a_price() -> None:
