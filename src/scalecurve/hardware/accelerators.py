@@ -1,7 +1,7 @@
 """Accelerators by name: peaks by precision, memory, links, and the ceilings of their roofline.
 
-`data/accelerators.csv` holds the vendors' stated dense figures.  Where sources disagree the vendor's data sheet decides:
-B200 has 8 TB/s (DGX B200: 64 TB/s for eight), MI300X 1307.4 TFLOP/s bf16, A100 80 GB 2.039 TB/s.
+`data/accelerators.csv` holds the stated dense figures.  Where sources disagree the data sheet decides: B200 has 8 TB/s
+(DGX B200: 64 TB/s for eight), MI300X 1307.4 TFLOP/s bf16, A100 80 GB 2.039 TB/s.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.render.plots import BLUE, FORMATS, GREEN, GREY, ORANGE, PURPLE, RED, paint
 from scalecurve.study.atomic import write_atomically
-from scalecurve.training.plan import Plan, PlanRow
+from scalecurve.training.answers.curve import PlanRow
+from scalecurve.training.answers.plan import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

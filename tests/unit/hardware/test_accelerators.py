@@ -17,8 +17,13 @@ def test_every_figure_has_a_source_and_a_date() -> None:
 
 @pytest.mark.parametrize(
     ("name", "precision", "tflops", "terabytes"),
-    [("b200", "bf16", 2250, 8.0), ("mi300x", "bf16", 1307.4, 5.3), ("a100", "bf16", 312, 2.039), ("h100", "fp64", 34, 3.35)],
-)  # fmt: skip
+    [
+        ("b200", "bf16", 2250, 8.0),
+        ("mi300x", "bf16", 1307.4, 5.3),
+        ("a100", "bf16", 312, 2.039),
+        ("h100", "fp64", 34, 3.35),
+    ],
+)
 def test_where_sources_disagree_the_data_sheet_decides(
     name: str, precision: str, tflops: float, terabytes: float
 ) -> None:

@@ -66,7 +66,8 @@ export class TrainingView extends View {
 
   async refresh() {
     const settings = this.settings;
-    const answers = await Promise.all(settings.map((each) => ask("training", request(each.params))));
+    const exact = !this.store.moving;
+    const answers = await Promise.all(settings.map((each) => ask("training", { ...request(each.params), exact })));
     const answer = answers[0];
     this.say(answer.sentences);
     this.showCommands(answer.commands);
