@@ -86,7 +86,8 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
             "cost_effective_gpus": None,
             "cursor": None,
         }
-        return common | nothing | {"sentences": [problem.faults[0].message + "; " + (problem.faults[0].remedy or "")], "formula": None}
+        fault = problem.faults[0]
+        return common | nothing | {"sentences": [f"{fault.message}; {fault.remedy or ''}"], "formula": None}
     return common | _shown(plan, asked, limit, replicas)
 
 
