@@ -55,8 +55,8 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
     """The planner's sweep at B = min(target, critical), evened to each P, and the P looked at closely."""
     model, cluster = _named(asked.model, asked.size, asked.seq, asked.cluster)
     tokens = asked.tokens_per_parameter * model.parameters
-    given = asked.critical_tokens if asked.pinned else "zhang"
-    critical = read_critical_batch(given, tokens=tokens)
+    law = asked.critical_tokens if asked.pinned else "zhang"
+    critical = read_critical_batch(law, tokens=tokens)
     limit = critical.tokens.value if critical else asked.batch_tokens
     batch = max(min(asked.batch_tokens, limit), asked.seq)
     replicas = int(batch // asked.seq)
@@ -88,10 +88,10 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
         }
         fault = problem.faults[0]
         return common | nothing | {"sentences": [f"{fault.message}; {fault.remedy or ''}"], "formula": None}
-    return common | _shown(plan, asked, limit, replicas)
+    return common | _page_of(plan, asked, limit, replicas)
 
 
-def _shown(plan: Plan, asked: TrainingRequest, critical: float, replicas: int) -> dict[str, Any]:
+def _page_of(plan: Plan, asked: TrainingRequest, critical: float, replicas: int) -> dict[str, Any]:
     """What the page draws of a plan."""
     smallest = smallest_replica(plan.rows)
     cap = replicas * smallest

@@ -226,9 +226,9 @@ def find_marks(
         meaning = f"by the batch: {forced.sequences:,} sequences do not divide over {forced.gpus:,} replicas"
     marks.append(Mark(name="tp or pp forced", gpus=forced.gpus if forced else None, meaning=meaning))
     shares = {row.gpus: row.outcome.breakdown["data"] / row.step_seconds for row in rows if row.outcome.layout.dp > 1}
-    shown = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
-    meaning = f"gradient traffic is {100 * shares[shown]:.0f} % of the step" if shown else "hidden throughout"
-    marks.append(Mark(name="all-reduce no longer hidden", gpus=shown, meaning=meaning))
+    visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
+    meaning = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
+    marks.append(Mark(name="all-reduce no longer hidden", gpus=visible, meaning=meaning))
     if not never_stops_paying(rows):
         meaning = f"the last P before a doubling gives less than {PAYS:g}x the effective tokens"
     elif all(row.doubling is None for row in rows):
