@@ -36,7 +36,7 @@ def plan_options(function: Function) -> Function:
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the sweep to a .svg, .png or .pdf.")
 @click.option("--template", is_flag=True, help="Print a commented plan.toml to start from.")
 @output_options
-def command(request: Path | None, plot: Path | None, template: bool, output: Output, **options: Any) -> None:
+def command(request: Path | None, plot: Path | None, template: bool, output: Output, **options: object) -> None:
     """The best way to split a model over each P, what stops it, and what it costs.
 
     FILE is a plan.toml with the same names as the options, which win over it.

@@ -38,8 +38,7 @@ from scalecurve.training.inputs.request import (
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
 from scalecurve.training.inputs.transformer import ModelLike, read_model
 from scalecurve.training.physics.run import CriticalBatch, Reliability, read_critical_batch, read_reliability
-from scalecurve.training.search.regimes import search_growing, search_strong
-from scalecurve.training.search.search import FULL, MAX_TP, Axes, BestLayouts, SearchTask, search
+from scalecurve.training.search.search import FULL, MAX_TP, Axes, BestLayouts, SearchTask, search_growing, search_strong
 from scalecurve.units import WorkersLike, format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -343,7 +342,7 @@ def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBa
         return InputError(Fault(message, "batch", str(batch.tokens), hint))
     needed, gpus = min(least)
     larger = max(one.gpus for one in best) * 2
-    while larger <= LARGEST_P and not search(task, [(larger, batch.sequences)])[0].layouts:
+    while larger <= LARGEST_P and not search_strong(task, [larger], batch)[0][0].layouts:
         larger *= 2
     fits = larger <= LARGEST_P
     hint = f"it fits from {larger:,} accelerators" if fits else f"it fits on no count up to {LARGEST_P:,}"
