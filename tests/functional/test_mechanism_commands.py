@@ -104,7 +104,7 @@ def test_pictures_are_written(arguments: list[str], tmp_path: Path) -> None:
             "positive",
         ),
         (["scaleup", "--faster", "2", "--big-price", "1", "--small-price", "1"], "law or from a study"),
-        (["roofline", "place", "--machine", "abacus"], "unknown machine"),
+        (["roofline", "place", "--machine", "abacus"], "unknown accelerator"),
         (["roofline", "place", "--machine", "h100", "--kernel", "x:-1:1MB"], "not negative"),
         (["workdepth", "no-such-graph.json"], "cannot be read"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import scalecurve as sc
 from scalecurve.errors import ScalecurveError
-from scalecurve.planning.catalog import find_offer
+from scalecurve.hardware.prices import find_offer
 from scalecurve.planning.currency import parse_money
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "proposals").glob("*.toml"))

@@ -23,7 +23,7 @@ from scalecurve.api.studies import (
     stand,
     tabulate,
 )
-from scalecurve.api.training import evaluate_training, plan, plan_training, plot_plan, sweep_training
+from scalecurve.api.training import evaluate_training, plan, plan_training, plot_plan
 from scalecurve.api.trust import (
     append_history,
     audit,
@@ -86,7 +86,6 @@ __all__ = [
     "save_sweep",
     "stand",
     "summarise_latencies",
-    "sweep_training",
     "tabulate",
     "tabulate_law",
     "write_badge",

@@ -24,9 +24,9 @@ def command() -> None:
 def _machine(function: Function) -> Function:
     """--machine, --precision, --level, --plot and the output options."""
     machine = click.option(
-        "--machine", required=True, help="a100, h100, h200, b200, mi250x, mi300x or a file of roofline measure."
+        "--machine", required=True, help="An accelerator (a100, h100, b200, mi300x ...) or a file of roofline measure."
     )
-    precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp32 or fp64.")
+    precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp8, fp32 or fp64.")
     level = click.option("--level", default="memory", show_default=True, help="The level intensity is counted at.")
     return machine(precision(level(plot_option(output_options(function)))))
 

@@ -10,9 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.hardware.accelerators import accelerator
+from scalecurve.hardware.networks import network
+from scalecurve.hardware.prices import find_offer, offer_findings
 from scalecurve.laws.collectives import Link, Network
-from scalecurve.mechanisms.network_presets import network
-from scalecurve.planning.catalog import find_offer, offer_findings
 from scalecurve.planning.currency import Money as Amount
 from scalecurve.planning.currency import parse_money, same_currency
 from scalecurve.planning.tariff import Tariff
@@ -41,7 +42,6 @@ from scalecurve.proposals.schema import (
 )
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import faults_of
-from scalecurve.training.presets import accelerator
 
 MAX_BYTES = 1_000_000
 StudyReader = Callable[[Path, str], Study]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
+from scalecurve.hardware.networks import links, network
 from scalecurve.laws.collectives import Link, Network, Operation, best, cost
 from scalecurve.mechanisms import collective_cost, fit_sweep, training_step_cost
 from scalecurve.mechanisms.collectives import bus_factor
 from scalecurve.mechanisms.network_extension import extend_sweep, hold_out, hold_out_all
 from scalecurve.mechanisms.network_fit import fit_network
-from scalecurve.mechanisms.network_presets import LINKS, network
 from scalecurve.study.message_sweep import MessageSweep, Timing
 
 TRUE = Network(inter=Link.of(20e-6, 1.25e9))
@@ -129,7 +129,7 @@ def test_bits_and_bytes_are_kept_apart() -> None:
     bits, octets = network("1us/400Gb/s"), network("1us/400GB/s")
     assert bits.inter.peak == pytest.approx(50e9)
     assert octets.inter.peak == pytest.approx(400e9)
-    assert LINKS["ib400"].bandwidth == pytest.approx(50e9)
+    assert links()["ib400"].bandwidth == pytest.approx(50e9)
 
 
 @pytest.mark.parametrize("text", ["ib4000", "nvlink+ib400+eth10", "1us/400G", "2us/1GB/s+ib400"])

@@ -58,10 +58,10 @@ class RooflineRequest(Request):
 
 
 def networks(_: Nothing) -> dict[str, Any]:
-    from scalecurve.mechanisms.network_presets import LINKS
+    from scalecurve.hardware.networks import links
 
-    inside = [name for name, link in LINKS.items() if link.per_node]
-    across = [name for name, link in LINKS.items() if not link.per_node]
+    inside = [name for name, link in links().items() if link.per_node]
+    across = [name for name, link in links().items() if not link.per_node]
     return {"inside": inside, "across": across, "pairs": ["nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800"]}
 
 
