@@ -39,7 +39,7 @@ def answer(material: Material) -> tuple[str, str, str]:
 def what_broke_it(material: Material) -> Finding | None:
     """The error that makes the points no points of one curve."""
     own = [finding for finding in material.table.findings if finding.code not in INCOMPLETE]
-    audited = [finding for finding in getattr(material.audit, "findings", ()) if finding.code in AUDITED]
+    audited = [finding for finding in getattr(material.audit, "violations", ()) if finding.code in AUDITED]
     return next((finding for finding in (*own, *audited) if finding.severity is Severity.ERROR), None)
 
 

@@ -1,0 +1,113 @@
+"""TOML files that people write by hand: one pydantic model gives the checks, the messages and the commented template.
+
+A field's `description` is the comment beside it in the template and its first `examples` entry the value shown there;
+a field without an example is left out, unless it is itself a section.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.study.file import faults_of
+
+MAX_BYTES = 4 * 1024 * 1024
+COMMENT_COLUMN = 34
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Section(BaseModel):
+    """A part of such a file: it cannot be changed after reading, and a field it does not know is a fault."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
+    """The content of a file of bounded size, or a FormatError with `hint` as its remedy."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise FormatError(
+                Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=str(path)
+            )
+        return path.read_bytes()
+    except OSError as problem:
+        raise FormatError(Fault(f"cannot be read: {problem.strerror}", remedy=hint), subject=str(path)) from None
+
+
+def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
+    """The tables of a TOML file; `hint` says how to get a file to start from."""
+    try:
+        return tomllib.loads(read_bytes(path, hint=hint).decode())
+    except UnicodeDecodeError:
+        raise FormatError("not text in UTF-8", subject=str(path)) from None
+    except tomllib.TOMLDecodeError as problem:
+        raise FormatError(Fault(f"not TOML: {problem}", remedy=hint), subject=str(path)) from None
+
+
+def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model:
+    """The model of `data`, or one FormatError that lists every fault."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as problem:
+        raise FormatError(faults_of(problem), subject=subject) from None
+    except InputError as problem:
+        raise FormatError(problem.faults, subject=subject) from None
+
+
+def template(model: type[BaseModel], head: str, *, filled: Collection[str]) -> str:
+    """A file to fill in: fields named in `filled` are set, all others are commented out."""
+    lines = [*(f"# {line}" for line in head.splitlines()), ""]
+    sections: list[str] = []
+    for name, field in model.model_fields.items():
+        section = _section_of(field.annotation)
+        if section is not None:
+            sections += ["", *_section_lines(name, section, field)]
+        elif field.examples:
+            lines.append(_field_line("" if name in filled else "# ", name, field))
+    return "\n".join([*lines, *sections]) + "\n"
+
+
+def write_template(text: str, path: Path) -> None:
+    """Write a template; a file that exists is left alone."""
+    from scalecurve.study.atomic import write_atomically
+
+    if path.exists():
+        raise InputError(Fault("the file exists already", seen=str(path), remedy="name another, or remove it"))
+    write_atomically(path, text.encode())
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    """The model inside `Model`, `Model | None` or `tuple[Model, ...]`."""
+    for part in (annotation, *get_args(annotation)):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            return part
+    return None
+
+
+def _section_lines(name: str, section: type[BaseModel], field: Any) -> list[str]:
+    """The header, commented out where the section is optional or repeated, and its fields."""
+    repeated = field.annotation is not section and type(None) not in get_args(field.annotation)
+    mark = "" if field.annotation is section else "# "
+    header = f"{mark}[[{name}]]" if repeated else f"{mark}[{name}]"
+    lines = [f"{header:<{COMMENT_COLUMN}}# {field.description}" if field.description else header]
+    return lines + [_field_line("# ", key, part) for key, part in section.model_fields.items() if part.examples]
+
+
+def _field_line(mark: str, name: str, field: Any) -> str:
+    text = f"{mark}{name} = {_toml(field.examples[0])}"
+    return f"{text:<{COMMENT_COLUMN}}# {field.description}" if field.description else text
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)
