@@ -61,8 +61,6 @@ _HOME = {
     "plan_replicas": "scalecurve.api",
     "plan_training": "scalecurve.api",
     "plot": "scalecurve.api",
-    "price_curve": "scalecurve.api",
-    "price_law": "scalecurve.api",
     "regime": "scalecurve.api",
     "save": "scalecurve.api",
     "save_sweep": "scalecurve.api",

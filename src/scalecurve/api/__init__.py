@@ -20,7 +20,7 @@ from scalecurve.api.mechanisms import (
     summarise_latencies,
     tabulate_law,
 )
-from scalecurve.api.money import assess, compare_scaleup, cost, load_for_proposal, price_curve, price_law
+from scalecurve.api.money import assess, compare_scaleup, cost
 from scalecurve.api.pages import gather, write_report
 from scalecurve.api.studies import (
     doctor,
@@ -80,7 +80,6 @@ __all__ = [
     "law",
     "load",
     "load_claim",
-    "load_for_proposal",
     "look_ahead",
     "measure",
     "measure_collectives",
@@ -96,8 +95,6 @@ __all__ = [
     "plan_training",
     "plot",
     "plot_plan",
-    "price_curve",
-    "price_law",
     "regime",
     "save",
     "save_sweep",

@@ -15,7 +15,6 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.study.file import faults_of
 
 MAX_BYTES = 4 * 1024 * 1024
 COMMENT_COLUMN = 34
@@ -56,7 +55,14 @@ def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model
     try:
         return model.model_validate(data)
     except ValidationError as problem:
-        raise FormatError(faults_of(problem), subject=subject) from None
+        faults = []
+        for error in problem.errors(include_url=False):
+            message, value = error["msg"].removeprefix("Value error, "), error["input"]
+            about_one_field = error["type"] != "missing" and not isinstance(value, dict)
+            where = ".".join(str(part) for part in error["loc"]) or None
+            seen = str(value)[:200] if about_one_field else None
+            faults.append(Fault(message[:1].lower() + message[1:], where=where, seen=seen))
+        raise FormatError(faults, subject=subject) from None
     except InputError as problem:
         raise FormatError(problem.faults, subject=subject) from None
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scalecurve.planning.choices import unit_words
-from scalecurve.planning.cost import CostTable
-from scalecurve.planning.cost_row import CostRow
+from scalecurve.planning.cost import Cost
+from scalecurve.planning.cost_rows import PricedRow, unit_words
 from scalecurve.planning.curve import Kind
 from scalecurve.render.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, plain_text
 
@@ -18,7 +17,7 @@ MARKERS = {Kind.MEASURED: "o", Kind.INTERPOLATED: "D", Kind.FORECAST: "s", Kind.
 HOLLOW = (Kind.INTERPOLATED, Kind.FORECAST)
 
 
-def cost_axes(axes: Axes, result: CostTable) -> None:
+def cost_axes(axes: Axes, result: Cost) -> None:
     """Both axes logarithmic; a point's label is its K, a hollow marker was not measured."""
     _front(axes, result)
     for kind in dict.fromkeys(row.kind for row in result.rows):
@@ -52,13 +51,13 @@ def plain_numbers(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _front(axes: Axes, result: CostTable) -> None:
+def _front(axes: Axes, result: Cost) -> None:
     ordered = sorted(result.front, key=lambda row: row.elapsed.value)
     label = "no other K is faster and cheaper"
     axes.plot(*_places(ordered), color=GREEN, linewidth=5, alpha=0.25, label=label, solid_capstyle="round")
 
 
-def _points(axes: Axes, rows: Sequence[CostRow], kind: Kind) -> None:
+def _points(axes: Axes, rows: Sequence[PricedRow], kind: Kind) -> None:
     fill = "white" if kind in HOLLOW else BLUE
     axes.plot(
         *_places(rows), linestyle="", marker=MARKERS[kind], color=BLUE, markerfacecolor=fill, label=str(kind), zorder=3
@@ -70,11 +69,11 @@ def _points(axes: Axes, rows: Sequence[CostRow], kind: Kind) -> None:
             axes.vlines(row.hours, row.cost.low, row.cost.high, color="black", linewidth=1)
 
 
-def _places(rows: Sequence[CostRow]) -> tuple[list[float], list[float]]:
+def _places(rows: Sequence[PricedRow]) -> tuple[list[float], list[float]]:
     return [row.hours for row in rows], [row.cost.value for row in rows]
 
 
-def _goals(axes: Axes, result: CostTable) -> None:
+def _goals(axes: Axes, result: Cost) -> None:
     if result.goal.deadline is not None:
         hours = result.goal.deadline / 3600
         axes.axvline(hours, color=RED, linestyle=":", linewidth=1.2, label=f"deadline {hours:g} h")
@@ -84,7 +83,7 @@ def _goals(axes: Axes, result: CostTable) -> None:
         )
 
 
-def _choices(axes: Axes, result: CostTable) -> None:
+def _choices(axes: Axes, result: Cost) -> None:
     """Rings of different size, so that one K that is several choices shows them all."""
     chosen = (
         ("cheapest in time", result.cheapest_in_time, RED, 11),

@@ -17,7 +17,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.laws.tables import LawCase, LawTable
-from scalecurve.planning.cost import CostTable
+from scalecurve.planning.cost import Cost
 from scalecurve.study import Regime
 from scalecurve.study.atomic import write_atomically
 
@@ -85,7 +85,7 @@ def _painter(result: Any) -> Callable[[Figure], None]:
             return lambda figure: law_axes(figure.subplots(), result)
         case Forecast():
             return lambda figure: forecast_axes(figure.subplots(), result)
-        case CostTable():
+        case Cost():
             from scalecurve.render.cost_plot import cost_axes
 
             return lambda figure: cost_axes(figure.subplots(), result)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.ranks import PhaseShares, RankStrip
-from scalecurve.planning.cost import CostTable
+from scalecurve.planning.cost import Cost
 from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.plots import GREY, ORANGE, RED, SERIES, log_axis, plain_text
 from scalecurve.study import Regime
@@ -176,7 +176,7 @@ def heat_strip(figure: Figure, strips: Sequence[RankStrip]) -> None:
         figure.colorbar(image, ax=axes, location="bottom", label="rank's time / mean of ranks", shrink=0.8, aspect=30)
 
 
-def money(figure: Figure, priced: CostTable) -> None:
+def money(figure: Figure, priced: Cost) -> None:
     """Cost against time with the legend outside, and few ticks where there is little room."""
     from matplotlib.ticker import LogLocator
 
