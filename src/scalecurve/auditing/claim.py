@@ -14,15 +14,12 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.summary import summarise
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.user_file import Section, read_toml, template, validate
+from scalecurve.formats.user_file import Positive, Section, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
 from scalecurve.study.file import parse_json, read_study, study_from_dict
 
 PEEK = 64
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
-
-Positive = Annotated[FiniteFloat, Field(gt=0)]
-Whole = Annotated[int, Field(ge=1)]
 
 
 class ClaimPoint(Section):

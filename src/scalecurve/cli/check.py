@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
 from scalecurve.cli.output import Output, emit, note, output_options
-from scalecurve.study import Study
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,9 +12,11 @@ from scalecurve.cli.inputs import WORKERS, Parsed, maybe_study_options
 from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.cli.prices import DURATION, MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
-from scalecurve.planning.currency import Money
-from scalecurve.study import Study
 from scalecurve.units import parse_count, parse_share
+
+if TYPE_CHECKING:
+    from scalecurve.planning.currency import Money
+    from scalecurve.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHARE = Parsed("share", parse_share)

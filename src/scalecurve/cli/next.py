@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from scalecurve.cli.inputs import Parsed, study_options
 from scalecurve.cli.output import Output, emit, output_options
 from scalecurve.errors import Fault, InputError
-from scalecurve.study import Study
 from scalecurve.units import parse_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
 
 
 def parse_pair(text: str) -> tuple[str, str]:

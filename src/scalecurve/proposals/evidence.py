@@ -206,9 +206,7 @@ def fitted_serial(study: Study) -> SerialShare | None:
     highs = [share.high for _, share in shares if share.high is not None]
     source = f"fit of {', '.join(name for name, _ in shares)} to study {study.name}"
     low, high = min(lows, default=None), max(highs, default=None)
-    return SerialShare.model_construct(
-        share=shares[0][1].value, low=low, high=high, source=source
-    )  # may exceed 1
+    return SerialShare.model_construct(share=shares[0][1].value, low=low, high=high, source=source)  # may exceed 1
 
 
 def exchange_seconds(exchange: StepExchange, k: int) -> tuple[str, float]:

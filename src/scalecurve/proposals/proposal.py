@@ -5,19 +5,30 @@ Every part that is None is missing, and the assessment says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, FiniteFloat, PrivateAttr, model_validator
 
-from scalecurve.document import one_line
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import as_study
-from scalecurve.formats.user_file import Section, read_toml, template, validate
+from scalecurve.formats.user_file import (
+    Bandwidth,
+    Bytes,
+    Count,
+    Positive,
+    Seconds,
+    Section,
+    Share,
+    Text,
+    Whole,
+    read_toml,
+    template,
+    validate,
+)
 from scalecurve.laws.collectives import Link, Network
 from scalecurve.mechanisms.network_presets import network
 from scalecurve.planning.catalog import find_offer, offer_findings
@@ -26,21 +37,8 @@ from scalecurve.planning.tariff import Tariff
 from scalecurve.proposals.evidence import Evidence, Known, evidence_of_study
 from scalecurve.study import Regime
 from scalecurve.training.presets import accelerator
-from scalecurve.units import parse_bandwidth, parse_bytes, parse_count, parse_seconds
 
 HINT = "scalecurve assess --init writes one to fill in"
-
-
-def parsed(parse: Callable[[str], Any]) -> BeforeValidator:
-    """Accept text such as `350MB` as well as a number; a parser's message becomes a fault of the field."""
-
-    def convert(value: Any) -> Any:
-        try:
-            return parse(value) if isinstance(value, str) else value
-        except InputError as problem:
-            raise ValueError(str(problem)) from None
-
-    return BeforeValidator(convert)
 
 
 def as_money(value: Any) -> Any:
@@ -53,18 +51,10 @@ def as_money(value: Any) -> Any:
         raise ValueError(str(problem)) from None
 
 
-Text = Annotated[str, AfterValidator(one_line)]  # control characters made visible: a name must not move a cursor
-Positive = Annotated[FiniteFloat, Field(gt=0)]
-Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Spread = Annotated[FiniteFloat, Field(ge=0, le=5)]
 Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
 Floor = Annotated[FiniteFloat, Field(gt=0, le=1)]
-Seconds = Annotated[Positive, parsed(parse_seconds)]
-Bytes = Annotated[Positive, parsed(parse_bytes)]
-Bandwidth = Annotated[Positive, parsed(parse_bandwidth)]
-Count = Annotated[Positive, parsed(parse_count)]
 Workers = Annotated[int, Field(ge=1, le=10**9)]
-Whole = Annotated[int, Field(ge=1)]
 Amount = Annotated[Money, BeforeValidator(as_money)]
 
 
@@ -153,7 +143,7 @@ class StatedCurve(Part):
     baseline: Workers = Field(default=1, description="K0 of the points", examples=[1])
     source: Text = Field(default="stated", examples=["our benchmark"])
     points: tuple[StatedPoint, ...] = Field(
-        default=(), description="or at_least, speedup, relative_speedup (over the baseline)", examples=[POINTS]
+        default=(), description="or at_least, speedup, relative_speedup", examples=[POINTS]
     )
 
     @model_validator(mode="after")
@@ -189,9 +179,7 @@ class JobBatch(Part):
     """The global batch of a training job, and the batch beyond which more examples stop helping."""
 
     size: Whole = Field(description="global batch, in samples or tokens", examples=[1024])
-    critical: Count | None = Field(
-        default=None, description="beyond it more examples per step stop helping", examples=["8Mi"]
-    )
+    critical: Count | None = Field(default=None, description="beyond it more examples stop helping", examples=["8Mi"])
 
 
 class MainKernel(Part):
@@ -245,7 +233,7 @@ class StepExchange(Part):
     step_time: Seconds = Field(description="the step's work on one worker", examples=["8s"])
     hidden: Share = Field(default=0.0, description="share of the exchange that runs behind the work", examples=[0.5])
     algorithm: str | None = Field(default=None, description="default: the fastest", examples=["ring"])
-    _links: Network | None = PrivateAttr(default=None)
+    _links: Network = PrivateAttr()
 
     @model_validator(mode="after")
     def _resolved(self) -> StepExchange:
@@ -264,7 +252,7 @@ class StepExchange(Part):
     @property
     def links(self) -> Network:
         """The network, by its name or from its latency and bandwidth."""
-        return self._links or Network(inter=Link.of(self.latency or 0.0, self.bandwidth or 1.0))
+        return self._links
 
     def with_links(self, links: Network) -> StepExchange:
         """The same exchange over another network."""
@@ -276,13 +264,11 @@ class StepExchange(Part):
 class Stragglers(Part):
     """The spread of workers' times."""
 
-    spread: Spread | None = Field(
-        default=None, description="standard deviation of the logarithm of a worker's step time", examples=[0.05]
-    )
+    spread: Spread | None = Field(default=None, description="std of the log of a worker's step time", examples=[0.05])
     low: Spread | None = None
     high: Spread | None = None
     slow_chance: Share | None = Field(
-        default=None, description="chance that one worker is slow in a step", examples=[0.001]
+        default=None, description="chance that a worker is slow in a step", examples=[0.001]
     )
 
     @model_validator(mode="after")
@@ -294,9 +280,7 @@ class Stragglers(Part):
 class PriceTerms(Part):
     """What an hour costs and what must be kept."""
 
-    per_worker_hour: Amount | None = Field(
-        default=None, description='or of = "h100@lambda" from the dated catalog', examples=["2.50 USD"]
-    )
+    per_worker_hour: Amount | None = Field(default=None, description='or of = "h100@lambda"', examples=["2.50 USD"])
     of: str | None = None
     currency: str | None = None
     jobs: Whole = Field(default=1, examples=[1000])
@@ -324,29 +308,21 @@ class Proposal(Section):
 
     title: Text = Field(examples=["Our cluster, from 256 to 512 GPUs"])
     workers: Workers = Field(description="the proposed K", examples=[512])
-    workers_today: Workers | None = Field(
-        default=None, description="what there is now (default: the baseline of the evidence)", examples=[256]
-    )
+    workers_today: Workers | None = Field(default=None, description="what there is now (default: K0)", examples=[256])
     k_unit: Text = Field(default="workers", examples=["gpus"])
     regime: ProposedRegime = Field(
         description="strong (total work fixed), weak (work per worker fixed), mixed or unknown", examples=["strong"]
     )
     floor: Floor = Field(default=0.7, description="the efficiency below which money is wasted", examples=[0.7])
     bend_below: Floor | None = Field(
-        default=None, description="where the curve is said to bend (default: the floor)", examples=[0.7]
+        default=None, description="where the curve bends (default: the floor)", examples=[0.7]
     )
-    least_gain: Share = Field(
-        default=0.02, description="a gain in speed smaller than this does not count", examples=[0.02]
-    )
-    buys_faster_network: bool = Field(
-        default=False, description="the proposal also buys a network: is it worth it?", examples=[True]
-    )
+    least_gain: Share = Field(default=0.02, description="a smaller gain in speed does not count", examples=[0.02])
+    buys_faster_network: bool = Field(default=False, description="it also buys a network: worth it?", examples=[True])
     time_at_baseline: Seconds | None = Field(default=None, description="T(K0), to compute money", examples=["10h"])
     claim: SellerClaim | None = Field(default=None, description="what the seller says")
     serial: SerialShare | None = Field(default=None, description="question 1")
-    strong: StatedCurve | None = Field(
-        default=None, description="measured or stated efficiencies with the total work fixed"
-    )
+    strong: StatedCurve | None = Field(default=None, description="efficiencies with the total work fixed")
     weak: StatedCurve | None = Field(default=None, description="the same with the work per worker fixed")
     batch: JobBatch | None = Field(default=None, description="for training jobs")
     kernel: MainKernel | None = Field(default=None, description="question 3")

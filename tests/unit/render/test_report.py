@@ -133,7 +133,7 @@ def test_a_job_that_only_gets_slower_stays_at_its_baseline() -> None:
     slower = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [1.5, 1.51, 1.49]}, regime="strong", k_unit="processes")
     said = answer(material(slower))
     assert said[0].startswith("With the total work fixed, no measured K beats K0 = 1 process; ")
-    assert said[2] == "Stay at K0 = 1 process until what stops it is mended."
+    assert said[2] == "Use 1 process until the bottleneck is fixed."
 
 
 def test_studies_of_one_name_are_told_apart() -> None:

@@ -103,7 +103,7 @@ def what_to_do(material: Material) -> str:
     table = material.table
     keep = _last_good(table.rows)
     if table.regime is Regime.STRONG and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
-        return f"Stay at K0 = {_counted(table.baseline_k, table.k_unit)} until what stops it is mended."
+        return f"Use {_counted(table.baseline_k, table.k_unit)} until the bottleneck is fixed."
     if table.bend is None:
         return f"Up to K = {table.rows[-1].k} every size measured pays; measure larger K before you buy beyond it."
     if keep is None:
