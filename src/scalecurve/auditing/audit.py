@@ -32,7 +32,7 @@ from scalecurve.units import format_seconds
 
 SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
 MOST_MISSING = 2  # of the six rows; with more, nobody could check the result
-BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # found by `measure`: the row it violates
+BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # errors of `measure`
 TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
 }  # fmt: skip
@@ -120,14 +120,14 @@ class Audit(Shown):
 def audit(subject: Study | Claim | str | Path) -> Audit:
     """Hold every rule against a study, a claim, or a file that `load_claim` reads.
 
-    What measuring itself found in a study counts too.
+    The findings that a study carries from its measurement count too.
     """
     if isinstance(subject, str | Path):
         subject = load_claim(subject)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
     own = subject.findings if isinstance(subject, Study) else ()
     hits = [(rule, finding) for rule in RULES for finding in rule.findings(claim)]
-    checklist, questions, told = [], [], []
+    checklist, questions, violations = [], [], []
     for item in Item:
         status = Effect.VIOLATED
         causes: list[tuple[Rule | None, Finding]] = [(None, one) for one in own if BROKEN.get(one.code) is item]
@@ -144,7 +144,7 @@ def audit(subject: Study | Claim | str | Path) -> Audit:
         checklist.append(ChecklistRow(str(item), str(status), evidence, codes, findings[0].remedy))
         asks = next((rule.asks for rule, _ in causes if rule is not None and rule.asks), None)
         questions.append(asks or f"Please {findings[0].remedy or f'correct the {item}'}.")
-        told += findings
+        violations += findings
     everything = (*own, *(finding for _, finding in hits))
     return Audit(
         claim=claim,
@@ -154,10 +154,10 @@ def audit(subject: Study | Claim | str | Path) -> Audit:
             finding
             for severity in ORDER
             for finding in everything
-            if finding.severity is severity and finding not in told
+            if finding.severity is severity and finding not in violations
         ),
         questions=tuple(questions),
-        violations=tuple(told),
+        violations=tuple(violations),
     )
 
 

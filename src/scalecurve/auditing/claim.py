@@ -98,7 +98,7 @@ class ClaimedFigure(Section):
 
 
 class Claim(Section):
-    """Published numbers with what was said about them."""
+    """Published numbers and what their author states about them."""
 
     name: str = Field(default="claim", examples=["vendor slide"])
     kind: Literal["claim", "table", "study"] = "claim"
@@ -229,7 +229,7 @@ def claim_of(study: Study) -> Claim:
         Quantity.THROUGHPUT: "rate",
         Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
     }[study.quantity]
-    # `scalecurve measure` has compared the answers already, with the tolerance it was given; its findings say so.
+    # `scalecurve measure` has compared the answers already, with its own tolerance; its findings say so.
     compared = study.provenance.tool == "scalecurve measure"
     summary = summarise(study.samples)
     points = []

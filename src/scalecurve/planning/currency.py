@@ -1,4 +1,4 @@
-"""Amounts of money as people write them; a currency is kept as it was given and never converted."""
+"""Amounts of money as people write them; a currency is kept as written and never converted."""
 
 from __future__ import annotations
 
