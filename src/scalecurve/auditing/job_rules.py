@@ -50,8 +50,7 @@ def baseline_distributed(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "baseline-handicapped", ERROR, Item.BASELINE, VIOLATED,
-    remedy="switch it off at K = 1, or on at every K, and say so",
-    source="reporting checklist, row 1",
+    remedy="switch it off at K = 1, or on at every K, and say so", source="reporting checklist, row 1",
     asks="What is T(1) with the fastest correct settings for one worker?",
 )  # fmt: skip
 def baseline_handicapped(claim: Claim) -> Iterator[Hit]:
@@ -117,8 +116,7 @@ def baseline_unknown(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "baseline-not-one", INFO,
-    remedy="print K0 next to every number",
-    source="site rules (ARCHIE-WeSt allows a one-node baseline)",
+    remedy="print K0 next to every number", source="site rules (ARCHIE-WeSt allows a one-node baseline)",
 )  # fmt: skip
 def baseline_not_one(claim: Claim) -> Iterator[Hit]:
     """The baseline is not one worker.
@@ -132,8 +130,7 @@ def baseline_not_one(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "superlinear", WARNING, Item.BASELINE, MISSING,
-    remedy="audit the baseline before celebrating",
-    source="memory hierarchy effects; samyama-ai/samyama-graph#1315",
+    remedy="audit the baseline before celebrating", source="memory hierarchy effects; samyama-ai/samyama-graph#1315",
     asks="Does the working set fit in one worker's memory and cache, and what is T(1) where it does?",
 )  # fmt: skip
 def superlinear(claim: Claim) -> Iterator[Hit]:
@@ -176,8 +173,7 @@ def impossible_efficiency(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "perfectly-linear", WARNING, Item.BASELINE, MISSING,
-    remedy="re-measure T(1) honestly on the very same job",
-    source="the two mistakes behind most inflated curves",
+    remedy="re-measure T(1) honestly on the very same job", source="the two mistakes behind most inflated curves",
     asks="Where does the communication time go, and what is T(1) of the fastest single-worker program?",
 )  # fmt: skip
 def perfectly_linear(claim: Claim) -> Iterator[Hit]:
@@ -242,8 +238,7 @@ def mixed_regime(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "regime-switch", ERROR, Item.REGIME, VIOLATED,
-    remedy="report the two parts as two studies",
-    source="efficiency as the companion of speedup",
+    remedy="report the two parts as two studies", source="efficiency as the companion of speedup",
 )  # fmt: skip
 def regime_switch(claim: Claim) -> Iterator[Hit]:
     """The regime switches along the curve.
@@ -264,8 +259,7 @@ def regime_switch(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "workload-changed", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="run byte for byte the same job at every K",
-    source="reporting checklist, row 2",
+    remedy="run byte for byte the same job at every K", source="reporting checklist, row 2",
 )  # fmt: skip
 def workload_changed(claim: Claim) -> Iterator[Hit]:
     """The job changed between points.
@@ -323,8 +317,7 @@ def workload_unknown(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "regime-unknown", WARNING, Item.REGIME, MISSING,
-    remedy="say strong (total work fixed) or weak (work per worker fixed)",
-    source="reporting checklist, row 5",
+    remedy="say strong (total work fixed) or weak (work per worker fixed)", source="reporting checklist, row 5",
     asks="Is this strong or weak scaling; did the batch or the problem grow with the machines?",
 )  # fmt: skip
 def regime_unknown(claim: Claim) -> Iterator[Hit]:
@@ -341,8 +334,7 @@ def regime_unknown(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "weak-alone", WARNING,
-    remedy="add a strong-scaling curve or the time to a fixed result",
-    source="mlcommons/training_policies#458",
+    remedy="add a strong-scaling curve or the time to a fixed result", source="mlcommons/training_policies#458",
 )  # fmt: skip
 def weak_alone(claim: Claim) -> Iterator[Hit]:
     """Weak scaling reported alone.
@@ -371,8 +363,7 @@ def threads_changed(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "oversubscribed", WARNING,
-    remedy="leave those points out, or mark them",
-    source="OSGeo/grass#7440",
+    remedy="leave those points out, or mark them", source="OSGeo/grass#7440",
 )  # fmt: skip
 def oversubscribed(claim: Claim) -> Iterator[Hit]:
     """More workers than cores.

@@ -66,8 +66,7 @@ def _counts(claim: Claim) -> dict[int, int]:
 
 @rule(
     "single-run", WARNING, Item.SPREAD, MISSING,
-    remedy="repeat each K at least 5 times with fresh launches",
-    source="reporting checklist, row 4",
+    remedy="repeat each K at least 5 times with fresh launches", source="reporting checklist, row 4",
     asks="How many fresh launches per point, and what is their spread?",
 )  # fmt: skip
 def single_run(claim: Claim) -> Iterator[Hit]:
@@ -97,8 +96,7 @@ def few_repeats(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "spread-missing", WARNING, Item.SPREAD, MISSING,
-    remedy="give the standard deviation or an interval at every K",
-    source="reporting checklist, row 4",
+    remedy="give the standard deviation or an interval at every K", source="reporting checklist, row 4",
     asks="How many repeats were made, and what is the standard deviation at each K?",
 )  # fmt: skip
 def spread_missing(claim: Claim) -> Iterator[Hit]:
@@ -117,8 +115,7 @@ def spread_missing(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "not-fresh-launches", WARNING, Item.SPREAD, VIOLATED,
-    remedy="start the job anew for every repeat",
-    source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
+    remedy="start the job anew for every repeat", source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
 )  # fmt: skip
 def not_fresh_launches(claim: Claim) -> Iterator[Hit]:
     """Repeats within one launch.
@@ -131,8 +128,7 @@ def not_fresh_launches(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "superhuman-precision", WARNING, Item.SPREAD, MISSING,
-    remedy="ask for the raw times of every launch",
-    source="psf/pyperf checks",
+    remedy="ask for the raw times of every launch", source="psf/pyperf checks",
     asks="May we see the raw times of every launch?",
 )  # fmt: skip
 def superhuman_precision(claim: Claim) -> Iterator[Hit]:
@@ -154,8 +150,7 @@ def superhuman_precision(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "several-machines", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="measure every K on one cluster",
-    source="pytorch/torchtitan#619",
+    remedy="measure every K on one cluster", source="pytorch/torchtitan#619",
 )  # fmt: skip
 def several_machines(claim: Claim) -> Iterator[Hit]:
     """Points from different machines.
@@ -172,8 +167,7 @@ def several_machines(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "hardware-unknown", INFO,
-    remedy="state machine, interconnect, library and driver versions",
-    source="pytorch/torchtitan#394",
+    remedy="state machine, interconnect, library and driver versions", source="pytorch/torchtitan#394",
 )  # fmt: skip
 def hardware_unknown(claim: Claim) -> Iterator[Hit]:
     """Hardware or software is not stated.
@@ -193,8 +187,7 @@ def _disagree(published: float, derived: float) -> bool:
 
 @rule(
     "efficiency-does-not-add-up", ERROR, Item.EFFICIENCY, VIOLATED,
-    remedy="recompute E = S/K (weak: T(1)/T(K)) from the raw times",
-    source="radical-cybertools/radical.entk#300",
+    remedy="recompute E = S/K (weak: T(1)/T(K)) from the raw times", source="radical-cybertools/radical.entk#300",
 )  # fmt: skip
 def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
     """The efficiency column is not speedup over K.
@@ -218,8 +211,7 @@ def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "speedup-does-not-add-up", ERROR, Item.BASELINE, VIOLATED,
-    remedy="state the T(1) used, and recompute",
-    source="radical-cybertools/radical.entk#300",
+    remedy="state the T(1) used, and recompute", source="radical-cybertools/radical.entk#300",
 )  # fmt: skip
 def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
     """The speedup column is not T(1)/T(K).
@@ -241,8 +233,7 @@ def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "speedup-only", WARNING, Item.EFFICIENCY, MISSING,
-    remedy="report E(K) beside S(K) at every K",
-    source="reporting checklist, row 6",
+    remedy="report E(K) beside S(K) at every K", source="reporting checklist, row 6",
     asks="What is the efficiency at every K?",
 )  # fmt: skip
 def speedup_only(claim: Claim) -> Iterator[Hit]:
@@ -265,8 +256,7 @@ def speedup_only(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "words-overstate", WARNING,
-    remedy="replace the word by E at the largest K",
-    source="a vendor's near-linear 180x on 256 GPUs is E = 0.70",
+    remedy="replace the word by E at the largest K", source="a vendor's near-linear 180x on 256 GPUs is E = 0.70",
 )  # fmt: skip
 def words_overstate(claim: Claim) -> Iterator[Hit]:
     """The words say more than the numbers.
@@ -283,8 +273,7 @@ def words_overstate(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "no-efficiency", WARNING, Item.EFFICIENCY, MISSING,
-    remedy="give T(1) and T(K)",
-    source="reporting checklist, row 6",
+    remedy="give T(1) and T(K)", source="reporting checklist, row 6",
 )  # fmt: skip
 def no_efficiency(claim: Claim) -> Iterator[Hit]:
     """Efficiency cannot be computed.
@@ -297,8 +286,7 @@ def no_efficiency(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "efficiency-range", INFO,
-    remedy="size by the efficiency you need, not by the speedup",
-    source="efficiency as the companion of speedup",
+    remedy="size by the efficiency you need, not by the speedup", source="efficiency as the companion of speedup",
 )  # fmt: skip
 def efficiency_range(claim: Claim) -> Iterator[Hit]:
     """Where efficiency holds.
@@ -348,8 +336,7 @@ def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "slower-than-baseline", WARNING,
-    remedy="use a smaller K; see `scalecurve table` for the best one",
-    source="efficiency as the companion of speedup",
+    remedy="use a smaller K; see `scalecurve table` for the best one", source="efficiency as the companion of speedup",
 )  # fmt: skip
 def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
     """More workers, slower job.
@@ -380,8 +367,7 @@ def mostly_idle(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "extrapolation-as-result", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="mark them, or leave them out",
-    source="mlcommons/training_policies#458 (not allowed there)",
+    remedy="mark them, or leave them out", source="mlcommons/training_policies#458 (not allowed there)",
 )  # fmt: skip
 def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
     """Extrapolated points among the results.
@@ -395,8 +381,7 @@ def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "no-ideal-line", INFO,
-    remedy="draw S = K (strong) or E = 1 (weak)",
-    source="DifferentiableUniverseInitiative/jaxDecomp#83",
+    remedy="draw S = K (strong) or E = 1 (weak)", source="DifferentiableUniverseInitiative/jaxDecomp#83",
 )  # fmt: skip
 def no_ideal_line(claim: Claim) -> Iterator[Hit]:
     """No ideal line.

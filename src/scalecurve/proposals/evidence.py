@@ -15,12 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.table import tabulate
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
+from scalecurve.formats.accept import as_study
+from scalecurve.formats.user_file import Positive, Section, Share, Text
 from scalecurve.laws.collectives import as_operation, best, cost
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.planning.curve import curve_of_study
@@ -28,10 +33,42 @@ from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import parse_workers
 
 if TYPE_CHECKING:
-    from scalecurve.proposals.proposal import Proposal, SerialShare, StepExchange
+    from scalecurve.proposals.proposal import Proposal, StepExchange
 
 FEWEST_K = 4
 SERIAL_NAMES = ("serial", "contention")  # contention is what the universal law calls it
+
+
+Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
+Workers = Annotated[int, Field(ge=1, le=10**9)]
+
+
+class StatedSection(Section):
+    """A section; `source` says who stands behind its numbers."""
+
+    source: Text = "stated"
+
+
+def check_range(low: float | None, value: float | None, high: float | None) -> None:
+    """Refuse a value outside its range, or a range with one end."""
+    if value is None or (low is None and high is None):
+        return
+    if low is None or high is None or not low <= value <= high:
+        raise ValueError(f"a range is low <= value <= high, with both ends (saw {low}, {value}, {high})")
+
+
+class SerialShare(StatedSection):
+    """The share of the work that does not divide, with its range."""
+
+    share: Share = Field(examples=[0.05])
+    low: Share | None = Field(default=None, examples=[0.03])
+    high: Share | None = Field(default=None, examples=[0.08])
+    source: Text = Field(default="stated", examples=["profile of one training step"])
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SerialShare:
+        check_range(self.low, self.share, self.high)
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +227,6 @@ def unmeasured(study: Study, k: int) -> Known | None:
 def fitted_serial(study: Study) -> SerialShare | None:
     """The serial share of the law that fits best, over all laws that fit as well; None where none has one."""
     from scalecurve.fitting.fit import fit
-    from scalecurve.proposals.proposal import SerialShare
 
     if study.regime is not Regime.STRONG or len(study.all_k) < FEWEST_K:
         return None
@@ -207,6 +243,68 @@ def fitted_serial(study: Study) -> SerialShare | None:
     source = f"fit of {', '.join(name for name, _ in shares)} to study {study.name}"
     low, high = min(lows, default=None), max(highs, default=None)
     return SerialShare.model_construct(share=shares[0][1].value, low=low, high=high, source=source)  # may exceed 1
+
+
+class StatedPoint(Section):
+    """Exactly one of the five says what is known; low and high may stand beside efficiency."""
+
+    k: Workers
+    efficiency: Efficiency | None = None
+    speedup: Positive | None = None
+    relative_speedup: Positive | None = None
+    at_least: Efficiency | None = None
+    below: Efficiency | None = None
+    low: Efficiency | None = None
+    high: Efficiency | None = None
+
+    @model_validator(mode="after")
+    def _one_number(self) -> StatedPoint:
+        numbers = (self.efficiency, self.speedup, self.relative_speedup, self.at_least, self.below)
+        if sum(number is not None for number in numbers) != 1:
+            raise ValueError("state exactly one of efficiency, speedup, relative_speedup, at_least, below")
+        return self
+
+
+POINTS = [{"k": 64, "efficiency": 0.87, "low": 0.85, "high": 0.89}, {"k": 128, "below": 0.85}]
+
+
+class StatedCurve(StatedSection):
+    """Efficiencies over K: a study beside the file, or points."""
+
+    study: Path | None = Field(default=None, description="or a plain CSV, or points instead", examples=["study.json"])
+    baseline: Workers = Field(default=1, description="K0 of the points", examples=[1])
+    source: Text = Field(default="stated", examples=["our benchmark"])
+    points: tuple[StatedPoint, ...] = Field(
+        default=(), description="or at_least, speedup, relative_speedup", examples=[POINTS]
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> StatedCurve:
+        if (self.study is None) == (not self.points):
+            raise ValueError("give one of study and points")
+        return self
+
+    def evidence(self, regime: Regime) -> Evidence:
+        """The study's efficiencies, or the stated ones with E(K0) = 1."""
+        if self.study is not None:
+            try:
+                study = as_study(self.study)
+            except InputError:  # a plain table does not state its regime: it takes the section's
+                study = as_study(self.study, regime=str(regime))
+            if study.regime is not regime:
+                raise InputError(Fault("the study is of the other regime", where=str(regime), seen=str(study.regime)))
+            return evidence_of_study(study)
+        known = []
+        for point in self.points:
+            value, low, high = point.efficiency, point.low, point.high
+            if point.at_least is not None or point.below is not None:
+                low, high = point.at_least, point.below
+            elif value is None:
+                value = (point.speedup or (point.relative_speedup or 0.0) * self.baseline) / point.k
+            known.append(Known(k=point.k, value=value, low=low, high=high))
+        if all(point.k != self.baseline for point in known):
+            known.append(Known(k=self.baseline, value=1.0, kind="by definition"))
+        return Evidence(regime=regime, baseline_k=self.baseline, points=tuple(known), source=self.source)
 
 
 def exchange_seconds(exchange: StepExchange, k: int) -> tuple[str, float]:

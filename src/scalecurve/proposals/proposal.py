@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, FiniteFloat, PrivateAttr, model_validator
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import FormatError, InputError
 from scalecurve.findings import Finding
-from scalecurve.formats.accept import as_study
 from scalecurve.formats.user_file import (
     Bandwidth,
     Bytes,
@@ -34,7 +33,15 @@ from scalecurve.mechanisms.network_presets import network
 from scalecurve.planning.catalog import find_offer, offer_findings
 from scalecurve.planning.currency import Money, parse_money, same_currency
 from scalecurve.planning.tariff import Tariff
-from scalecurve.proposals.evidence import Evidence, Known, evidence_of_study
+from scalecurve.proposals.evidence import (
+    Efficiency,
+    Evidence,
+    SerialShare,
+    StatedCurve,
+    StatedSection,
+    Workers,
+    check_range,
+)
 from scalecurve.study import Regime
 from scalecurve.training.presets import accelerator
 
@@ -52,9 +59,7 @@ def as_money(value: Any) -> Any:
 
 
 Spread = Annotated[FiniteFloat, Field(ge=0, le=5)]
-Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
 Floor = Annotated[FiniteFloat, Field(gt=0, le=1)]
-Workers = Annotated[int, Field(ge=1, le=10**9)]
 Amount = Annotated[Money, BeforeValidator(as_money)]
 
 
@@ -67,20 +72,7 @@ class ProposedRegime(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Part(Section):
-    """A section; `source` says who stands behind its numbers."""
-
-    source: Text = "stated"
-
-
-def _check_range(low: float | None, value: float | None, high: float | None) -> None:
-    if value is None or (low is None and high is None):
-        return
-    if low is None or high is None or not low <= value <= high:
-        raise ValueError(f"a range is low <= value <= high, with both ends (saw {low}, {value}, {high})")
-
-
-class SellerClaim(Part):
+class SellerClaim(StatedSection):
     """What the seller says: a speedup or an efficiency at some K."""
 
     workers: Workers = Field(examples=[512])
@@ -99,90 +91,14 @@ class SellerClaim(Part):
         return self.efficiency if self.efficiency is not None else (self.speedup or 0.0) / self.workers
 
 
-class SerialShare(Part):
-    """The share of the work that does not divide, with its range."""
-
-    share: Share = Field(examples=[0.05])
-    low: Share | None = Field(default=None, examples=[0.03])
-    high: Share | None = Field(default=None, examples=[0.08])
-    source: Text = Field(default="stated", examples=["profile of one training step"])
-
-    @model_validator(mode="after")
-    def _ordered(self) -> SerialShare:
-        _check_range(self.low, self.share, self.high)
-        return self
-
-
-class StatedPoint(Section):
-    """Exactly one of the five says what is known; low and high may stand beside efficiency."""
-
-    k: Workers
-    efficiency: Efficiency | None = None
-    speedup: Positive | None = None
-    relative_speedup: Positive | None = None
-    at_least: Efficiency | None = None
-    below: Efficiency | None = None
-    low: Efficiency | None = None
-    high: Efficiency | None = None
-
-    @model_validator(mode="after")
-    def _one_number(self) -> StatedPoint:
-        numbers = (self.efficiency, self.speedup, self.relative_speedup, self.at_least, self.below)
-        if sum(number is not None for number in numbers) != 1:
-            raise ValueError("state exactly one of efficiency, speedup, relative_speedup, at_least, below")
-        return self
-
-
-POINTS = [{"k": 64, "efficiency": 0.87, "low": 0.85, "high": 0.89}, {"k": 128, "below": 0.85}]
-
-
-class StatedCurve(Part):
-    """Efficiencies over K: a study beside the file, or points."""
-
-    study: Path | None = Field(default=None, description="or a plain CSV, or points instead", examples=["study.json"])
-    baseline: Workers = Field(default=1, description="K0 of the points", examples=[1])
-    source: Text = Field(default="stated", examples=["our benchmark"])
-    points: tuple[StatedPoint, ...] = Field(
-        default=(), description="or at_least, speedup, relative_speedup", examples=[POINTS]
-    )
-
-    @model_validator(mode="after")
-    def _one_source(self) -> StatedCurve:
-        if (self.study is None) == (not self.points):
-            raise ValueError("give one of study and points")
-        return self
-
-    def evidence(self, regime: Regime) -> Evidence:
-        """The study's efficiencies, or the stated ones with E(K0) = 1."""
-        if self.study is not None:
-            try:
-                study = as_study(self.study)
-            except InputError:  # a plain table does not state its regime: it takes the section's
-                study = as_study(self.study, regime=str(regime))
-            if study.regime is not regime:
-                raise InputError(Fault("the study is of the other regime", where=str(regime), seen=str(study.regime)))
-            return evidence_of_study(study)
-        known = []
-        for point in self.points:
-            value, low, high = point.efficiency, point.low, point.high
-            if point.at_least is not None or point.below is not None:
-                low, high = point.at_least, point.below
-            elif value is None:
-                value = (point.speedup or (point.relative_speedup or 0.0) * self.baseline) / point.k
-            known.append(Known(k=point.k, value=value, low=low, high=high))
-        if all(point.k != self.baseline for point in known):
-            known.append(Known(k=self.baseline, value=1.0, kind="by definition"))
-        return Evidence(regime=regime, baseline_k=self.baseline, points=tuple(known), source=self.source)
-
-
-class JobBatch(Part):
+class JobBatch(StatedSection):
     """The global batch of a training job, and the batch beyond which more examples stop helping."""
 
     size: Whole = Field(description="global batch, in samples or tokens", examples=[1024])
     critical: Count | None = Field(default=None, description="beyond it more examples stop helping", examples=["8Mi"])
 
 
-class MainKernel(Part):
+class MainKernel(StatedSection):
     """The main kernel on one worker: FLOP per byte moved, and the worker's two ceilings per second."""
 
     flop_per_byte: Positive = Field(examples=[60])
@@ -219,7 +135,7 @@ def _by_name_or_numbers(name: str | None, first: float | None, second: float | N
     return all(numbers) if name is None else not any(numbers)
 
 
-class StepExchange(Part):
+class StepExchange(StatedSection):
     """What workers exchange in every step, over which network, beside how much work on one worker."""
 
     operation: str = Field(default="allreduce", examples=["allreduce"])
@@ -261,7 +177,7 @@ class StepExchange(Part):
         return changed
 
 
-class Stragglers(Part):
+class Stragglers(StatedSection):
     """The spread of workers' times."""
 
     spread: Spread | None = Field(default=None, description="std of the log of a worker's step time", examples=[0.05])
@@ -273,11 +189,11 @@ class Stragglers(Part):
 
     @model_validator(mode="after")
     def _ordered(self) -> Stragglers:
-        _check_range(self.low, self.spread, self.high)
+        check_range(self.low, self.spread, self.high)
         return self
 
 
-class PriceTerms(Part):
+class PriceTerms(StatedSection):
     """What an hour costs and what must be kept."""
 
     per_worker_hour: Amount | None = Field(default=None, description='or of = "h100@lambda"', examples=["2.50 USD"])
@@ -296,7 +212,7 @@ class PriceTerms(Part):
         return self
 
 
-class BigMachine(Part):
+class BigMachine(StatedSection):
     """One machine instead of many: how many times faster than one worker, and its price per hour."""
 
     times_faster: Positive = Field(description="than one worker", examples=[4])
