@@ -160,10 +160,9 @@ def fit(study: Study, **settings: Any) -> Fits:
 
 def next_runs(study: Study, *, budget: float | str | None = None, **settings: Any) -> NextRuns:
     """Which K to measure next within a budget: `next_runs(study, budget="8 gpu-hours", target=256)`."""
-    from scalecurve.planning.budget import parse_worker_seconds
     from scalecurve.planning.next_runs import next_runs as verb
 
-    return verb(study, budget=parse_worker_seconds(budget) if isinstance(budget, str) else budget, **settings)
+    return verb(study, budget=budget, **settings)
 
 
 def stand(study: Study, domain: str | None = None) -> Standing | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scalecurve.analysis.comparison import Comparison
-    from scalecurve.auditing import Audit, Claim
-    from scalecurve.auditing.gate_result import Gate
+    from scalecurve.auditing.audit import Audit
+    from scalecurve.auditing.claim import Claim
+    from scalecurve.auditing.gate import Gate
     from scalecurve.diagnosis import Diagnosis
     from scalecurve.study import Study
 
@@ -23,23 +24,24 @@ def diagnose(study: Study, **settings: Any) -> Diagnosis:
 
 def audit(subject: Study | Claim) -> Audit:
     """The reporting checklist and the red flags held against a study or a claim."""
-    from scalecurve.auditing import audit as verb
+    from scalecurve.auditing.audit import audit as verb
 
     return verb(subject)
 
 
 def load_claim(source: str | Path | None = None, **given: Any) -> Study | Claim:
     """A study file, a claim.toml, a published table, or a bare claim (`workers=256, speedup=180`)."""
-    from scalecurve.auditing.claim_sources import load_claim as verb
+    from scalecurve.auditing.claim import load_claim as verb
 
     return verb(source, **given)
 
 
 def write_claim_template(path: str | Path) -> None:
     """An example claim.toml to fill in; an existing file is left alone."""
-    from scalecurve.auditing.claim_sources import write_template
+    from scalecurve.auditing.claim import claim_template
+    from scalecurve.formats.user_file import write_template
 
-    write_template(Path(path))
+    write_template(claim_template(), Path(path))
 
 
 def write_badge(label: str, verdict: str, path: str | Path) -> None:
@@ -66,9 +68,8 @@ def merge(studies: Sequence[Study], *, allow_mixed: bool = False) -> Study:
 def check(study: Study, *, min_efficiency: Sequence[str] = (), **settings: Any) -> Gate:
     """A gate: floors such as "0.8@8", and with `against=` an older study, losses beyond noise."""
     from scalecurve.auditing.gate import check as verb
-    from scalecurve.auditing.gate import parse_floors
 
-    return verb(study, floors=parse_floors(min_efficiency), **settings)
+    return verb(study, min_efficiency=min_efficiency, **settings)
 
 
 def write_junit(gate: Gate, path: str | Path) -> None:
@@ -80,6 +81,4 @@ def write_junit(gate: Gate, path: str | Path) -> None:
 
 def append_history(gate: Gate, study: Study, path: str | Path) -> None:
     """One JSON line more: when, which commit, T and E at each K, passed or not."""
-    from scalecurve.auditing.history import append
-
-    append(gate, study, Path(path))
+    gate.append_history(study, path)

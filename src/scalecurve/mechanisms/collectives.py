@@ -170,7 +170,7 @@ def collective_cost(
 def _network(network: str | Network, per_node: int | None, adapters: int | None, gamma: float) -> Network:
     if isinstance(network, Network):
         return network
-    from scalecurve.mechanisms.network_presets import network as preset
+    from scalecurve.hardware.networks import network as preset
 
     return preset(network, per_node=per_node, adapters=adapters, gamma=gamma)
 

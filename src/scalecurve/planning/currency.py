@@ -1,4 +1,4 @@
-"""Amounts of money as people write them; a currency is kept as it was given and never converted."""
+"""Amounts of money as people write them; a currency is kept as written and never converted."""
 
 from __future__ import annotations
 
@@ -46,17 +46,13 @@ def parse_money(text: str) -> Money:
     if before and after:
         raise InputError(Fault("the currency is named twice", seen=text, remedy="write it like 2.50EUR"))
     named = before or after
-    return Money(_number(digits, text) * _FACTORS[factor], known_currency(named) if named else None)
-
-
-def _number(digits: str, text: str) -> float:
     try:
-        value = float(digits.replace(",", "").replace("_", ""))
+        value = float(digits.replace(",", "").replace("_", "")) * _FACTORS[factor]
     except ValueError:
         raise InputError(Fault("not an amount of money", seen=text, remedy="write it like 2.50 or 1,200.50")) from None
     if not math.isfinite(value):
         raise InputError(Fault("not a finite amount of money", seen=text))
-    return value
+    return Money(value, known_currency(named) if named else None)
 
 
 def known_currency(name: str) -> str:
@@ -73,9 +69,9 @@ def same_currency(*amounts: tuple[str, Money | None], currency: str | None = Non
     named = {} if currency is None else {"currency": known_currency(currency)}
     named |= {where: money.currency for where, money in amounts if money is not None and money.currency is not None}
     if len(set(named.values())) > 1:
-        seen = ", ".join(f"{where} in {code}" for where, code in named.items())
+        listed = ", ".join(f"{where} in {code}" for where, code in named.items())
         hint = "give all amounts in one currency; exchange rates move, so nothing is converted"
-        raise InputError(Fault("amounts in different currencies", seen=seen, remedy=hint))
+        raise InputError(Fault("amounts in different currencies", seen=listed, remedy=hint))
     return next(iter(named.values()), DEFAULT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.planning.choices import unit_words
+from scalecurve.planning.cost_rows import unit_words
 from scalecurve.planning.curve import Kind
 from scalecurve.render.plots import (
     BLUE,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from scalecurve.estimate import Estimate
-    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.cost import Cost
     from scalecurve.training.plan import Plan, PlanRow
 
 MARKERS = {Kind.MEASURED: "o", Kind.INTERPOLATED: "D", Kind.FORECAST: "s", Kind.LAW: "o", Kind.PLANNED: "^"}
@@ -37,7 +37,7 @@ MARK_LINES = {
 }  # fmt: skip
 
 
-def cost_axes(axes: Axes, result: CostTable) -> None:
+def cost_axes(axes: Axes, result: Cost) -> None:
     """Time and cost of all jobs, both logarithmic; a point's label is its K, a hollow marker was not measured."""
     front = sorted(result.front, key=lambda row: row.elapsed.value)
     style: dict[str, Any] = {"color": GREEN, "linewidth": 5, "alpha": 0.25, "solid_capstyle": "round"}
@@ -85,7 +85,7 @@ def cost_axes(axes: Axes, result: CostTable) -> None:
     axes.legend(loc="best", fontsize=8, labelspacing=0.8)
 
 
-def cost_in_report(figure: Figure, result: CostTable) -> None:
+def cost_in_report(figure: Figure, result: Cost) -> None:
     """Cost against time with the legend outside, and few ticks where there is little room."""
     from matplotlib.ticker import LogLocator
 
@@ -148,6 +148,6 @@ def _rate_band(axes: Axes, rows: Sequence[PlanRow], rates: Sequence[Estimate], c
 
 
 PLANS: dict[str, Callable[[Figure, Any], None]] = {
-    "CostTable": lambda figure, result: cost_axes(figure.subplots(), result),
+    "Cost": lambda figure, result: cost_axes(figure.subplots(), result),
     "Plan": paint_plan,
 }

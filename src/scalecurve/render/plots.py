@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.roofline_placement import Roofline
     from scalecurve.mechanisms.straggler_cost import StragglerCost
     from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.planning.cost import CostTable
+    from scalecurve.planning.cost import Cost
     from scalecurve.training.plan import Plan
 
     Mechanism: TypeAlias = CollectiveCost | StepCost | LoadCurve | Roofline | StragglerCost | WorkDepth
-    Drawable: TypeAlias = SpeedupTable | LawTable | Forecast | CostTable | Plan | Mechanism
+    Drawable: TypeAlias = SpeedupTable | LawTable | Forecast | Cost | Plan | Mechanism
 
 Size = tuple[float, float]
 Painter = Callable[["Figure"], None]

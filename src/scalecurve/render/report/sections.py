@@ -16,7 +16,7 @@ from scalecurve.analysis.table_document import bend_sentence
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
 from scalecurve.forecasting.band import band
 from scalecurve.forecasting.forecast import Forecast
-from scalecurve.planning.cost import CostTable
+from scalecurve.planning.cost import Cost
 from scalecurve.render.planning_plots import cost_in_report
 from scalecurve.render.plots import Picture, curve, phase_bars, rank_heat
 from scalecurve.render.report.material import Material, Part, Refusal
@@ -140,7 +140,7 @@ def forecast_section(material: Material) -> Section | None:
 
 def cost_section(material: Material) -> Section | None:
     section = part_section("cost", "What it costs", material.cost)
-    if section is None or not isinstance(material.cost, CostTable):
+    if section is None or not isinstance(material.cost, Cost):
         return section
     costs = material.cost
     points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in costs.rows[:16])

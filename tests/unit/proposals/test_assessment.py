@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import scalecurve as sc
-from scalecurve.proposals.verdict import Verdict
+from scalecurve.proposals.verdict import ProposalVerdict as Verdict
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "proposals"
 
@@ -68,15 +68,15 @@ def test_an_honest_baseline() -> None:
 
 
 def test_doubling_with_five_percent_serial() -> None:
-    """256 to 512 GPUs, billed linearly: 3.6 % faster, 93 % dearer per result, and 20x is the ceiling."""
+    """256 to 512 GPUs, billed linearly: 3.6 % faster at 1.93x the cost per result, and 20x is the ceiling."""
     result = sc.assess(EXAMPLES / "doubling-256.toml")
     [strong] = result.judgements
 
     assert strong.gain == pytest.approx(0.0358, abs=1e-4)
-    assert strong.dearer == pytest.approx(0.931, abs=1e-3)
+    assert strong.cost_change == pytest.approx(0.931, abs=1e-3)
     assert result.verdict is Verdict.WASTEFUL
     assert result.decision.startswith(
-        "Not defensible: from 256 to 512 GPUs: 3.6 % faster, 93 % dearer per result when billed linearly."
+        "Not defensible: from 256 to 512 GPUs: 3.6 % faster, costs 1.93x as much per result when billed linearly."
     )
     assert "the speedup never exceeds 20" in result.answers[0].text
     assert result.sensitive_to[0].name == "serial share"

@@ -7,8 +7,9 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.errors import InputError
-from scalecurve.proposals.template import TEMPLATE
+from scalecurve.proposals.proposal import proposal_template
 
+TEMPLATE = proposal_template()
 HEAD = 'title = "x"\nworkers = 64\nregime = "strong"\n'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scalecurve.auditing import audit
+from scalecurve.auditing.audit import audit
 from scalecurve.study import Study
 
 
