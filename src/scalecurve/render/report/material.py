@@ -77,7 +77,7 @@ class Material:
     def fault(self) -> Finding | None:
         """The error that makes the points different jobs, not points of one curve."""
         own = [finding for finding in self.table.findings if finding.code not in INCOMPLETE]
-        audited = [finding for finding in getattr(self.audit, "findings", ()) if finding.code in AUDITED]
+        audited = [finding for finding in getattr(self.audit, "violations", ()) if finding.code in AUDITED]
         return next((finding for finding in (*own, *audited) if finding.severity is Severity.ERROR), None)
 
 
