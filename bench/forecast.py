@@ -18,7 +18,7 @@ from bench.nested import nested
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.view import Path as Panel
 from tools import crossvalidation as crossed
-from tools.published import DOMAINS, Published, folder, judged, read, read_collectives
+from tools.published import Published, domains, folder, judged, read, read_collectives
 from tools.scores import coverage, curve_errors, headline
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
@@ -76,7 +76,7 @@ def _by_domain(result: crossed.Judged, errors: Mapping[str, Array]) -> Iterator[
     rng = np.random.default_rng(5)
     singles = [name for name in errors if name != OURS]
     table = {}
-    for domain in DOMAINS:
+    for domain in domains(result.curves):
         own = np.array([curve.facts["domain"] == domain for curve in result.curves])
         best = min(singles, key=lambda name: float(np.median(errors[name][own])))
         studies = np.array([curve.study for curve, kept in zip(result.curves, own, strict=True) if kept])

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from scalecurve.forecasting.view import Path as Panel
 FILE = "curves_open.csv"
 COLLECTIVES = "collectives_open.csv"
 FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
-DOMAINS = ("database", "dl-training", "hpc", "storage", "threads")
 
 
 @dataclass(frozen=True)
@@ -118,3 +118,8 @@ def judged(curves: list[Published], path: Panel) -> list[Published]:
         Panel.COLLECTIVE: ("collective",),
     }[path]
     return [curve for curve in curves if curve.facts["regime"] in regimes and len(curve.k) >= 5]
+
+
+def domains(curves: Iterable[Published]) -> list[str]:
+    """The domains of these curves, in alphabetical order."""
+    return sorted({curve.facts["domain"] for curve in curves})

@@ -110,7 +110,7 @@ def test_the_shipped_calibration_is_whole() -> None:
         assert np.all(np.diff(width.quantiles) >= 0)
         assert width.quantile(0.0) == 0.0
     assert all(len(digest) == 64 for digest in learned.provenance["sha256"].values())
-    assert learned.provenance["curves"] == 768
+    assert learned.provenance["curves"] >= sum(learned.provenance["judged"].values()) > 900
 
 
 def test_the_calibration_can_be_read_from_a_dictionary() -> None:
