@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from scalecurve.errors import Fault, InputError
 
@@ -101,6 +103,37 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     if faults:
         raise InputError(faults)
     return tuple(values)
+
+
+WorkersLike = int | str | Iterable[int]
+
+
+def as_workers(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts from an int, a numpy integer, a sequence or array of them, or text such as "16..64".
+
+    Text gives rising counts; a sequence keeps its order.
+    """
+    if isinstance(value, str):
+        return parse_workers(value)
+    items: list[Any]
+    try:
+        items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
+    except TypeError:
+        items = [value]
+    counts: list[int] = []
+    faults: list[Fault] = []
+    for item in items:
+        try:
+            count = 0 if isinstance(item, bool) else operator.index(item)
+        except TypeError:
+            count = 0
+        if count < 1:
+            accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
+            faults.append(Fault("not a worker count", seen=str(item), remedy=accepted))
+        counts.append(count)
+    if faults:
+        raise InputError(faults)
+    return tuple(counts)
 
 
 def parse_workers(text: str) -> tuple[int, ...]:

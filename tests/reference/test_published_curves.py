@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
 from tools.calibrate_forecast import TARGET, calibrate
 from tools.published import domains, folder, judged, read
@@ -15,15 +15,15 @@ pytestmark = pytest.mark.skipif(DATA is None, reason="the published curves are n
 
 @pytest.fixture(scope="module")
 def strong() -> crossed.Judged:
-    curves = judged(read(DATA), Panel.STRONG)
-    return crossed.judge(curves, Panel.STRONG, crossed.folds(curves))
+    curves = judged(read(DATA), CurveKind.STRONG)
+    return crossed.judge(curves, CurveKind.STRONG, crossed.folds(curves))
 
 
 def test_accuracy_on_strong_and_throughput_curves(strong: crossed.Judged) -> None:
     """Relative error of performance in %; the median of a curve first, then over curves or groups."""
     figures = headline(strong, curve_errors(strong))
 
-    assert len(strong.curves) == len(judged(read(DATA), Panel.STRONG)) > 400
+    assert len(strong.curves) == len(judged(read(DATA), CurveKind.STRONG)) > 400
     assert figures["median"] <= 11.5  # asked: 11; measured: 11.1
     assert figures["p90"] <= 44  # asked: 46; measured: 42.5
     assert figures["by study"] <= 11.5  # asked: 12; measured: 11.1
@@ -42,11 +42,11 @@ def test_intervals_hold(strong: crossed.Judged) -> None:
 @pytest.mark.parametrize(
     ("path", "by", "limit"),
     [
-        (Panel.WEAK, "source_repo", 5.6),  # asked: 4.5; measured: 5.3
-        (Panel.COLLECTIVE, "application", 9.9),  # asked: 9; measured: 9.5
+        (CurveKind.WEAK, "source_repo", 5.6),  # asked: 4.5; measured: 5.3
+        (CurveKind.COLLECTIVE, "application", 9.9),  # asked: 9; measured: 9.5
     ],
 )
-def test_weak_and_collective_curves(path: Panel, by: str, limit: float) -> None:
+def test_weak_and_collective_curves(path: CurveKind, by: str, limit: float) -> None:
     curves = judged(read(DATA), path)
 
     assert np.median(curve_errors(crossed.judge(curves, path, crossed.folds(curves, by)))) <= limit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.diagnosis.regimes import RegimeVerdict
-    from scalecurve.fitting.fits import Fits
+    from scalecurve.fitting.fit import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.formats.imported import Imported
@@ -94,65 +94,10 @@ def tabulate(study: Study, **settings: Any) -> SpeedupTable:
 
 
 def regime(study: str | Path | Study | None = None, *, called: str | None = None, **given: Any) -> RegimeVerdict:
-    """Strong, weak, mixed or neither, from a study that counts its work, a table with a column of it, or numbers.
+    """Strong, weak, mixed or neither; as `scalecurve.diagnosis.classify_regime`."""
+    from scalecurve.diagnosis.regimes import classify_regime
 
-    `called` is what it is said to be; a table need not say.
-    """
-    from scalecurve.diagnosis.regimes import regime_of_study, regime_of_table
-    from scalecurve.diagnosis.sentence import regime_of_sentence
-
-    if study is None:
-        return regime_of_sentence(called=called, **given)
-    if not isinstance(study, str | Path):
-        return regime_of_study(study, called=called)
-    if _is_table(study):
-        return regime_of_table(load(study, regime=called or "strong"), _work_in_table(study), called=called)
-    return regime_of_study(_load_called(study, called), called=called)
-
-
-def _load_called(source: str | Path, called: str | None) -> Study:
-    """A study file states its regime; other files take the one it is called."""
-    from scalecurve.errors import InputError
-
-    try:
-        return load(source)
-    except InputError:
-        if called is None:
-            raise
-        return load(source, regime=called)
-
-
-WORK_COLUMNS = (
-    "work",
-    "total_work",
-    "global_batch",
-    "global_batch_size",
-    "batch",
-    "batch_size",
-    "problem_size",
-    "size",
-)
-
-
-def _is_table(source: str | Path) -> bool:
-    """Whether it is a plain table that can be read twice."""
-    from scalecurve.formats.detection import PLAIN, detect
-    from scalecurve.formats.folder import sources_of
-
-    return str(source) != "-" and not Path(source).is_dir() and detect(sources_of([source])[0]).name == PLAIN
-
-
-def _work_in_table(source: str | Path) -> dict[int, float]:
-    """Work by K, read as any other column is; empty where there is no such column."""
-    from scalecurve.errors import InputError
-
-    for column in WORK_COLUMNS:
-        try:
-            found = load(source, regime="strong", quantity="throughput", value_column=column)
-        except InputError:
-            continue
-        return {k: float(values.mean()) for k, values in found.samples.by_k().items()}
-    return {}
+    return classify_regime(study, called=called, **given)
 
 
 def fit(study: Study, **settings: Any) -> Fits:

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from scalecurve.analysis.comparison import Comparison
     from scalecurve.auditing import Audit, Claim
     from scalecurve.auditing.gate_result import Gate
-    from scalecurve.diagnosis import Diagnosis
+    from scalecurve.diagnosis.diagnosis import Diagnosis
     from scalecurve.document import Tone
     from scalecurve.study import Study
 
 
 def diagnose(study: Study, **settings: Any) -> Diagnosis:
     """Why the curve bends, with shares, evidence and a chance of being right; `rng` may be given."""
-    from scalecurve.diagnosis import diagnose as verb
+    from scalecurve.diagnosis.diagnosis import diagnose as verb
 
     return verb(study, **settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scalecurve.analysis.summary import summarise
+from scalecurve.analysis.curve import curve_of
 from scalecurve.auditing.claim import Claim, ClaimedBaseline, Point
 from scalecurve.study import Quantity, Run, Study
 
@@ -42,7 +42,7 @@ def _baseline(study: Study) -> ClaimedBaseline:
 
 
 def _points(study: Study, runs_by_k: dict[int, list[Run]]) -> tuple[Point, ...]:
-    summary = summarise(study.samples)
+    summary = curve_of(study)
     return tuple(
         _point(study, int(k), int(n), float(mean), float(std), runs_by_k.get(int(k), []))
         for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True)

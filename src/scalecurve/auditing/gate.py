@@ -21,9 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.analysis.comparison import LogRatio, log_ratio
-from scalecurve.analysis.sameness import differences, mixed_finding, require_sameness
-from scalecurve.analysis.summary import Summary, summarise
+from scalecurve.analysis.curve import Curve, LogRatio, curve_of, log_ratio
+from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.table import tabulate
 from scalecurve.auditing.gate_result import Floor, Gate, Regression
 from scalecurve.errors import Fault, InputError, Refused
@@ -41,8 +40,8 @@ HIGHEST_FLOOR = 1.5
 class _Pair:
     new: Study
     old: Study
-    new_summary: Summary
-    old_summary: Summary
+    new_summary: Curve
+    old_summary: Curve
 
     def silent(self, k: int) -> bool:
         """Whether the repeats of K are all equal in one of the studies."""
@@ -105,13 +104,13 @@ def _silent(new: Study, old: Study, rows: Sequence[Regression]) -> list[Finding]
     return [warning("no-spread", message, remedy="use a finer timer, or longer runs", k=equal)] if equal else []
 
 
-def _no_spread(summary: Summary, k: int) -> bool:
+def _no_spread(summary: Curve, k: int) -> bool:
     i = summary.index(k)
     return bool(summary.n[i] > 1 and summary.log_se[i] < 1e-9)
 
 
 def _pair(new: Study, old: Study) -> _Pair:
-    return _Pair(new, old, summarise(new.samples), summarise(old.samples))
+    return _Pair(new, old, curve_of(new), curve_of(old))
 
 
 def _floor(study: Study, k: int, floor: float) -> Floor:
@@ -142,7 +141,7 @@ def _baseline_changed(pair: _Pair, alpha: float) -> bool:
     return ratio.degrees >= 1 and abs(ratio.value) > _quantile(ratio.degrees, alpha / 2) * ratio.error
 
 
-def _ratio(pair: _Pair, *ends: tuple[Summary, int, float]) -> LogRatio:
+def _ratio(pair: _Pair, *ends: tuple[Curve, int, float]) -> LogRatio:
     """As `log_ratio`, with the least standard error where the repeats of one end are all equal."""
     ratio = log_ratio(*ends)
     if ratio.degrees < 1 or not any(_no_spread(summary, k) for summary, k, _ in ends):

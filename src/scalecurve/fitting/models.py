@@ -1,6 +1,6 @@
 """The laws that can be fitted: each is a positive combination of terms, so that fits are exact and never negative.
 
-    time of one unit of work at K:  t(K) = t1 * (first term + sum_j parameter_j * term_j(K))
+    time of the work that the regime holds fixed:  t(K) = t1 * (first term + sum_j parameter_j * term_j(K))
 
 Strong scaling (and throughput X = 1/t):
     linear    1/K
@@ -8,7 +8,7 @@ Strong scaling (and throughput X = 1/t):
     logcomm   1/K + serial (1 - 1/K) + comm log2 K
     usl       1/K + contention (1 - 1/K) + coherency (K - 1)
     root      1/K + serial (1 - 1/K) + comm (K^1/2 - 1)
-Weak scaling (time per unit of work of each worker; a serial share cannot be seen there):
+Weak scaling (time of one worker's share of the work, where a serial share cancels):
     constant  1          logcomm   1 + comm log2 K          linear-cost   1 + coherency (K - 1)
 
 Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages, the root term a grid of ranks.
@@ -16,7 +16,7 @@ Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages, th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,41 +66,29 @@ class Model:
         return np.stack([self.base(k), *(term(k) for _, term in self.terms)], axis=-1)
 
 
+_SERIAL, _TREE, _GRID = ("serial", _serial), ("comm", np.log2), ("comm", _root)
+_CONTENTION, _COHERENCY = ("contention", _serial), ("coherency", _excess)
+
 STRONG_MODELS = (
     Model("linear", "T = T1/K", _shared, ()),
-    Model("amdahl", "T = T1 (1/K + serial (1 - 1/K))", _shared, (("serial", _serial),)),
-    Model(
-        "logcomm",
-        "T = T1 (1/K + serial (1 - 1/K) + comm log2 K)",
-        _shared,
-        (("serial", _serial), ("comm", np.log2)),
-    ),
-    Model(
-        "usl",
-        "T = T1 (1/K + contention (1 - 1/K) + coherency (K - 1))",
-        _shared,
-        (("contention", _serial), ("coherency", _excess)),
-    ),
-    Model(
-        "root",
-        "T = T1 (1/K + serial (1 - 1/K) + comm (sqrt K - 1))",
-        _shared,
-        (("serial", _serial), ("comm", _root)),
-    ),
+    Model("amdahl", "T = T1 (1/K + serial (1 - 1/K))", _shared, (_SERIAL,)),
+    Model("logcomm", "T = T1 (1/K + serial (1 - 1/K) + comm log2 K)", _shared, (_SERIAL, _TREE)),
+    Model("usl", "T = T1 (1/K + contention (1 - 1/K) + coherency (K - 1))", _shared, (_CONTENTION, _COHERENCY)),
+    Model("root", "T = T1 (1/K + serial (1 - 1/K) + comm (sqrt K - 1))", _shared, (_SERIAL, _GRID)),
 )
 WEAK_MODELS = (
     Model("constant", "T = T1", np.ones_like, ()),
-    Model("logcomm", "T = T1 (1 + comm log2 K)", np.ones_like, (("comm", np.log2),)),
-    Model("root", "T = T1 (1 + comm (sqrt K - 1))", np.ones_like, (("comm", _root),)),
-    Model("linear-cost", "T = T1 (1 + coherency (K - 1))", np.ones_like, (("coherency", _excess),)),
+    Model("logcomm", "T = T1 (1 + comm log2 K)", np.ones_like, (_TREE,)),
+    Model("root", "T = T1 (1 + comm (sqrt K - 1))", np.ones_like, (_GRID,)),
+    Model("linear-cost", "T = T1 (1 + coherency (K - 1))", np.ones_like, (_COHERENCY,)),
 )
 
 
-def models_for(regime: Regime, names: tuple[str, ...] | None = None) -> tuple[Model, ...]:
+def models_for(regime: Regime, names: Sequence[str] | None = None) -> tuple[Model, ...]:
     """The laws of a regime, or those named."""
-    known = {model.name: model for model in (STRONG_MODELS if regime is Regime.STRONG else WEAK_MODELS)}
-    unknown = [name for name in names or () if name not in known]
+    models = {model.name: model for model in (STRONG_MODELS if regime is Regime.STRONG else WEAK_MODELS)}
+    unknown = [name for name in names or () if name not in models]
     if unknown:
-        remedy = f"for {regime} scaling one of {', '.join(known)}"
+        remedy = f"for {regime} scaling use one of {', '.join(models)}"
         raise InputError([Fault("no such law to fit", seen=name, remedy=remedy) for name in unknown])
-    return tuple(known[name] for name in names) if names else tuple(known.values())
+    return tuple(models[name] for name in names) if names else tuple(models.values())

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from scalecurve.analysis import SpeedupTable
-    from scalecurve.analysis.row import TableRow
+    from scalecurve.analysis import SpeedupTable, TableRow
 
 MARK = (
     "scaling(workers, min_efficiency, repeats=5, regime='strong', level=0.95): run the test at several worker counts "

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from scalecurve.analysis import tabulate
-from scalecurve.analysis.row import TableRow
+from scalecurve.analysis import TableRow, tabulate
+from scalecurve.analysis.curve import conversion_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -78,14 +78,10 @@ PerResult = Callable[[int, float], float]
 
 def seconds_per_result(study: Study, work_per_job: float | None) -> PerResult:
     """From (K, value in the study's quantity) to the seconds of one result."""
-    if study.quantity is Quantity.SECONDS:
-        if study.regime is Regime.WEAK:
-            return lambda k, value: value * study.baseline_k / k
-        return lambda k, value: value
-    work = _work(study, work_per_job)
-    if study.quantity is Quantity.THROUGHPUT:
-        return lambda k, value: work / value
-    return lambda k, value: work / (value * k)
+    conversion, weak = conversion_of(study), study.regime is Regime.WEAK
+    timed = study.quantity is Quantity.SECONDS
+    work = (study.baseline_k if weak else 1.0) if timed else _work(study, work_per_job)
+    return lambda k, value: work * conversion.time(float(k), value) / (k if weak else 1)
 
 
 def _work(study: Study, work_per_job: float | None) -> float:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from scalecurve.forecasting.calibration import shipped
-from scalecurve.forecasting.forecast import Forecast, forecast
-from scalecurve.forecasting.row import ForecastRow
+from scalecurve.forecasting.forecast import Forecast, ForecastRow, forecast
 from scalecurve.planning.curve import TimeCurve
 from scalecurve.planning.curve_sources import curve_of_study, predicted_point, seconds_per_result
 from scalecurve.study import Study

@@ -19,8 +19,8 @@ from scalecurve.document import Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info
 from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.curves import Array, Curve
-from scalecurve.forecasting.engine import predict
+from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.prediction import predict
 from scalecurve.forecasting.view import View, view
 from scalecurve.study import Quantity, Study
 from scalecurve.units import format_seconds
@@ -139,7 +139,7 @@ def _candidates(seen: View, last: float, run_seconds: float | None, learned: Cal
     beyond = beyond[beyond > seen.largest_k]
     made = [Candidate(k, log, 0.0, _seconds(seen, k, log, run_seconds)) for k, log in _measured(seen)]
     if len(beyond):
-        ahead = predict([seen.fitted], [seen.path], [beyond], learned)[0]
+        ahead = predict([seen.fitted], [seen.kind], [beyond], learned)[0]
         expected = zip(beyond.tolist(), ahead.ahead.tolist(), ahead.scale.tolist(), strict=True)
         made += [Candidate(k, log, scale, _seconds(seen, k, log, run_seconds)) for k, log, scale in expected]
     return made
@@ -152,13 +152,13 @@ def _measured(seen: View) -> Iterator[tuple[float, float]]:
 def _seconds(seen: View, k: float, log: float, run_seconds: float | None) -> float:
     if run_seconds is not None:
         return run_seconds
-    return seen.value_at(k, log) if seen.study.quantity is Quantity.SECONDS else 60.0
+    return float(seen.value(k, log)) if seen.study.quantity is Quantity.SECONDS else 60.0
 
 
 def _narrow(
     seen: View, candidates: list[Candidate], goal: float, budget: float | None, learned: Calibration
 ) -> NextRuns:
-    quantile = learned.widths[seen.path].quantile(LEVEL)
+    quantile = learned.widths[seen.kind].quantile(LEVEL)
     plans = [plan for plan in _plans(candidates) if budget is None or _cost(plan, 1) <= budget]
     if not plans:
         cheapest = min(candidate.k * candidate.seconds for candidate in candidates)
@@ -207,12 +207,12 @@ def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, 
     """The scale of the error at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continue(seen.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, own.k[-1] * 1.0001)]) for own in continued]
-    made = predict(continued, [seen.path] * len(continued), at, learned)
+    made = predict(continued, [seen.kind] * len(continued), at, learned)
     scales = np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
-def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
+def _continue(points: LogCurve, plan: Sequence[Candidate], outcome: float) -> LogCurve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its error."""
     error = points.error if points.error is not None else np.full(len(points.k), np.nan)
     grown = replace(points, error=error)
@@ -225,25 +225,24 @@ def _continue(points: Curve, plan: Sequence[Candidate], outcome: float) -> Curve
     return grown
 
 
-def _with_point(points: Curve, k: float, log: float) -> Curve:
+def _with_point(points: LogCurve, k: float, log: float) -> LogCurve:
     error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
-    return Curve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
+    return LogCurve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:
-    from scalecurve.fitting.comparison import PARTING, separation
-    from scalecurve.fitting.fit import solve_laws
+    from scalecurve.fitting.solution import SEPARATED, separation, solve_laws
 
     affordable = [one for one in candidates if budget is None or one.k * one.seconds <= budget]
     if not affordable:
         raise Refused("no run that could part the laws fits into the budget")
     solved = solve_laws(study, pair)
-    solutions, draws = [solved.solutions[name] for name in pair], [solved.draws[name] for name in pair]
+    solutions, draws = [solved.by_law[name] for name in pair], [solved.draws[name] for name in pair]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
     if apart.max() < INDISTINCT:
         raise Refused(f"{pair[0]} and {pair[1]} fit this study as the same curve: no affordable K parts them")
     costs = np.array([one.k * one.seconds for one in affordable])
-    enough = apart >= min(PARTING, apart.max())
+    enough = apart >= min(SEPARATED, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])
     last = float(separation(solutions, draws, np.array([float(study.all_k[-1])]))[0])
     return NextRuns(

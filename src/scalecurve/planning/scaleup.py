@@ -20,7 +20,7 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Quantity, Study
 
 if TYPE_CHECKING:
-    from scalecurve.forecasting.row import ForecastRow
+    from scalecurve.forecasting.forecast import ForecastRow
 
 MEASURED, FORECAST = "measured", "forecast"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from scalecurve.analysis import SpeedupTable, tabulate
-from scalecurve.analysis.row import TableRow
+from scalecurve.analysis import SpeedupTable, TableRow, tabulate
 from scalecurve.estimate import Estimate
 from scalecurve.study import Quantity, Study
 

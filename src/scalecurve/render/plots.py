@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table_document import rule_words
+from scalecurve.analysis.table import rule_words
 from scalecurve.errors import Fault, InputError
-from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
+from scalecurve.forecasting.forecast import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.laws.tables import LawCase, LawTable
 from scalecurve.planning.cost import CostTable

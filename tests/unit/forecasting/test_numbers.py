@@ -6,20 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import laplace
 
-from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.curves import Curve, pack
-from scalecurve.forecasting.experts import strong_panel
-from scalecurve.forecasting.lawful import lawful
-from scalecurve.forecasting.learning import Residuals, balance, learn_shapes, learn_width, weighted_quantile
-from scalecurve.forecasting.panel import consult
+from scalecurve.forecasting.calibration import (
+    Calibration,
+    Residuals,
+    balance,
+    learn_shapes,
+    learn_width,
+    shipped,
+    weighted_quantile,
+)
+from scalecurve.forecasting.curves import LogCurve, damped, last_slope, pack, roughness, weighted_slope
+from scalecurve.forecasting.panel import consult, smooth_laws, strong_panel
 from scalecurve.forecasting.shapes import grid, log_shape, weighted_median
-from scalecurve.forecasting.slopes import damped, last_slope, roughness, weighted_slope
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
 
-def curve(performance: np.ndarray, k: np.ndarray = K, error: np.ndarray | None = None) -> Curve:
-    return Curve(k, np.log(performance), error)
+def curve(performance: np.ndarray, k: np.ndarray = K, error: np.ndarray | None = None) -> LogCurve:
+    return LogCurve(k, np.log(performance), error)
 
 
 def test_curves_are_aligned_at_their_last_point() -> None:
@@ -73,7 +77,7 @@ def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
     law = curve(1 / (0.04 + 0.96 / k + 0.01 * np.log2(k)), k)
     kink = curve(np.where(k <= 8, k, 8 + 0.2 * (k - 8)), k)
 
-    made = lawful(pack([law, kink]), np.array([[1024.0], [1024.0]]))
+    made = smooth_laws(pack([law, kink]), np.array([[1024.0], [1024.0]]))
 
     assert made.trust[0] > 0.99
     assert made.trust[1] < 0.01
@@ -81,14 +85,14 @@ def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
 
 
 def test_three_points_prove_no_law() -> None:
-    assert lawful(pack([curve(K[:3], K[:3])]), np.array([[64.0]])).trust[0] == 0.0
+    assert smooth_laws(pack([curve(K[:3], K[:3])]), np.array([[64.0]])).trust[0] == 0.0
 
 
 def test_misfit_that_repeats_explain_is_forgiven() -> None:
     k = 2.0 ** np.arange(7)
     noisy = 1 / (0.04 + 0.96 / k) * np.exp(0.03 * np.array([1, -1, 1, -1, 1, -1, 1]))
 
-    made = lawful(pack([curve(noisy, k), curve(noisy, k, np.full(7, 0.04))]), np.array([[128.0], [128.0]]))
+    made = smooth_laws(pack([curve(noisy, k), curve(noisy, k, np.full(7, 0.04))]), np.array([[128.0], [128.0]]))
 
     assert made.trust[1] > made.trust[0]
 

@@ -15,13 +15,13 @@ from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.explorer.documents import blocks
 from scalecurve.explorer.questions import cases
 from scalecurve.explorer.questions.question import Nothing, Question, Request
-from scalecurve.fitting.curve import fitted_curve
-from scalecurve.forecasting.band import band
+from scalecurve.fitting.fit import fitted_curve
+from scalecurve.forecasting.forecast import band
 from scalecurve.render.report.answer import answer, how_far, what_to_do
 from scalecurve.render.report.material import Material
 
 if TYPE_CHECKING:
-    from scalecurve.fitting.fits import Fits
+    from scalecurve.fitting.fit import Fits
     from scalecurve.study import Study
 
 MOST_TEXT = 2_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scalecurve.analysis.row import TableRow
-from scalecurve.analysis.table_document import rule_words
+from scalecurve.analysis import TableRow
+from scalecurve.analysis.table import rule_words
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity
 from scalecurve.render.report.material import Material, Refusal, plain

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.ranks import PhaseShares, RankStrip
+from scalecurve.diagnosis.phases import PhaseShares, RankStrip
 from scalecurve.planning.cost import CostTable
 from scalecurve.render.cost_plot import cost_axes
 from scalecurve.render.plots import GREY, ORANGE, RED, SERIES, log_axis, plain_text

@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.ranks import phase_shares, rank_strips
-from scalecurve.analysis.table_document import bend_sentence
+from scalecurve.analysis.table import bend_sentence
+from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
-from scalecurve.forecasting.band import band
-from scalecurve.forecasting.forecast import Forecast
+from scalecurve.forecasting.forecast import Forecast, band
 from scalecurve.planning.cost import CostTable
 from scalecurve.render.report import pictures
 from scalecurve.render.report.material import Material, Part, Refusal

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scalecurve.analysis.ranks import phase_shares, rank_strips
+from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.study import RankRecord, Regime, Run, RunStatus, Study
 
 
