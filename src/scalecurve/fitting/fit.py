@@ -179,7 +179,7 @@ def _reductions(solved: Solutions) -> dict[str, str]:
         ahead = np.log(draws @ own.model.design(at).T)[:, 0]
         for other in sorted(solved.by_law.values(), key=lambda one: -one.model.size):
             kept = {term for _, term in other.model.terms}
-            if name in reduced or not kept < set(terms) or own.model.base is not other.model.base:
+            if name in reduced or not kept < set(terms) or own.model.base != other.model.base:
                 continue
             extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
             absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12 * draws[:, 0].mean()
@@ -207,7 +207,7 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
     estimates = {name: Estimate(value, least, most, level, method) for name, value, least, most in columns}
     if own.model.size > len(solved.points):
-        estimates = {name: Estimate(known.value, method=NOT_IDENTIFIED) for name, known in estimates.items()}
+        estimates = {name: Estimate(free.value, method=NOT_IDENTIFIED) for name, free in estimates.items()}
     share = estimates.get("serial")
     if share and share.low is not None and share.high is not None and share.value <= 1:
         estimates["serial"] = replace(share, low=max(share.low, 0.0), high=min(share.high, 1.0))

@@ -74,7 +74,7 @@ def trend(curves: Curves, at: Array) -> Array:
 
 
 def strong_panel(shapes: Shapes) -> dict[str, Family]:
-    """Families for strong scaling and for throughput at rising load, by the name shown to people."""
+    """Families for strong scaling and for throughput at rising load, by the name in the output."""
     return {
         "serial + shared + log K": logarithm,
         "serial + shared (Amdahl)": amdahl,
