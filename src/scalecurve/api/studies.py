@@ -130,11 +130,12 @@ def forecast(
     study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
 ) -> Forecast | list[Forecast]:
     """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast as verb
     from scalecurve.forecasting.forecast import forecast_all
-    from scalecurve.study import Study
 
-    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
-    return made[0] if isinstance(study, Study) else made
+    if isinstance(study, list | tuple):
+        return forecast_all(study, at, **settings)
+    return verb(study, at, **settings)  # type: ignore[arg-type]
 
 
 def plot(result: Any, path: str | Path) -> None:

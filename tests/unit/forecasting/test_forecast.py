@@ -1,12 +1,14 @@
 """The forecast as its users see it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalecurve as sc
 from scalecurve.forecasting.forecast import band, forecast, forecast_all
+from scalecurve.study.file import write_study
 from tests.reference_study import strong_study, weak_study
 
 
@@ -273,3 +275,13 @@ def test_a_band_holds_its_own_middle() -> None:
         assert shares["speedup_low"] < shares["speedup"] < shares["speedup_high"]
         assert shares["speedup"] == pytest.approx(row.k * shares["efficiency"])
         assert shares["speedup_high"] / shares["speedup"] == pytest.approx(row.value / row.low)
+
+
+def test_a_study_may_be_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    write_study(strong_study(), path)
+
+    assert forecast(path, 128).records() == forecast(strong_study(), 128).records()
+    assert [own[0].k for own in forecast_all([path, str(path)], "128")] == [128, 128]
+    with pytest.raises(sc.InputError, match="not a study"):
+        forecast(5)  # type: ignore[arg-type]
