@@ -8,23 +8,22 @@ import numpy as np
 
 from bench.extrap_model import fit_extrap
 from scalecurve.fitting.models import STRONG_MODELS
-from scalecurve.fitting.scoring import solve_many
-from scalecurve.forecasting.curves import Array, Curve, pack
-from scalecurve.forecasting.experts import LOGARITHM, positive
-from scalecurve.forecasting.slopes import damped, last_slope
+from scalecurve.fitting.solution import solve_many
+from scalecurve.forecasting.curves import Array, LogCurve, damped, last_slope, pack
+from scalecurve.forecasting.panel import LOGARITHM, positive
 
-Baseline = Callable[[Curve, Array], Array]
+Baseline = Callable[[LogCurve, Array], Array]
 _MODELS = {model.name: model for model in STRONG_MODELS}
 
 
-def last_value(points: Curve, at: Array) -> Array:
+def last_value(points: LogCurve, at: Array) -> Array:
     return np.full(len(at), points.log_performance[-1])
 
 
 def law(name: str) -> Baseline:
     """Relative least squares, parameters at least 0."""
 
-    def predict(points: Curve, at: Array) -> Array:
+    def predict(points: LogCurve, at: Array) -> Array:
         model, ones = _MODELS[name], np.ones((1, len(points.k)))
         coefficients = solve_many(model, points.k / points.k[0], -points.log_performance[None], ones)[0]
         return np.asarray(-np.log(model.design(at / points.k[0]) @ coefficients))
@@ -32,26 +31,26 @@ def law(name: str) -> Baseline:
     return predict
 
 
-def power(points: Curve, at: Array) -> Array:
+def power(points: LogCurve, at: Array) -> Array:
     slope, level = np.polyfit(np.log(points.k), points.log_performance, 1)
     return np.asarray(level + slope * np.log(at))
 
 
-def usl_and_power(points: Curve, at: Array) -> Array:
+def usl_and_power(points: LogCurve, at: Array) -> Array:
     return np.asarray((law("usl")(points, at) + power(points, at)) / 2)
 
 
-def logarithm(points: Curve, at: Array) -> Array:
+def logarithm(points: LogCurve, at: Array) -> Array:
     curves = pack([points])
     return positive(curves, at[None], LOGARITHM, curves.mask.astype(float))[0]
 
 
-def fading_trend(points: Curve, at: Array) -> Array:
+def fading_trend(points: LogCurve, at: Array) -> Array:
     curves = pack([points])
     return damped(curves, at[None], np.minimum(last_slope(curves), 1.0), 0.6)[0]
 
 
-def extrap(points: Curve, at: Array) -> Array:
+def extrap(points: LogCurve, at: Array) -> Array:
     """Extra-P on K*T; where it predicts no positive time, the largest finite error it could make is kept."""
     times = np.exp(-(points.log_performance - points.log_performance[0]))
     model = fit_extrap(points.k.tolist(), [[time] for time in times.tolist()])
@@ -71,5 +70,5 @@ BASELINES: dict[str, Baseline] = {
 }
 
 
-def predict_all(baseline: Baseline, splits: Sequence[tuple[Curve, Array, Array]]) -> Array:
+def predict_all(baseline: Baseline, splits: Sequence[tuple[LogCurve, Array, Array]]) -> Array:
     return np.concatenate([baseline(fitted, at) for fitted, at, _ in splits])

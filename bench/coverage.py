@@ -9,9 +9,8 @@ import sys
 
 import numpy as np
 
-from scalecurve.analysis.ratio import ratio_estimate
-from scalecurve.analysis.summary import summarise
-from scalecurve.study import Samples
+from scalecurve.analysis.curve import Conversion, curve_of_samples, log_ratio
+from scalecurve.study import Quantity, Regime, Samples
 
 LEVEL = 0.95
 TRUE_TIMES = {1: 1.0, 8: 0.19}
@@ -42,9 +41,9 @@ def _noise(rng: np.random.Generator, size: tuple[int, int], spread: float, shape
 
 def _covers(first: np.ndarray, last: np.ndarray) -> bool:
     k = np.repeat([1, 8], [len(first), len(last)])
-    summary = summarise(Samples.of(k, np.concatenate([first, last])))
-    se, df = summary.log_se, summary.degrees
-    estimate = ratio_estimate(summary.mean[0] / summary.mean[1], se[0], df[0], se[1], df[1], LEVEL)
+    samples = Samples.of(k, np.concatenate([first, last]))
+    curve = curve_of_samples(samples, Conversion(Quantity.SECONDS, Regime.STRONG), 1)
+    estimate = log_ratio((curve, 1, 1.0), (curve, 8, -1.0)).estimate(LEVEL)
     truth = TRUE_TIMES[1] / TRUE_TIMES[8]
     return estimate.low is not None and estimate.high is not None and estimate.low <= truth <= estimate.high
 

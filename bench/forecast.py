@@ -16,9 +16,9 @@ from bench.baselines import BASELINES, predict_all
 from bench.extrap_model import extrap_available
 from bench.nested import nested
 from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
-from tools.published import DOMAINS, Published, folder, judged, read, read_collectives
+from tools.published import Published, domains, folder, judged, read, read_collectives
 from tools.scores import coverage, curve_errors, headline
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
-    strong = judged(curves, Panel.STRONG)
-    result = crossed.judge(strong, Panel.STRONG, crossed.folds(strong))
+    strong = judged(curves, CurveKind.STRONG)
+    result = crossed.judge(strong, CurveKind.STRONG, crossed.folds(strong))
     errors = {name: curve_errors(result, ahead) for name, ahead in _baselines(result)}
     errors[OURS] = curve_errors(result)
     yield from _accuracy(result, errors)
@@ -55,7 +55,7 @@ def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
 
 
 def _baselines(result: crossed.Judged) -> Iterator[tuple[str, Array]]:
-    splits = [curve.split(Panel.STRONG) for curve in result.curves]
+    splits = [curve.split(CurveKind.STRONG) for curve in result.curves]
     for name, baseline in BASELINES.items():
         if "Extra-P" not in name or extrap_available():
             yield name, predict_all(baseline, splits)
@@ -76,7 +76,7 @@ def _by_domain(result: crossed.Judged, errors: Mapping[str, Array]) -> Iterator[
     rng = np.random.default_rng(5)
     singles = [name for name in errors if name != OURS]
     table = {}
-    for domain in DOMAINS:
+    for domain in domains(result.curves):
         own = np.array([curve.facts["domain"] == domain for curve in result.curves])
         best = min(singles, key=lambda name: float(np.median(errors[name][own])))
         studies = np.array([curve.study for curve, kept in zip(result.curves, own, strict=True) if kept])
@@ -119,9 +119,9 @@ def _other_panels(curves: list[Published], sweeps: list[Published], borrowed: Ar
     yield ""
     table = {}
     for name, path, own, by in (
-        ("weak", Panel.WEAK, judged(curves, Panel.WEAK), "source_repo"),
-        ("collective", Panel.COLLECTIVE, judged(curves, Panel.COLLECTIVE), "application"),
-        ("collective, all message sizes", Panel.COLLECTIVE, sweeps, "system"),
+        ("weak", CurveKind.WEAK, judged(curves, CurveKind.WEAK), "source_repo"),
+        ("collective", CurveKind.COLLECTIVE, judged(curves, CurveKind.COLLECTIVE), "application"),
+        ("collective, all message sizes", CurveKind.COLLECTIVE, sweeps, "system"),
     ):
         result = crossed.judge(own, path, crossed.folds(own, by))
         inside = coverage(result, *crossed.crossed_intervals(result, 0.9, borrowed))

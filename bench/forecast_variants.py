@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.forecast import table_lines, write_block
-from scalecurve.forecasting import learning, shapes
+from scalecurve.forecasting import calibration, shapes
 from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.experts import strong_panel
-from scalecurve.forecasting.panel import NOISE_SCALE
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.panel import NOISE_SCALE, strong_panel
+from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
 from tools.published import Published, folder, judged, read
 from tools.scores import curve_errors, headline
@@ -33,8 +32,8 @@ def main(arguments: Sequence[str]) -> int:
     if data is None:
         print("the published curves are not here; give their folder", file=sys.stderr)
         return 2
-    curves = judged(read(data), Panel.STRONG)
-    result = crossed.judge(curves, Panel.STRONG, crossed.folds(curves))
+    curves = judged(read(data), CurveKind.STRONG)
+    result = crossed.judge(curves, CurveKind.STRONG, crossed.folds(curves))
     rows = {name: headline(result, curve_errors(result, ahead)) for name, ahead in variants(result)}
     rows |= dict(priors(curves))
     lines = list(table_lines(rows, "{:.1f}"))
@@ -89,20 +88,20 @@ def _oracle(result: crossed.Judged) -> Array:
 
 def priors(curves: Sequence[Published]) -> Iterator[tuple[str, dict[str, float]]]:
     """Other ways to learn the prior over shapes."""
-    usual_steps, usual_kept = learning.STEPS, learning.SHAPES_KEPT
+    usual_steps, usual_kept = calibration.STEPS, calibration.SHAPES_KEPT
     try:
         for steps in (1, 10):
-            learning.STEPS = steps
+            calibration.STEPS = steps
             yield f"prior learned in {steps} steps (shipped {usual_steps})", _judged(curves)
-        learning.STEPS = usual_steps
-        learning.SHAPES_KEPT = len(shapes.grid())
+        calibration.STEPS = usual_steps
+        calibration.SHAPES_KEPT = len(shapes.grid())
         yield f"all {len(shapes.grid())} shapes kept (shipped {usual_kept})", _judged(curves)
     finally:
-        learning.STEPS, learning.SHAPES_KEPT = usual_steps, usual_kept
+        calibration.STEPS, calibration.SHAPES_KEPT = usual_steps, usual_kept
 
 
 def _judged(curves: Sequence[Published]) -> dict[str, float]:
-    result = crossed.judge(curves, Panel.STRONG, crossed.folds(curves))
+    result = crossed.judge(curves, CurveKind.STRONG, crossed.folds(curves))
     return headline(result, curve_errors(result))
 
 

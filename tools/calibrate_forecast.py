@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.forecasting.calibration import FORMAT, Width
+from scalecurve.forecasting.calibration import FORMAT, Width, balance, weighted_quantile
 from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.learning import balance, percentiles
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
 from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives
 
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def calibrate(data: Path) -> dict[str, Any]:
     curves = read(data)
-    strong = judged(curves, Panel.STRONG)
+    strong = judged(curves, CurveKind.STRONG)
     shapes = crossed.whole_shapes(strong)
     rows = np.column_stack([shapes.parameters, shapes.prior])
     return {
@@ -52,8 +51,8 @@ def calibrate(data: Path) -> dict[str, Any]:
         "widths": widths(curves, read_collectives(data)),
         "standing": {
             "percents": list(PERCENTS),
-            "strong": standing(curves, Panel.STRONG),
-            "weak": standing(curves, Panel.WEAK),
+            "strong": standing(curves, CurveKind.STRONG),
+            "weak": standing(curves, CurveKind.WEAK),
         },
     }
 
@@ -63,7 +62,7 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
     return {
         "sha256": digests,
         "curves": len(curves),
-        "judged": {str(path): len(judged(curves, path)) for path in Panel},
+        "judged": {str(path): len(judged(curves, path)) for path in CurveKind},
         "sources": sorted({curve.facts["source_repo"] for curve in curves}),
         "rebuilt_by": "python -m tools.calibrate_forecast DATA",
     }
@@ -73,12 +72,12 @@ def widths(curves: list[Published], collectives: list[Published]) -> dict[str, A
     """Widths of all panels; weak and collective curves come from few sources and borrow the strong coefficients."""
     made: dict[str, Width] = {}
     for path, own, by in (
-        (Panel.STRONG, judged(curves, Panel.STRONG), "source_repo"),
-        (Panel.WEAK, judged(curves, Panel.WEAK), "source_repo"),
-        (Panel.COLLECTIVE, collectives, "system"),
+        (CurveKind.STRONG, judged(curves, CurveKind.STRONG), "source_repo"),
+        (CurveKind.WEAK, judged(curves, CurveKind.WEAK), "source_repo"),
+        (CurveKind.COLLECTIVE, collectives, "system"),
     ):
         result = crossed.judge(own, path, crossed.folds(own, by))
-        made[path] = crossed.width_of(result, made[Panel.STRONG].coefficients if made else None)
+        made[path] = crossed.width_of(result, made[CurveKind.STRONG].coefficients if made else None)
     return {name: _width_to_dict(width) for name, width in made.items()}
 
 
@@ -90,16 +89,16 @@ def _width_to_dict(width: Width) -> dict[str, Any]:
     }
 
 
-def standing(curves: list[Published], path: Panel) -> dict[str, Any]:
+def standing(curves: list[Published], path: CurveKind) -> dict[str, Any]:
     """Percentiles of efficiency at multiples of the smallest K, by domain and over all, balanced over applications."""
-    regimes = ("strong", "throughput") if path is Panel.STRONG else ("weak",)
+    regimes = ("strong", "throughput") if path is CurveKind.STRONG else ("weak",)
     own = [curve for curve in curves if curve.facts["regime"] in regimes and len(curve.k) >= 3]
     domains = sorted({curve.facts["domain"] for curve in own})
     groups = {"all": own} | {name: [c for c in own if c.facts["domain"] == name] for name in domains}
     return {name: _standing_of(group, path) for name, group in groups.items()}
 
 
-def _standing_of(curves: list[Published], path: Panel) -> dict[str, Any]:
+def _standing_of(curves: list[Published], path: CurveKind) -> dict[str, Any]:
     table = {}
     for multiple in MULTIPLES:
         reached = [curve for curve in curves if curve.k[-1] / curve.k[0] >= multiple]
@@ -107,14 +106,14 @@ def _standing_of(curves: list[Published], path: Panel) -> dict[str, Any]:
             break
         efficiency = np.array([_efficiency(curve, path, multiple) for curve in reached])
         weight = balance([curve.facts["application"] for curve in reached])
-        shares = percentiles(efficiency, weight, [p / 100 for p in PERCENTS])
+        shares = [weighted_quantile(efficiency, weight, percent / 100) for percent in PERCENTS]
         table[str(multiple)] = {"curves": len(reached), "efficiency": [_short(e) for e in shares]}
     return table
 
 
-def _efficiency(curve: Published, path: Panel, multiple: int) -> float:
+def _efficiency(curve: Published, path: CurveKind, multiple: int) -> float:
     log: Array = curve.whole(path).log_performance
-    if path is Panel.STRONG:
+    if path is CurveKind.STRONG:
         log = log - np.log(curve.k)
     return float(np.exp(np.interp(np.log(multiple * curve.k[0]), np.log(curve.k), log) - log[0]))
 

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.forecasting.calibration import Calibration, Width
-from scalecurve.forecasting.curves import Array, pack
-from scalecurve.forecasting.engine import panel_of
-from scalecurve.forecasting.experts import Family
-from scalecurve.forecasting.interval import features
-from scalecurve.forecasting.lawful import lawful
-from scalecurve.forecasting.learning import Residuals, balance, learn_shapes, learn_width
-from scalecurve.forecasting.panel import Verdict, consult
+from scalecurve.forecasting.calibration import Calibration, Residuals, Width, balance, learn_shapes, learn_width
+from scalecurve.forecasting.curves import Array, pack, roughness
+from scalecurve.forecasting.panel import Family, Verdict, consult, smooth_laws
+from scalecurve.forecasting.prediction import features, panel_of
 from scalecurve.forecasting.shapes import Shapes
-from scalecurve.forecasting.slopes import roughness
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.view import CurveKind
 from tools.published import Published
 
 FOLDS = 10
@@ -68,13 +63,13 @@ def folds(curves: Sequence[Published], by: str = "source_repo", count: int = FOL
     return np.array([place[label] for label in labels])
 
 
-def judge(curves: Sequence[Published], path: Panel, fold: Array, panel: dict[str, Family] | None = None) -> Judged:
+def judge(curves: Sequence[Published], path: CurveKind, fold: Array, panel: dict[str, Family] | None = None) -> Judged:
     """Predict every curve with shapes learned from the other folds (strong) or with the fixed panel."""
     parts = []
     for number in sorted(set(fold.tolist())):
         chosen = np.flatnonzero(fold == number)
         shapes = NO_SHAPES
-        if path is Panel.STRONG:
+        if path is CurveKind.STRONG:
             shapes = _shapes([curve for curve, own in zip(curves, fold, strict=True) if own != number])
         families = panel or panel_of(path, Calibration(shapes, {}, {}, {}))
         parts.append(_predict([curves[i] for i in chosen], chosen, path, families))
@@ -86,19 +81,21 @@ def judge(curves: Sequence[Published], path: Panel, fold: Array, panel: dict[str
 
 def _shapes(others: Sequence[Published]) -> Shapes:
     weight = balance([curve.facts["application"] for curve in others])
-    return learn_shapes([curve.whole(Panel.STRONG) for curve in others], weight)
+    return learn_shapes([curve.whole(CurveKind.STRONG) for curve in others], weight)
 
 
-def _predict(curves: Sequence[Published], index: Array, path: Panel, families: dict[str, Family]) -> tuple[Array, ...]:
+def _predict(
+    curves: Sequence[Published], index: Array, path: CurveKind, families: dict[str, Family]
+) -> tuple[Array, ...]:
     splits = [curve.split(path) for curve in curves]
     width = max(len(at) for _, at, _ in splits)
     at = np.stack([np.r_[own, np.full(width - len(own), own[-1])] for _, own, _ in splits])
     asked = np.stack([np.arange(width) < len(own) for _, own, _ in splits])
     packed = pack([fitted for fitted, _, _ in splits])
-    verdict: Verdict = consult(packed, at, families, laws=path is Panel.STRONG)
+    verdict: Verdict = consult(packed, at, families, laws=path is CurveKind.STRONG)
     truth = np.concatenate([log for _, _, log in splits])
     rows = np.repeat(index, asked.sum(axis=1))
-    law = lawful(packed, at)
+    law = smooth_laws(packed, at)
     columns = (roughness(packed), verdict.trust, packed.believed)
     spread_out = [np.broadcast_to(own[:, None], at.shape)[asked] for own in columns]
     families_of_points = np.moveaxis(verdict.families, 0, -1)[asked]

@@ -6,19 +6,18 @@ import csv
 import math
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, Curve
-from scalecurve.forecasting.view import MEDIAN_PENALTY, believed
-from scalecurve.forecasting.view import Path as Panel
+from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind, believed
 
 FILE = "curves_open.csv"
 COLLECTIVES = "collectives_open.csv"
 FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
-DOMAINS = ("database", "dl-training", "hpc", "storage", "threads")
 
 
 @dataclass(frozen=True)
@@ -40,18 +39,17 @@ class Published:
     def is_time(self) -> bool:
         return self.facts["quantity"] == "time_s"
 
-    def whole(self, path: Panel) -> Curve:
+    def whole(self, path: CurveKind) -> LogCurve:
         """Log performance: in total, or per worker for weak scaling and collectives."""
         log = -np.log(self.value) if self.is_time else np.log(self.value)
-        if path is not Panel.STRONG and not self.is_time:
+        if path is not CurveKind.STRONG and not self.is_time:
             log = log - np.log(self.k)
-        return Curve(self.k, log, self.error, believed(self.facts["unit"]))
+        return LogCurve(self.k, log, self.error, believed(self.facts["unit"]))
 
-    def split(self, path: Panel) -> tuple[Curve, Array, Array]:
+    def split(self, path: CurveKind) -> tuple[LogCurve, Array, Array]:
         """The fitted part, the K to predict and the log performance measured there."""
         curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
-        fitted = Curve(self.k[:n], curve.log_performance[:n], self.error[:n], curve.believed)
-        return fitted, self.k[n:], curve.log_performance[n:]
+        return curve.part(slice(n)), self.k[n:], curve.log_performance[n:]
 
 
 def folder(given: str | None = None) -> Path | None:
@@ -110,11 +108,16 @@ def _standard_error(values: list[float]) -> float:
     return float(penalty * np.std(np.log(values), ddof=1) / math.sqrt(len(values)))
 
 
-def judged(curves: list[Published], path: Panel) -> list[Published]:
+def judged(curves: list[Published], path: CurveKind) -> list[Published]:
     """The curves of one panel with at least five K."""
     regimes = {
-        Panel.STRONG: ("strong", "throughput"),
-        Panel.WEAK: ("weak",),
-        Panel.COLLECTIVE: ("collective",),
+        CurveKind.STRONG: ("strong", "throughput"),
+        CurveKind.WEAK: ("weak",),
+        CurveKind.COLLECTIVE: ("collective",),
     }[path]
     return [curve for curve in curves if curve.facts["regime"] in regimes and len(curve.k) >= 5]
+
+
+def domains(curves: Iterable[Published]) -> list[str]:
+    """The domains of these curves, in alphabetical order."""
+    return sorted({curve.facts["domain"] for curve in curves})

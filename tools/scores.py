@@ -9,7 +9,7 @@ import numpy as np
 
 from scalecurve.forecasting.curves import Array
 from tools.crossvalidation import Judged
-from tools.published import DOMAINS, Published
+from tools.published import Published, domains
 
 
 def curve_errors(judged: Judged, ahead: Array | None = None) -> Array:
@@ -38,7 +38,7 @@ def headline(judged: Judged, errors: Array) -> dict[str, float]:
         "by source": balanced(curves, errors, lambda curve: curve.facts["source_repo"]),
     }
     domain = np.array([curve.facts["domain"] for curve in curves])
-    return figures | {name: float(np.median(errors[domain == name])) for name in DOMAINS if np.any(domain == name)}
+    return figures | {name: float(np.median(errors[domain == name])) for name in domains(curves)}
 
 
 def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
@@ -51,6 +51,6 @@ def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
         "beyond 4x": judged.ratio > 4.001,
     }
     figures = {"overall": float(inside.mean())}
-    figures |= {name: float(inside[domain == name].mean()) for name in DOMAINS if np.any(domain == name)}
+    figures |= {name: float(inside[domain == name].mean()) for name in domains(judged.curves)}
     figures |= {name: float(inside[own].mean()) for name, own in ranges.items() if own.any()}
     return figures | {"median high/low": float(np.median(np.exp(high - low)))}

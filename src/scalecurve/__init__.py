@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.api import save as save
     from scalecurve.api import write_report as write_report
     from scalecurve.auditing.audit import audit as audit
-    from scalecurve.diagnosis.diagnosing import diagnose as diagnose
+    from scalecurve.diagnosis.diagnosis import diagnose as diagnose
     from scalecurve.errors import InputError as InputError
     from scalecurve.errors import MissingExtra as MissingExtra
     from scalecurve.errors import Refused as Refused

@@ -76,5 +76,5 @@ def test_any_claim_gets_a_verdict_and_six_rows(points: list[ClaimPoint], regime:
 
 @given(base=st.floats(1, 1e9), workers=st.sets(st.integers(1, 1000), min_size=2, max_size=6))
 def test_fixed_work_is_strong_and_proportional_work_is_weak(base: float, workers: set[int]) -> None:
-    assert classify_regime(dict.fromkeys(workers, base)).regime == "strong"
-    assert classify_regime({k: base * k for k in workers}).regime == "weak"
+    assert classify_regime(work=dict.fromkeys(workers, base)).regime == "strong"
+    assert classify_regime(work={k: base * k for k in workers}).regime == "weak"

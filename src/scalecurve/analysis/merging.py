@@ -1,58 +1,134 @@
-"""Joining studies of one and the same question into one, with every raw run kept."""
+"""Whether two studies may be put together (same machine, versions and workload), and joining them into one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from scalecurve.analysis.sameness import require_sameness
+import numpy as np
+
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding
+from scalecurve.findings import Finding, warning
+from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Run, Samples, Study, Treatment
 
+# Facts that say which kind of machine it is; host names, load and container differ between equal machines.
+MACHINE_FACTS = (
+    "architecture", "cpu", "memory_bytes", "gpus", "usable_cores", "physical_cores", "sockets", "smt",
+    "cpu_quota_cores",
+)  # fmt: skip
+SOFTWARE_FACTS = ("python", "packages", "launcher")
+WORKLOAD_FACTS = ("name", "command", "description", "total", "per_worker", "work_unit")
+MEMORY_TOLERANCE = 0.02
 
-def merge(studies: Sequence[Study], *, allow_mixed: bool = False) -> Study:
-    """One study with the runs of all; machine, versions and workload must agree unless `allow_mixed`."""
-    if len(studies) < 2:
-        raise InputError(Fault("merging needs at least two studies", seen=str(len(studies))))
-    first, *others = studies
-    found: list[Finding] = []
-    for other in others:
-        found += require_sameness(first, other, allow_mixed=allow_mixed)
-    findings = dict.fromkeys((finding.code, finding.message) for study in studies for finding in study.findings)
-    kept = [finding for study in studies for finding in study.findings if findings.pop(_key(finding), 1) is None]
-    notes = (*first.provenance.notes, f"merged from {', '.join(study.name for study in studies)}")
-    joined = _joined(studies)
-    return replace(
-        first,
-        runs=joined if isinstance(joined, tuple) else (),
-        bulk=None if isinstance(joined, tuple) else joined,
-        baseline=replace(first.baseline, k=min(study.baseline_k for study in studies)),
-        warmup=_agreed(studies, "warmup"),
-        setup=_agreed(studies, "setup"),
-        provenance=replace(first.provenance, notes=notes),
-        findings=(*kept, *found),
+
+@dataclass(frozen=True)
+class Difference:
+    """One fact that both studies state differently."""
+
+    kind: str
+    what: str
+    first: Any
+    second: Any
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what}: {self.first!r} and {self.second!r}"
+
+
+def differences(first: Study, second: Study) -> tuple[Difference, ...]:
+    """The facts that both studies state differently; a fact that one does not state is no difference."""
+    tables = any(study.provenance.tool == "plain table" for study in (first, second))
+    # A plain table is named after its file, so its name says nothing about the job.
+    workload = [name for name in WORKLOAD_FACTS if not (tables and name == "name")]
+    old, new = (
+        {
+            "machine": study.provenance.machine,
+            "software": {**study.provenance.software, "launcher": study.provenance.launcher},
+            "workload": vars(study.workload),
+        }
+        for study in (first, second)
+    )
+    pairs = [
+        (kind, name, old[kind].get(name), new[kind].get(name))
+        for kind, names in (("machine", MACHINE_FACTS), ("software", SOFTWARE_FACTS), ("workload", workload))
+        for name in names
+    ]
+    return tuple(
+        Difference(kind, name.replace("_", " "), one, other)
+        for kind, name, one, other in pairs
+        if one and other and one != other
+        if name != "memory_bytes" or abs(float(one) - float(other)) > MEMORY_TOLERANCE * float(one)
     )
 
 
-def _key(finding: Finding) -> tuple[str, str]:
-    return finding.code, finding.message
+def require_sameness(
+    first: Study, second: Study, *, allow_mixed: bool, kinds: Sequence[str] = ("machine", "software", "workload")
+) -> tuple[Finding, ...]:
+    """Refuse studies that differ in `kinds`; with `allow_mixed` the differences become a finding instead.
+
+    Regime, quantity and kind of worker must always agree: no flag makes seconds and rates comparable.
+    """
+    subject = f"{first.name} and {second.name}"
+    terms = (
+        ("regime", first.regime, second.regime),
+        ("quantity", first.quantity, second.quantity),
+        ("kind of worker", first.k_unit, second.k_unit),
+    )
+    faults = [
+        Fault(f"the studies differ in their {what}", seen=f"{one} and {other}")
+        for what, one, other in terms
+        if one != other
+    ]
+    if faults:
+        raise InputError(faults, subject=subject)
+    apart = [difference for difference in differences(first, second) if difference.kind in kinds]
+    if apart and not allow_mixed:
+        faults = [Fault(f"the studies differ in {difference}") for difference in apart]
+        faults[-1] = Fault(faults[-1].message, remedy="--allow-mixed goes on and leaves a finding")
+        raise InputError(faults, subject=subject)
+    return (mixed_finding(apart),) if apart else ()
 
 
-def _joined(studies: Sequence[Study]) -> tuple[Run, ...] | Samples:
-    """Bare samples stay bare when all are; beside full runs they become runs of which only the time is known."""
-    bulks = [study.bulk for study in studies if study.bulk is not None]
-    if len(bulks) == len(studies):
-        k = [int(each) for bulk in bulks for each in bulk.k]
-        return Samples.of(k, [float(value) for bulk in bulks for value in bulk.values])
-    return tuple(run for study in studies for run in (study.runs or _as_runs(study.samples)))
+def mixed_finding(apart: Sequence[Difference]) -> Finding:
+    """The finding that two studies differ in more than scaling."""
+    return warning(
+        "mixed-studies",
+        f"the studies differ in {'; '.join(map(str, apart))}: this may explain the result instead of scaling",
+        remedy="measure both on one machine with the same versions and workload",
+        differences=[str(difference) for difference in apart],
+    )
 
 
-def _as_runs(samples: Samples) -> tuple[Run, ...]:
-    return tuple(Run(k=int(k), value=float(value)) for k, value in zip(samples.k, samples.values, strict=True))
-
-
-def _agreed(studies: Sequence[Study], name: str) -> Treatment:
-    """What all say; unknown where they differ."""
-    said: set[Treatment] = {getattr(study, name) for study in studies}
-    return said.pop() if len(said) == 1 else Treatment.UNKNOWN
+def merge(studies: Sequence[StudyLike], *, allow_mixed: bool = False) -> Study:
+    """One study with every run of all; machine, versions and workload must agree unless `allow_mixed`."""
+    if isinstance(studies, str) or not isinstance(studies, Sequence) or len(studies) < 2:
+        count = str(len(studies)) if isinstance(studies, list | tuple) else type(studies).__name__
+        raise InputError(Fault("merging needs at least two studies", seen=count, remedy="pass a list of studies"))
+    parts = [as_study(study) for study in studies]
+    first = parts[0]
+    mixed = [finding for other in parts[1:] for finding in require_sameness(first, other, allow_mixed=allow_mixed)]
+    findings: dict[tuple[str, str], Finding] = {}
+    for finding in (finding for study in parts for finding in study.findings):
+        findings.setdefault((finding.code, finding.message), finding)
+    bulks = [study.bulk for study in parts if study.bulk is not None]
+    bulk: Samples | None = None
+    runs: tuple[Run, ...] = ()
+    if len(bulks) == len(parts):
+        bulk = Samples.of(np.concatenate([own.k for own in bulks]), np.concatenate([own.values for own in bulks]))
+    else:  # beside full runs, bare samples become runs of which only the time is known
+        for study in parts:
+            columns = zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True)
+            runs += study.runs or tuple(Run(k=k, value=value) for k, value in columns)
+    warmups, setups = {study.warmup for study in parts}, {study.setup for study in parts}
+    note = f"merged from {', '.join(study.name for study in parts)}"
+    return replace(
+        first,
+        runs=runs,
+        bulk=bulk,
+        baseline=replace(first.baseline, k=min(study.baseline_k for study in parts)),
+        warmup=first.warmup if len(warmups) == 1 else Treatment.UNKNOWN,
+        setup=first.setup if len(setups) == 1 else Treatment.UNKNOWN,
+        provenance=replace(first.provenance, notes=(*first.provenance.notes, note)),
+        findings=(*findings.values(), *mixed),
+    )

@@ -1,12 +1,4 @@
-"""The speedup table: what T(K) says without any model.
-
-With baseline K0 (1 unless stated or not measured):
-
-    strong, seconds      E(K) = K0 T(K0) / (K T(K))       weak, seconds     E(K) = T(K0) / T(K)
-    throughput X(K)      E(K) = (X(K)/K) / (X(K0)/K0)     per worker x(K)   E(K) = x(K) / x(K0)
-
-S(K) = K E(K) in every case (scaled speedup under weak scaling), and the relative speedup is S(K)/K0.
-"""
+"""The speedup table: T, S and E at every measured K without any model (formulas in `curve`)."""
 
 from __future__ import annotations
 
@@ -15,23 +7,50 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.bend import Bend, Curve, find_bend
+from scalecurve.analysis.bend import Bend, find_bend
 from scalecurve.analysis.checks import check_table
-from scalecurve.analysis.ratio import WELCH_LOG, ratio_estimate
-from scalecurve.analysis.row import TableRow
-from scalecurve.analysis.summary import Summary, mean_estimates, summarise
-from scalecurve.document import Document, Shown
+from scalecurve.analysis.curve import WELCH_LOG, curve_of, log_ratio
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
+from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.laws.karp_flatt import serial_fraction
-from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.samples import FloatArray
+from scalecurve.study import Quantity, Regime
 
 SEED = 7
+STUDENT = "Student's t on the mean"
+LARGEST_FIXED = 1e7
+_TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """T, S and E at one K.  `sure` is False where the interval of E contains the threshold, None without interval."""
+
+    k: int
+    n: int
+    mean: Estimate
+    std: float | None
+    speedup: Estimate
+    relative_speedup: float
+    efficiency: Estimate
+    verdict: str
+    sure: bool | None
+    karp_flatt: float | None = None
+    oversubscribed: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, Estimate):
+                row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            else:
+                row[name] = value
+        return row
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SpeedupTable(Shown):
     """T, S and E for every measured K, each with its interval, and the bend."""
 
@@ -50,7 +69,13 @@ class SpeedupTable(Shown):
     findings: tuple[Finding, ...]
     karp_flatt: bool = False
 
+    def __repr__(self) -> str:
+        bend = f"bends at {self.bend.k}" if self.bend else "no bend"
+        span = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
+        return f"<SpeedupTable {self.regime}, {span}, {bend}>"
+
     def row(self, k: int) -> TableRow:
+        """The row at K; InputError where K was not measured."""
         for row in self.rows:
             if row.k == k:
                 return row
@@ -75,13 +100,72 @@ class SpeedupTable(Shown):
         }
 
     def document(self) -> Document:
-        from scalecurve.analysis.table_document import table_document
+        unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
+        head = (
+            f"{self.name}: {self.regime} scaling, {self.regime.held_fixed}; values in "
+            f"{self.quantity.replace('_', ' ')}{unit}; baseline K0 = {self.baseline_k}; intervals at {self.level:.0%}"
+        )
+        relative, scaled = self.baseline_k != 1, "scaled S" if self.regime is Regime.WEAK else "S"
+        columns = [f"K ({self.k_unit})", "n", "mean", "interval", "std", scaled, "interval"]
+        columns += [f"T({self.baseline_k})/T(K)"] if relative else []
+        columns += ["E", "interval"] + (["Karp-Flatt"] if self.karp_flatt else [])
+        rows = []
+        for row in self.rows:
+            digits = _decimals(row.mean.value)
+            cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(row.mean.value, digits)]
+            cells += [_interval(row.mean, digits), None if row.std is None else _fixed(row.std, digits)]
+            cells += [_fixed(row.speedup.value, 2), _interval(row.speedup, 2)]
+            cells += [_fixed(row.relative_speedup, 2)] if relative else []
+            cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
+            cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
+            words = row.verdict + (" (unsure)" if row.sure is False else "")
+            words += ", oversubscribed" if row.oversubscribed else ""
+            rows.append([*cells, Cell(words, _TONES[row.verdict])])
+        body = table([*map(Column, columns), Column("verdict", "left")], rows)
+        blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
+        return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
 
-        return table_document(self)
+
+def _interval(estimate: Estimate, digits: int | None) -> str | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return f"{_fixed(estimate.low, digits)}..{_fixed(estimate.high, digits)}"
+
+
+def _fixed(value: float, digits: int | None) -> str:
+    return f"{value:.5g}" if digits is None or abs(value) >= LARGEST_FIXED else f"{value:.{digits}f}"
+
+
+def _decimals(value: float) -> int | None:
+    """Four decimals for values around one, more for small and fewer for large ones; None where neither fits."""
+    steps = ((LARGEST_FIXED, None), (1e4, 1), (1e2, 2), (1e-2, 4), (1e-5, 7))
+    return next((digits for limit, digits in steps if value >= limit), None)
+
+
+def bend_sentence(result: SpeedupTable) -> str:
+    """The bend in words, with its rule, its probability and the K it could be instead."""
+    rule = rule_words(result)
+    if result.bend is None:
+        return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule})."
+    text = f"The curve bends at K = {result.bend.k} ({rule})"
+    if result.bend.probability is None:
+        return text + "; single samples give no probability."
+    text += f", probability {result.bend.probability:.2f}"
+    others = ", ".join(f"K = {k} ({chance:.2f})" for k, chance in result.bend.neighbours)
+    return text + (f"; it could also be {others}." if others else ".")
+
+
+def rule_words(result: SpeedupTable) -> str:
+    """The rule of the bend in words."""
+    return {
+        "efficiency": f"first K with E < {result.threshold:g}",
+        "marginal": f"first K whose last step gained less than {result.threshold:g} of speedup per added worker",
+        "knee": "largest S*E",
+    }[result.rule]
 
 
 def tabulate(
-    study: Study,
+    study: StudyLike,
     *,
     threshold: float = 0.7,
     level: float = 0.95,
@@ -89,114 +173,65 @@ def tabulate(
     karp_flatt: bool = False,
     rng: np.random.Generator | None = None,
 ) -> SpeedupTable:
-    """T, S and E of a study with intervals at `level`, and its bend by the named rule.
+    """T, S and E of a study with intervals at `level`, and its bend by the rule "efficiency", "marginal" or "knee".
 
-    `karp_flatt` shows the experimentally determined serial fraction of each row beside it.
+    `threshold` is the efficiency floor, `karp_flatt` adds the serial fraction that each row implies, and `rng` draws
+    the curves behind the probability of the bend.
     """
-    _check_settings(study, threshold, level)
-    summary = summarise(study.samples)
-    efficiency = efficiencies(study, summary)
-    rows = _rows(study, summary, efficiency, threshold, level)
-    generator = rng if rng is not None else np.random.default_rng(SEED)
-    return SpeedupTable(
-        name=study.name,
-        regime=study.regime,
-        quantity=study.quantity,
-        k_unit=study.k_unit,
-        unit=study.unit,
-        baseline_k=study.baseline_k,
-        threshold=threshold,
-        level=level,
-        rule=bend,
-        method=WELCH_LOG,
-        bend=find_bend(_curve(study, summary, efficiency), bend, threshold, generator),
-        rows=rows,
-        karp_flatt=karp_flatt,
-        findings=(*study.findings, *check_table(study, summary, rows)),
-    )
-
-
-def _check_settings(study: Study, threshold: float, level: float) -> None:
+    study = as_study(study)
     faults = []
     if not 0 < threshold < 10:
         faults.append(Fault("the threshold is a share above 0", where="threshold", seen=f"{threshold:g}"))
     if not 0 < level < 1:
         faults.append(Fault("a level lies between 0 and 1", where="level", seen=f"{level:g}", remedy="0.95 is usual"))
     if len(study.all_k) < 2:
-        seen = f"K = {study.all_k[0]}" if study.all_k else "none"
-        faults.append(Fault("scaling needs at least two worker counts", seen=seen, remedy="measure another K"))
+        counts = f"K = {study.all_k[0]}" if study.all_k else "none"
+        faults.append(Fault("scaling needs at least two worker counts", seen=counts, remedy="measure another K"))
     if faults:
         raise InputError(faults, subject=study.name)
+    from scipy.special import stdtrit
 
-
-def efficiencies(study: Study, summary: Summary) -> FloatArray:
-    """E(K) of every distinct K by the formulas in this module's header."""
-    k, mean = summary.k.astype(np.float64), summary.mean
-    per_worker = {
-        Quantity.THROUGHPUT_PER_WORKER: mean,
-        Quantity.THROUGHPUT: mean / k,
-        Quantity.SECONDS: 1.0 / (k * mean) if study.regime is Regime.STRONG else 1.0 / mean,
-    }[study.quantity]
-    relative: FloatArray = per_worker / per_worker[summary.index(study.baseline_k)]
-    return relative
-
-
-def _curve(study: Study, summary: Summary, efficiency: FloatArray) -> Curve:
-    place = summary.index(study.baseline_k)
-    return Curve(summary.k, summary.k * efficiency, np.nan_to_num(summary.log_se), summary.degrees, place)
-
-
-def _rows(
-    study: Study, summary: Summary, efficiency: FloatArray, threshold: float, level: float
-) -> tuple[TableRow, ...]:
-    means = mean_estimates(summary, level)
-    over = {run.k for run in study.runs if run.oversubscribed and run.counts}
-    return tuple(
-        _row(
-            study, summary, i, means[i], _efficiency_at(study, summary, i, float(efficiency[i]), level), threshold, over
+    curve, k0 = curve_of(study), study.baseline_k
+    # Student's interval of each mean: 1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
+    half = stdtrit(np.maximum(curve.degrees, 1.0), 0.5 + level / 2.0) * curve.std / np.sqrt(curve.n)
+    oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
+    shows_serial = study.regime is Regime.STRONG and k0 == 1
+    rows = []
+    columns = (curve.k, curve.n, curve.mean, curve.std, half, curve.efficiency)
+    for k, n, mean, std, margin, share in zip(*(column.tolist() for column in columns), strict=True):
+        efficiency = exact(1.0) if k == k0 else log_ratio((curve, k0, 1.0), (curve, k, -1.0)).around(share, level)
+        low, high = efficiency.low, efficiency.high
+        sure = None if low is None or high is None else not low < threshold <= high
+        rows.append(
+            TableRow(
+                k=k,
+                n=n,
+                mean=Estimate(mean, mean - margin, mean + margin, level, STUDENT)
+                if n > 1
+                else Estimate(mean, method="single sample"),
+                std=std if n > 1 else None,
+                speedup=efficiency.scaled(k),
+                relative_speedup=efficiency.value * k / k0,
+                efficiency=efficiency,
+                verdict="superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
+                sure=True if k == k0 else sure,
+                karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
+                oversubscribed=k in oversubscribed,
+            )
         )
-        for i in range(len(summary.k))
+    return SpeedupTable(
+        name=study.name,
+        regime=study.regime,
+        quantity=study.quantity,
+        k_unit=study.k_unit,
+        unit=study.unit,
+        baseline_k=k0,
+        threshold=threshold,
+        level=level,
+        rule=bend,
+        method=WELCH_LOG,
+        bend=find_bend(curve, bend, threshold, rng or np.random.default_rng(SEED)),
+        rows=tuple(rows),
+        karp_flatt=karp_flatt,
+        findings=(*study.findings, *check_table(study, curve, rows)),
     )
-
-
-def _efficiency_at(study: Study, summary: Summary, i: int, value: float, level: float) -> Estimate:
-    base = summary.index(study.baseline_k)
-    if i == base:
-        return exact(1.0)
-    se, degrees = summary.log_se, summary.degrees
-    return ratio_estimate(value, float(se[base]), float(degrees[base]), float(se[i]), float(degrees[i]), level)
-
-
-def _row(
-    study: Study, summary: Summary, i: int, mean: Estimate, efficiency: Estimate, threshold: float, over: set[int]
-) -> TableRow:
-    k, n = int(summary.k[i]), int(summary.n[i])
-    speedup = efficiency.scaled(k)
-    shows_serial = study.regime is Regime.STRONG and study.baseline_k == 1
-    return TableRow(
-        k=k,
-        n=n,
-        mean=mean,
-        std=float(summary.std[i]) if n > 1 else None,
-        speedup=speedup,
-        relative_speedup=speedup.value / study.baseline_k,
-        efficiency=efficiency,
-        verdict=_verdict(efficiency, threshold),
-        sure=_sure(efficiency, threshold),
-        karp_flatt=serial_fraction(k, speedup.value) if shows_serial else None,
-        oversubscribed=k in over,
-    )
-
-
-def _verdict(efficiency: Estimate, threshold: float) -> str:
-    if efficiency.low is not None and efficiency.low > 1:
-        return "superlinear"
-    return "ok" if efficiency.value >= threshold else "below"
-
-
-def _sure(efficiency: Estimate, threshold: float) -> bool | None:
-    if efficiency.method == "exact":
-        return True
-    if efficiency.low is None or efficiency.high is None:
-        return None
-    return not efficiency.low < threshold <= efficiency.high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.diagnosis.regimes import RegimeVerdict
-    from scalecurve.fitting.fits import Fits
+    from scalecurve.fitting.fit import Fits
     from scalecurve.forecasting.forecast import Forecast
     from scalecurve.forecasting.standing import Standing
     from scalecurve.formats.imported import Imported
@@ -90,7 +90,8 @@ def tabulate(study: Study, **settings: Any) -> SpeedupTable:
 
 
 def regime(study: str | Path | Study | None = None, *, called: str | None = None, **given: Any) -> RegimeVerdict:
-    """Strong, weak, mixed or neither, from a study that counts its work, a table with a column of it, or numbers.
+    """Strong, weak, mixed or neither; as `scalecurve.diagnosis.classify_regime`."""
+    from scalecurve.diagnosis.regimes import classify_regime
 
     `called` is what it is said to be; a table need not say.
     """
@@ -180,11 +181,12 @@ def forecast(
     study: Study | Sequence[Study], at: Sequence[int] | None = None, **settings: Any
 ) -> Forecast | list[Forecast]:
     """T (or throughput), S and E at other K, for one study or many: `forecast(study, at=[128, 256], level=0.9)`."""
+    from scalecurve.forecasting.forecast import forecast as verb
     from scalecurve.forecasting.forecast import forecast_all
-    from scalecurve.study import Study
 
-    made = forecast_all([study] if isinstance(study, Study) else study, at, **settings)
-    return made[0] if isinstance(study, Study) else made
+    if isinstance(study, list | tuple):
+        return forecast_all(study, at, **settings)
+    return verb(study, at, **settings)  # type: ignore[arg-type]
 
 
 def plot(result: Any, path: str | Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def diagnose(study: Study, **settings: Any) -> Diagnosis:
     """Why the curve bends, with shares, evidence and a chance of being right; `rng` may be given."""
-    from scalecurve.diagnosis import diagnose as verb
+    from scalecurve.diagnosis.diagnosis import diagnose as verb
 
     return verb(study, **settings)
 

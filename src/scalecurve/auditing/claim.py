@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, model_validator
 
-from scalecurve.analysis.summary import summarise
+from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.user_file import Positive, Section, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
@@ -231,7 +231,7 @@ def claim_of(study: Study) -> Claim:
     }[study.quantity]
     # `scalecurve measure` has compared the answers already, with its own tolerance; its findings say so.
     compared = study.provenance.tool == "scalecurve measure"
-    summary = summarise(study.samples)
+    summary = curve_of(study)
     points = []
     for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True):
         runs = runs_by_k.get(int(k), [])

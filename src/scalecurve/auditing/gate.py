@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.comparison import LogRatio, log_ratio
-from scalecurve.analysis.sameness import differences, mixed_finding, require_sameness
-from scalecurve.analysis.summary import Summary, summarise
+from scalecurve.analysis.curve import Curve, LogRatio, curve_of, log_ratio
+from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.table import tabulate
 from scalecurve.document import Cell, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError, Refused
@@ -249,11 +248,11 @@ class _Pair:
 
     new: Study
     old: Study
-    new_summary: Summary
-    old_summary: Summary
+    new_summary: Curve
+    old_summary: Curve
     last_digit: float
 
-    def ratio(self, *ends: tuple[Summary, int, float]) -> LogRatio:
+    def ratio(self, *ends: tuple[Curve, int, float]) -> LogRatio:
         """As `log_ratio`, with the least standard error where the repeats of one end are all equal."""
         ratio = log_ratio(*ends)
         if ratio.degrees < 1 or not any(_no_spread(summary, k) for summary, k, _ in ends):
@@ -312,7 +311,7 @@ def _regressions(
     scaled = ((digits, samples * 10.0**digits) for digits in range(9))
     digits = next((d for d, values in scaled if np.all(np.abs(values - np.rint(values)) < 1e-6)), None)
     last_digit = 0.0 if digits is None else 10.0**-digits
-    pair = _Pair(new, old, summarise(new.samples), summarise(old.samples), last_digit)
+    pair = _Pair(new, old, curve_of(new), curve_of(old), last_digit)
     changed = pair.baseline_changed(BASELINE_SHARE * false_alarm)
     alpha = (1.0 - BASELINE_SHARE) * false_alarm / len(common)
     rows = [pair.regression(k, alpha, by_efficiency=changed and k != new.baseline_k) for k in common]
@@ -332,7 +331,7 @@ def _regressions(
     return rows, findings
 
 
-def _no_spread(summary: Summary, k: int) -> bool:
+def _no_spread(summary: Curve, k: int) -> bool:
     i = summary.index(k)
     return bool(summary.n[i] > 1 and summary.log_se[i] < 1e-9)
 

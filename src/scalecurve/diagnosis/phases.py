@@ -1,18 +1,25 @@
-"""Where the time of each worker went, in five kinds, whatever the phases were called.
+"""Where the time of each worker went, whatever the phases were called, and hosts that are slow all the time.
 
 Waiting is often recorded inside the collective (MPI and NCCL timers start when a worker arrives): what a worker spends
-there beyond the worker that spent least is taken as waiting.  Time no phase covers counts as compute as far as every
-worker has it, and as waiting beyond that.
+there beyond the worker that spent least is taken as waiting.  Time that no phase covers counts as compute as far as
+every worker has it, and as waiting beyond that.
+
+Uneven shards and a slow host look alike from times: the same worker is always last.  Work counts separate them: a slow
+host needs more seconds per unit of work.  Without counts a host is named only where hosts are known, one of them alone
+stands out against others that agree, and the K that ran without it show no imbalance.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.study import Quantity, Run, Study
+from scalecurve.study import Quantity, Study
+from scalecurve.study.run import RankRecord, Run
 from scalecurve.study.samples import FloatArray
 
 COMPUTE, COMMUNICATION, DATA, WAIT, SERIAL = "compute", "communication", "data", "wait", "serial"
@@ -27,19 +34,20 @@ _PATTERNS = (
     (DATA, r"data|load|input|(^|_)io($|_)|read|fetch|storage"),
 )
 
+SLOWER = 1.1
+LEAST_HOSTS = 3
+AGREEMENT = 0.25  # the other hosts' spread, as a share of the slow one's excess
+
 
 def kind_of(phase: str) -> str:
     """The kind of a phase by its name; a name that says nothing is compute."""
     name = re.sub(r"[\s\-./:]+", "_", phase.strip().lower())
-    for kind, pattern in _PATTERNS:
-        if re.search(pattern, name):
-            return kind
-    return COMPUTE
+    return next((kind for kind, pattern in _PATTERNS if re.search(pattern, name)), COMPUTE)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Account:
-    """One run: seconds of each kind, one entry per worker.  `span` is what all of them took together."""
+    """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run."""
 
     k: int
     span: float
@@ -54,73 +62,171 @@ class Account:
 
     @property
     def inside(self) -> FloatArray:
-        """What a worker spent in collectives and waiting."""
+        """Seconds of each worker in collectives and waiting."""
         total: FloatArray = self.communication + self.wait
         return total
 
+    @property
+    def host_names(self) -> list[str]:
+        """Hosts, or ranks where hosts are unknown or shared: then the slow one is a worker rather than a machine."""
+        distinct = len(set(self.hosts)) == len(self.hosts) and None not in self.hosts
+        return [str(host) if distinct else f"of rank {i}" for i, host in enumerate(self.hosts)]
+
 
 def accounts(study: Study) -> tuple[Account, ...]:
-    """The runs that say where their workers' time went: by phases, else by the workers' own seconds."""
-    counted = [run for run in study.runs if run.counts and len(run.ranks) == _workers(run)]
+    """The runs in which every worker says where its time went: by phases, else by the workers' own seconds.
+
+    Where a rank has threads, K is not the number of ranks; then the placement says how many there were.
+    """
+    ranks = [(run, run.placement.ranks if run.placement and run.placement.ranks else run.k) for run in study.runs]
+    counted = [run for run, count in ranks if run.counts and len(run.ranks) == count]
     phased = [run for run in counted if all(rank.phases for rank in run.ranks)]
     waits_apart = any(kind_of(name) == WAIT for run in phased for rank in run.ranks for name in rank.phases)
     if phased:
-        return tuple(_from_phases(run, waits_apart) for run in phased)
+        return tuple(_account(run, waits_apart) for run in phased)
     if study.quantity is not Quantity.SECONDS:
         return ()
-    return tuple(_from_seconds(run) for run in counted if all(rank.seconds is not None for rank in run.ranks))
-
-
-def _workers(run: Run) -> int:
-    """Ranks and workers differ where a rank has threads; then the placement says how many ranks there were."""
-    return run.placement.ranks if run.placement and run.placement.ranks else run.k
+    timed = [run for run in counted if all(rank.seconds is not None for rank in run.ranks)]
+    return tuple(_account(run, waits_apart) for run in timed)
 
 
 def has_phases(study: Study) -> bool:
+    """Whether any worker of a run that counts recorded phases."""
     return any(rank.phases for run in study.runs if run.counts for rank in run.ranks)
 
 
-def _from_phases(run: Run, waits_apart: bool) -> Account:
-    kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
-    for i, rank in enumerate(run.ranks):
-        for name, seconds in rank.phases.items():
-            kinds[kind_of(name)][i] += seconds
-    covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
+def _account(run: Run, waits_apart: bool) -> Account:
+    """A run's seconds by kind; without phases, what the run took beyond the workers' own seconds is communication."""
     own = np.array([rank.seconds or 0.0 for rank in run.ranks])
-    span = float(max(own.max(), covered.max()))
-    uncovered = span - covered
-    kinds[COMPUTE] = kinds[COMPUTE] + uncovered.min()
-    kinds[WAIT] = kinds[WAIT] + uncovered - uncovered.min()
-    shown = {kind: kinds[kind] for kind in KINDS}
-    return Account(k=run.k, span=span, **shown, waits_apart=waits_apart, hosts=_hosts(run), work=_work(run))
-
-
-def _from_seconds(run: Run) -> Account:
-    """Workers' own busy seconds: what the run took beyond them went to collectives and waiting."""
-    own = np.array([rank.seconds for rank in run.ranks], dtype=np.float64)
-    span = max(float(run.value or 0.0), float(own.max()))
-    nothing = np.zeros(len(own))
-    return Account(
-        k=run.k,
-        span=span,
-        compute=own,
-        communication=span - own,
-        data=nothing,
-        wait=nothing,
-        serial=nothing,
-        waits_apart=False,
-        hosts=_hosts(run),
-        work=_work(run),
-    )
-
-
-def _hosts(run: Run) -> tuple[str | None, ...]:
-    """As the workers name themselves, or as the launcher does where several share a name but not a place."""
-    named = tuple(rank.host for rank in run.ranks)
-    places = run.placement.hosts if run.placement else ()
-    return places if len(set(named)) < len(named) == len(places) else named
-
-
-def _work(run: Run) -> FloatArray | None:
+    kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
+    if all(rank.phases for rank in run.ranks):
+        for i, rank in enumerate(run.ranks):
+            for name, seconds in rank.phases.items():
+                kinds[kind_of(name)][i] += seconds
+        covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
+        span = float(max(own.max(), covered.max()))
+        uncovered = span - covered
+        kinds[COMPUTE] += uncovered.min()
+        kinds[WAIT] += uncovered - uncovered.min()
+    else:
+        span = max(float(run.value or 0.0), float(own.max()))
+        kinds[COMPUTE], kinds[COMMUNICATION] = own, span - own
+    # Hosts as the workers name themselves, or as the launcher does where several share a name but not a place.
+    named, places = tuple(rank.host for rank in run.ranks), run.placement.hosts if run.placement else ()
+    hosts = places if len(set(named)) < len(named) == len(places) else named
     amounts = [rank.work for rank in run.ranks]
-    return None if any(amount is None for amount in amounts) else np.array(amounts, dtype=np.float64)
+    work = None if any(amount is None for amount in amounts) else np.array(amounts, dtype=np.float64)
+    seconds_by_kind = {kind: kinds[kind] for kind in KINDS}
+    return Account(k=run.k, span=span, **seconds_by_kind, waits_apart=waits_apart, hosts=hosts, work=work)
+
+
+@dataclass(frozen=True)
+class SlowHost:
+    """A host that is slow all the time: how many times longer it needs, and the ranks that ran there."""
+
+    host: str
+    factor: float
+    ranks: frozenset[int]
+    by_work: bool
+
+    def own_excess(self, runs: list[Account]) -> float:
+        """Seconds it spends itself beyond what it would at the others' speed, mean over the runs of one K."""
+        present = [rank for rank in self.ranks if rank < len(runs[0].compute)]
+        own = [float(account.compute[present].sum()) for account in runs]
+        return float(np.mean(own)) * (1.0 - 1.0 / self.factor)
+
+    def loss(self, workers: int, matrix: FloatArray) -> float:
+        """Worker-seconds the others wait for it: what it needs beyond what it would at their speed."""
+        present = [rank for rank in self.ranks if rank < workers]
+        own = float(matrix[:, present].mean()) if present else 0.0
+        return workers * own * (1.0 - 1.0 / self.factor)
+
+
+def find_slow_host(by_k: dict[int, list[Account]]) -> SlowHost | None:
+    """The one host that is clearly slower than others that agree; where work was counted, a rank counts as a host."""
+    runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
+    by_work = bool(runs) and all(account.work is not None and np.all(account.work > 0) for account in runs)
+    hosts_known = bool(runs) and all(host is not None for account in runs for host in account.hosts)
+    if not (hosts_known or by_work):
+        return None
+    # Seconds of compute per unit of work on each host, against the median of its run; the median over runs.
+    paces: defaultdict[str, list[float]] = defaultdict(list)
+    for account in runs:
+        pace = account.compute / account.work if by_work and account.work is not None else account.compute
+        for host, value in zip(account.host_names, (pace / np.median(pace)).tolist(), strict=True):
+            paces[host].append(value)
+    median = {host: float(np.median(values)) for host, values in paces.items()}
+    slowest = max(median, key=lambda host: median[host])
+    others = np.array([value for host, value in median.items() if host != slowest])
+    if len(median) < LEAST_HOSTS - by_work:
+        return None
+    usual = float(np.median(others))
+    if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
+        return None
+    without = [account for account in runs if slowest not in account.host_names]
+    balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)
+    if not (by_work or balanced):
+        return None
+    ranks = frozenset(i for own in runs for i, host in enumerate(own.host_names) if host == slowest)
+    return SlowHost(slowest, median[slowest] / usual, ranks, by_work)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseShares:
+    """The mean share of a rank's time in each phase at one K; the shares add up to at most 1."""
+
+    k: int
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankStrip:
+    """Each rank's time over the mean of all ranks at one K (1 = as fast as the others), averaged over runs."""
+
+    k: int
+    relative: tuple[float, ...]
+
+
+def phase_shares(study: Study) -> tuple[PhaseShares, ...]:
+    """Where the time goes by K; empty where no rank reported phases."""
+    rows = []
+    for k, runs in _runs_by_k(study).items():
+        records = [(rank, _total(rank)) for run in runs for rank in run.ranks if rank.phases and _total(rank)]
+        names = dict.fromkeys(name for rank, _ in records for name in rank.phases)
+        shares = {name: _mean(rank.phases.get(name, 0.0) / total for rank, total in records) for name in names}
+        rest = 1.0 - sum(shares.values())
+        if records:
+            rows.append(PhaseShares(k=k, shares=shares | ({"other": rest} if rest > 1e-6 else {})))
+    return tuple(rows)
+
+
+def rank_strips(study: Study) -> tuple[RankStrip, ...]:
+    """Each rank's relative time by K; empty where fewer than two ranks reported."""
+    strips = []
+    for k, runs in _runs_by_k(study).items():
+        rows = []
+        for run in runs:
+            times = [rank.seconds for rank in sorted(run.ranks, key=lambda rank: rank.rank) if rank.seconds]
+            if len(times) >= 2:
+                rows.append([time / _mean(times) for time in times])
+        if rows:
+            relative = tuple(_mean(column) for column in zip(*rows, strict=False))
+            strips.append(RankStrip(k=k, relative=relative))
+    return tuple(strips)
+
+
+def _runs_by_k(study: Study) -> dict[int, list[Run]]:
+    grouped: defaultdict[int, list[Run]] = defaultdict(list)
+    for run in study.runs:
+        if run.counts:
+            grouped[run.k].append(run)
+    return dict(sorted(grouped.items()))
+
+
+def _total(rank: RankRecord) -> float:
+    return max(rank.seconds or 0.0, sum(rank.phases.values()))
+
+
+def _mean(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return sum(numbers) / len(numbers)

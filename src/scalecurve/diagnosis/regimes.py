@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
-from scalecurve.study import Study
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.units import WorkersLike, as_workers
 
+PLAIN_TABLE = "plain table"
+WORK_COLUMNS = (
+    "work", "total_work", "global_batch", "global_batch_size", "batch", "batch_size", "problem_size", "size",
+)  # fmt: skip
 TOLERANCE = 0.02
 
 DIMENSIONS = (
@@ -42,11 +48,11 @@ class WorkRow:
         return {"k": self.k, "total": self.total, "per_worker": self.per_worker}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RegimeVerdict(Shown):
     """The regime that the amounts of work show, and what it means.
 
-    `mislabelled` holds, where times are known, each K's efficiency under both definitions.
+    `declared` is what the job is called, `times` are mean seconds by K, where known.
     """
 
     name: str
@@ -56,9 +62,14 @@ class RegimeVerdict(Shown):
     times: Mapping[int, float]
     findings: tuple[Finding, ...]
 
+    def __repr__(self) -> str:
+        called = f", called {self.declared}" if self.declared and self.declared != self.regime else ""
+        span = f"K from {self.rows[0].k} to {self.rows[-1].k}"
+        return f"<RegimeVerdict of {self.name}: {self.regime} scaling{called}, {span}>"
+
     @property
     def answers(self) -> dict[str, str]:
-        """What is held constant, which efficiency and plot apply, whether it should hold, what limits it, the catch."""
+        """Questions about the regime and their answers: what is held constant, which efficiency applies, the catch."""
         column = {"strong": 1, "weak": 2}.get(self.regime)
         if column is None:
             return {"held constant": _NEITHER[self.regime]}
@@ -97,8 +108,8 @@ class RegimeVerdict(Shown):
             f"{self.name}: {self.regime} scaling. Total work {first.total:g} at K = {first.k} and {last.total:g} at "
             f"K = {last.k}; per worker {first.per_worker:g} and {last.per_worker:g}."
         )
-        told = table([Column("question", "left"), Column("answer", "left")], list(self.answers.items()))
-        blocks: list[Block] = [Paragraph(head), told]
+        answers = table([Column("question", "left"), Column("answer", "left")], list(self.answers.items()))
+        blocks: list[Block] = [Paragraph(head), answers]
         if self.both_efficiencies:
             rows = [(f"{r['k']:g}", f"{r['strong']:.3f}", f"{r['weak']:.3f}") for r in self.both_efficiencies]
             blocks.append(table(["K", "E if strong", "E if weak"], rows, caption="The same times under both labels"))
@@ -119,50 +130,71 @@ _NEITHER = {
 
 
 def classify_regime(
-    work: Mapping[int, float],
+    study: StudyLike | None = None,
     *,
+    work: Mapping[int, float] | None = None,
+    workers: WorkersLike | None = None,
+    total: float | Sequence[float] | None = None,
+    per_worker: float | Sequence[float] | None = None,
+    times: Mapping[int, float] | Sequence[float] | None = None,
+    called: str | None = None,
     name: str = "job",
-    declared: str | None = None,
-    times: Mapping[int, float] | None = None,
 ) -> RegimeVerdict:
-    """The regime from total work at each K: `{4: 50000, 16: 50000, 64: 50000}` is strong."""
+    """Strong, weak, mixed or neither, from a study that counts its work, a table with a column of work, or numbers.
+
+    Numbers are either `work`, the total work by K (`{4: 50000, 16: 50000}`), or `workers` with `total` or `per_worker`
+    work (one number for all K, or one for each).  `times` are seconds by K, or one for each K in order.  `called` is
+    what the job is said to be; `name` names it.
+    """
+    if study is not None:
+        return _study_verdict(study, called)
+    faults = []
+    if work is None:
+        stated = total if per_worker is None else per_worker
+        if workers is None or stated is None or None not in (total, per_worker):
+            remedy = "--workers 4,16,64 with either --total 50000 or --per-worker 128"
+            raise InputError(Fault("give worker counts and the work", remedy=remedy))
+        counts = as_workers(workers)
+        amounts = list(stated) if isinstance(stated, Sequence) else [stated]
+        amounts = amounts * len(counts) if len(amounts) == 1 else amounts
+        if len(amounts) != len(counts):
+            numbers = f"{len(amounts)} for {len(counts)} worker counts"
+            faults.append(Fault("one number of work for each K", seen=numbers))
+        pairs = zip(counts, amounts, strict=False)
+        work = {k: own * (k if total is None else 1) for k, own in pairs}
+    else:
+        counts = tuple(work)
+    if times is not None and len(times) != len(counts):
+        faults.append(Fault("one number of times for each K", seen=f"{len(times)} for {len(counts)} worker counts"))
+    if faults:
+        raise InputError(faults)
+    seconds = times if isinstance(times, Mapping) else dict(zip(counts, times or (), strict=False))
+    return regime_of_work(work, name=name, declared=called, times=seconds)
+
+
+def regime_of_work(
+    work: Mapping[int, float], *, name: str, declared: str | None = None, times: Mapping[int, float] | None = None
+) -> RegimeVerdict:
+    """The regime from total work at each K: the same total is strong, the same work per worker weak, within 2 %."""
     faults = [Fault("work is a positive number", where=f"K = {k}", seen=f"{w:g}") for k, w in work.items() if not w > 0]
     if len(work) < 2:
         faults.append(Fault("a regime needs the work at two worker counts or more", seen=str(len(work))))
     if faults:
         raise InputError(faults, subject=name)
     rows = tuple(WorkRow(k, float(total)) for k, total in sorted(work.items()))
-    regime = _regime_of(_steps(rows))
-    return RegimeVerdict(
-        name=name,
-        regime=regime,
-        rows=rows,
-        declared=declared,
-        times=dict(times or {}),
-        findings=tuple(_label_findings(regime, declared, rows, dict(times or {}))),
-    )
-
-
-def _steps(rows: Sequence[WorkRow]) -> list[str]:
-    kinds = []
+    steps = set()
     for a, b in pairwise(rows):
         apart = {"strong": abs(b.total / a.total - 1), "weak": abs(b.per_worker / a.per_worker - 1)}
         nearest = min(apart, key=lambda regime: apart[regime])
-        kinds.append(nearest if apart[nearest] <= TOLERANCE else "neither")
-    return kinds
+        steps.add(nearest if apart[nearest] <= TOLERANCE else "neither")
+    regime = steps.pop() if len(steps) == 1 else "neither" if "neither" in steps else "mixed"
+    seconds = dict(times or {})
+    findings = (_mislabelled(regime, declared, rows, seconds),) if declared not in (None, regime) else ()
+    return RegimeVerdict(name=name, regime=regime, rows=rows, declared=declared, times=seconds, findings=findings)
 
 
-def _regime_of(kinds: list[str]) -> str:
-    if len(set(kinds)) == 1:
-        return kinds[0]
-    return "neither" if "neither" in kinds else "mixed"
-
-
-def _label_findings(
-    regime: str, declared: str | None, rows: Sequence[WorkRow], times: Mapping[int, float]
-) -> list[Finding]:
-    if declared is None or declared == regime:
-        return []
+def _mislabelled(regime: str, declared: str | None, rows: Sequence[WorkRow], times: Mapping[int, float]) -> Finding:
+    """What a wrong label makes of the same times."""
     message = f"called {declared} scaling, but the work shows {regime}"
     if regime == "strong" and declared == "weak" and len(times) > 1:
         first, last = min(times), max(times)
@@ -176,44 +208,50 @@ def _label_findings(
             ": a fixed job that takes the same time on more workers would be called perfect (weak E = 1), while its "
             f"strong efficiency at K = {rows[-1].k} would be {rows[0].k / rows[-1].k:.3f}"
         )
-    return [warning("regime-mislabelled", message, remedy=f"report it as {regime}", declared=declared, shown=regime)]
+    return warning("regime-mislabelled", message, remedy=f"report it as {regime}", declared=declared, shown=regime)
 
 
-def regime_of_study(study: Study, *, called: str | None = None) -> RegimeVerdict:
-    """From the work that runs counted, or the total or per-worker work that the study declares."""
-    work = _counted(study) or _declared(study)
-    return _verdict(study, work, called or str(study.regime))
+def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
+    """From a table's column of work, the work that runs counted, or the work that the study declares.
 
-
-def regime_of_table(study: Study, work: Mapping[int, float], *, called: str | None = None) -> RegimeVerdict:
-    """From the work a table lists; what it is called, if anything, is not what it is."""
-    return _verdict(study, work, called)
-
-
-def _verdict(study: Study, work: Mapping[int, float], declared: str | None) -> RegimeVerdict:
+    A study file states its regime; other files take the one they are called, and a plain table needs none.
+    """
+    piped = str(source) == "-"
+    try:
+        study = as_study(source, regime=called if piped else None)
+    except InputError:
+        if piped:
+            raise
+        study = as_study(source, regime=called or "strong")
+        if called is None and study.provenance.tool != PLAIN_TABLE:
+            raise
+    is_table = isinstance(source, str | Path) and study.provenance.tool == PLAIN_TABLE
+    work: dict[int, float] = {}
+    if is_table:
+        work = {} if piped else _work_in_table(str(source))
+    else:
+        work = {run.k: run.work for run in reversed(study.runs) if run.counts and run.work}
+        job = study.workload
+        if len(work) != len(study.all_k):
+            work = {k: job.total or (job.per_worker or 0.0) * k for k in study.all_k}
+            work = work if job.total or job.per_worker else {}
     if not work:
-        raise InputError(
-            Fault(
-                "the study does not say how much work each K did",
-                remedy="give --total or --per-worker, add a column named work or batch, or count it",
-            ),
-            subject=study.name,
-        )
-    by_k = study.samples.by_k() if not study.quantity.higher_is_better else {}
-    times = {k: float(values.mean()) for k, values in by_k.items()}
-    return classify_regime(work, name=study.name, declared=declared, times=times)
+        remedy = "give --total or --per-worker, add a column named work or batch, or count it"
+        raise InputError(Fault("the study does not say how much work each K did", remedy=remedy), subject=study.name)
+    timed = not study.quantity.higher_is_better
+    times = {k: float(values.mean()) for k, values in study.samples.by_k().items()} if timed else {}
+    declared = called if is_table else called or str(study.regime)
+    return regime_of_work(work, name=study.name, declared=declared, times=times)
 
 
-def _counted(study: Study) -> dict[int, float]:
-    found: dict[int, float] = {}
-    for run in study.runs:
-        if run.counts and run.work:
-            found.setdefault(run.k, run.work)
-    return found if len(found) == len(study.all_k) else {}
+def _work_in_table(source: str) -> dict[int, float]:
+    """Work by K, read as any other column is; empty where there is no such column."""
+    from scalecurve.formats.loading import load_study
 
-
-def _declared(study: Study) -> dict[int, float]:
-    job = study.workload
-    if job.total:
-        return dict.fromkeys(study.all_k, job.total)
-    return {k: job.per_worker * k for k in study.all_k} if job.per_worker else {}
+    for column in WORK_COLUMNS:
+        try:
+            study = load_study(source, regime="strong", quantity="throughput", value_column=column)
+        except InputError:
+            continue
+        return {k: float(values.mean()) for k, values in study.samples.by_k().items()}
+    return {}

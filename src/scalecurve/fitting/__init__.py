@@ -1,1 +1,1 @@
-"""A study times a law gives a Fit."""
+"""Laws fitted to a study, ranked by how well they predict K they were not fitted to."""

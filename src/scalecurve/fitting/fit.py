@@ -1,48 +1,126 @@
-"""Fit the laws to a study and rank them by how well they predict K they have not seen."""
+"""Fit the laws to a study and rank them by how well they predict K they were not fitted to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.fitting.absolute import LINEARISED, refit
-from scalecurve.fitting.comparison import parting_k, tied_with_best
-from scalecurve.fitting.fits import NO_SINGLE_K, Fit, Fits
 from scalecurve.fitting.models import models_for
-from scalecurve.fitting.observations import Observations, observe
-from scalecurve.fitting.positive import Array
-from scalecurve.fitting.scoring import Solution, pointwise_density, solve
-from scalecurve.fitting.uncertainty import BOOTSTRAP, draw
+from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
+from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
 
-SEED = 11
 WEIGHTINGS = ("relative", "absolute")
 FEWEST = 4
-NOT_IDENTIFIED = "fewer worker counts than parameters"
 SAME = 0.2  # relative difference at four times the largest K below which two nested laws are one
+NOT_IDENTIFIED = "fewer worker counts than parameters"
+BOOTSTRAP = "parametric bootstrap, Student-t noise"
+LINEARISED = "linearised least squares, Student's t"
+NO_SINGLE_K = "no single K up to 64 times the largest is sure to separate them; measure more K"
 
 
-@dataclass(frozen=True)
-class Solved:
-    """All laws of one study, by name."""
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One law fitted; `score` is its predictive log density (higher is better), `misfit` the relative residual."""
 
-    seen: Observations
-    solutions: Mapping[str, Solution]
-    densities: Mapping[str, Array]
-    draws: Mapping[str, Array]
+    name: str
+    formula: str
+    score: float
+    parameters: Mapping[str, Estimate]
+    misfit: float
+    residuals: Mapping[int, float] = field(default_factory=dict)
+    reduces_to: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        parameters = {name: estimate.to_dict() for name, estimate in self.parameters.items()}
+        names = ("name", "formula", "score", "parameters", "misfit", "reduces_to")
+        return {name: getattr(self, name) for name in names} | {"parameters": parameters}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Fits(Shown):
+    """All laws, best first.  `tied` names those the data cannot tell apart, `parting_k` the K that separates them."""
+
+    name: str
+    level: float
+    laws: tuple[Fit, ...]
+    tied: tuple[str, ...]
+    parting_k: int | None
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        answer = f"{' and '.join(self.tied)} tie" if len(self.tied) > 1 else f"best {self.laws[0].name}"
+        return f"<Fits of {self.name}: {answer}, {len(self.laws)} laws>"
+
+    def __getitem__(self, name: str) -> Fit:
+        for fit in self.laws:
+            if fit.name == name:
+                return fit
+        raise InputError(Fault("this law was not fitted", seen=name, remedy=", ".join(f.name for f in self.laws)))
+
+    def __iter__(self) -> Iterator[Fit]:
+        return iter(self.laws)
+
+    def __len__(self) -> int:
+        return len(self.laws)
 
     @property
-    def ranked(self) -> list[str]:
-        return sorted(self.densities, key=lambda name: -float(self.densities[name].sum()))
+    def best(self) -> Fit:
+        """The one law the data supports; raises Undecided where several explain it equally well."""
+        if len(self.tied) > 1:
+            raise Undecided(self.undecided(), self.tied)
+        return self.laws[0]
+
+    def undecided(self) -> str:
+        """Which laws tie, and the run that separates them."""
+        way_out = f"measuring K = {self.parting_k} would separate these laws" if self.parting_k else NO_SINGLE_K
+        return f"the data cannot tell {', '.join(self.tied)} apart; {way_out}"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [
+            {"law": fit.name, "score": fit.score, "parameter": name, "value": e.value, "low": e.low, "high": e.high}
+            for fit in self.laws
+            for name, e in fit.parameters.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "level": self.level,
+            "laws": [fit.to_dict() for fit in self.laws],
+            "best": self.laws[0].name if len(self.tied) <= 1 else None,
+            "tied": list(self.tied),
+            "parting_k": self.parting_k,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def document(self) -> Document:
+        best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"
+        columns = [Column("law", "left"), Column("score", meaning="predictive log density, higher is better")]
+        columns += [Column("misfit"), Column("parameter", "left"), Column("value"), Column("low"), Column("high")]
+        rows: list[list[Cell | str | None]] = []
+        for fit in self.laws:
+            head = [fit.name, f"{fit.score:.2f}", f"{fit.misfit:.2%}"]
+            for name, estimate in fit.parameters.items():
+                ends = [None if end is None else f"{end:.4g}" for end in (estimate.low, estimate.high)]
+                rows.append([*head, name, f"{estimate.value:.4g}", *ends])
+                head = ["", "", ""]
+        caption = f"Laws by predictive density of left-out K; intervals at {self.level:.0%}"
+        blocks: list[Block] = [Paragraph(f"{best[0].upper()}{best[1:]}."), table(columns, rows, caption=caption)]
+        same = [f"{fit.name} reduces to {fit.reduces_to}" for fit in self.laws if fit.reduces_to]
+        blocks += [Paragraph(f"Not rivals, since their further terms add nothing: {', '.join(same)}.")] if same else []
+        return Document(f"Fits of {self.name}", (*blocks, FindingList(self.findings)))
 
 
 def fit(
-    study: Study,
+    study: StudyLike,
     *,
     law: str | Sequence[str] | None = None,
     level: float = 0.95,
@@ -51,205 +129,149 @@ def fit(
 ) -> Fits:
     """Laws ranked by predictive log density, with intervals at `level`.
 
-    `law` restricts to one or some; `weighting="absolute"` minimises plain squared errors of the values as measured.
+    `law` restricts to one or some; `weighting="absolute"` minimises plain squared errors of the values as measured;
+    `rng` draws the bootstrap behind the intervals.
     """
-    _check(level, weighting)
-    names = (law,) if isinstance(law, str) else tuple(law) if law is not None else None
-    solved = _solve_all(study, names, rng if rng is not None else np.random.default_rng(SEED))
-    reduced = _reductions(solved)
-    fits = tuple(_fit(study, solved, name, level, weighting, reduced.get(name)) for name in solved.ranked)
-    alive = {name: own for name, own in solved.densities.items() if name not in reduced}
-    tied = tied_with_best(alive)
-    part = _parting(solved, tied) if len(tied) > 1 else None
-    ordered = sorted(fits, key=lambda own: own.reduces_to is not None)
-    found = (*study.findings, *_findings(study, solved, fits, tied, part))
-    return Fits(name=study.name, level=level, laws=tuple(ordered), tied=tied, parting_k=part, findings=found)
-
-
-def solve_laws(study: Study, names: Sequence[str], rng: np.random.Generator | None = None) -> Solved:
-    """The named laws fitted, with draws of their uncertainty: for questions about the laws themselves."""
-    return _solve_all(study, tuple(names), rng if rng is not None else np.random.default_rng(SEED))
-
-
-def _check(level: float, weighting: str) -> None:
+    study = as_study(study)
     faults = []
     if not 0 < level < 1:
         faults.append(Fault("a level lies between 0 and 1", where="level", seen=f"{level:g}", remedy="0.95 is usual"))
     if weighting not in WEIGHTINGS:
-        hint = f"one of {', '.join(WEIGHTINGS)}"
+        hint = f"use one of {', '.join(WEIGHTINGS)}"
         faults.append(Fault("unknown weighting", where="weighting", seen=weighting, remedy=hint))
     if faults:
         raise InputError(faults, subject="fit")
+    solved = solve_laws(study, (law,) if isinstance(law, str) else law, rng)
+    reduced = _reductions(solved)
+    fits = []
+    for name in solved.ranked:
+        own = solved.by_law[name]
+        fits.append(
+            Fit(
+                name=name,
+                formula=own.model.formula,
+                score=float(solved.densities[name].sum()),
+                parameters=_parameters(study, solved, own, level, weighting),
+                misfit=float(np.sqrt(np.mean(own.residuals**2))),
+                residuals={int(k): float(r) for k, r in zip(solved.points.k, own.residuals, strict=True)},
+                reduces_to=reduced.get(name),
+            )
+        )
+    tied = tied_with_best({name: own for name, own in solved.densities.items() if name not in reduced})
+    k = None
+    if len(tied) > 1:
+        k = separating_k([solved.by_law[n] for n in tied], [solved.draws[n] for n in tied], float(solved.points.k[-1]))
+    findings = (*study.findings, *_data_findings(study, solved, tied, k), *_law_findings(solved, fits))
+    laws = tuple(sorted(fits, key=lambda own: own.reduces_to is not None))
+    return Fits(name=study.name, level=level, laws=laws, tied=tied, parting_k=k, findings=findings)
 
 
-def _solve_all(study: Study, names: tuple[str, ...] | None, rng: np.random.Generator) -> Solved:
-    seen = observe(study)
-    solutions = {model.name: solve(model, seen) for model in models_for(study.regime, names)}
-    finest = min(solutions.values(), key=lambda own: own.scale)
-    densities = {
-        name: pointwise_density(own.model, seen, finest.scale, finest.freedom) for name, own in solutions.items()
-    }
-    return Solved(seen, solutions, densities, {name: draw(own, seen, rng) for name, own in solutions.items()})
-
-
-def _reductions(solved: Solved) -> dict[str, str]:
-    """Laws that are a smaller one again: not a rival, the same law twice.
+def _reductions(solved: Solutions) -> dict[str, str]:
+    """Laws that are a smaller law again, by name: no rivals, the same law twice.
 
     Its parameters contain those of the smaller law, the rest may be 0 within the noise, and even at four times the
-    largest K their fits differ by less than 20 %: the larger law adds nothing the data could have shown.
+    largest K their fits differ by less than 20 %: the larger law adds nothing that the data could show.
     """
+    at = 4.0 * solved.points.k[-1:]
     reduced: dict[str, str] = {}
-    for name, own in solved.solutions.items():
-        smaller = [other for other in solved.solutions.values() if _contains(own, other)]
-        for other in sorted(smaller, key=lambda one: -one.model.size):
-            if name not in reduced and _same(solved, own, other):
+    for name, own in solved.by_law.items():
+        terms, draws = [term for _, term in own.model.terms], solved.draws[name]
+        ahead = np.log(draws @ own.model.design(at).T)[:, 0]
+        for other in sorted(solved.by_law.values(), key=lambda one: -one.model.size):
+            kept = {term for _, term in other.model.terms}
+            if name in reduced or not kept < set(terms) or own.model.base != other.model.base:
+                continue
+            extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
+            absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12 * draws[:, 0].mean()
+            if np.all(absent) and np.percentile(np.abs(ahead - other.log_time(at)), 97.5) < SAME:
                 reduced[name] = other.model.name
     return {name: reduced.get(target, target) for name, target in reduced.items()}
 
 
-def _contains(own: Solution, other: Solution) -> bool:
-    terms = {term for _, term in own.model.terms}
-    return {term for _, term in other.model.terms} < terms and own.model.base is other.model.base
+def _parameters(study: Study, solved: Solutions, own: Solution, level: float, weighting: str) -> dict[str, Estimate]:
+    """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
+    timed = study.quantity is Quantity.SECONDS
+    if weighting == "absolute":
+        from scipy.special import stdtrit
 
-
-def _same(solved: Solved, own: Solution, other: Solution) -> bool:
-    kept = {term for _, term in other.model.terms}
-    extra = [i + 1 for i, (_, term) in enumerate(own.model.terms) if term not in kept]
-    draws = solved.draws[own.model.name]
-    at = 4.0 * solved.seen.k[-1:]
-    ahead = np.log(draws @ own.model.design(at).T)[:, 0] - other.log_time(at)
-    nothing = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12 * draws[:, 0].mean()
-    return bool(np.all(nothing) and np.percentile(np.abs(ahead), 97.5) < SAME)
-
-
-def _fit(study: Study, solved: Solved, name: str, level: float, weighting: str, reduces_to: str | None) -> Fit:
-    own = solved.solutions[name]
-    estimate = _absolute if weighting == "absolute" else _relative
-    return Fit(
-        name=name,
-        formula=own.model.formula,
-        score=float(solved.densities[name].sum()),
-        parameters=_within_reason(estimate(study, solved, own, level), identified=_identified(solved, name)),
-        misfit=float(np.sqrt(np.mean(own.residuals**2))),
-        residuals={int(k): float(r) for k, r in zip(solved.seen.k, own.residuals, strict=True)},
-        reduces_to=reduces_to,
-    )
-
-
-def _identified(solved: Solved, name: str) -> bool:
-    return solved.solutions[name].model.size <= len(solved.seen)
-
-
-def _within_reason(parameters: Mapping[str, Estimate], *, identified: bool) -> dict[str, Estimate]:
-    """No interval where many values fit exactly; a serial share's interval ends at 1, unless the value is beyond it."""
-    if not identified:
-        return {name: Estimate(own.value, method=NOT_IDENTIFIED) for name, own in parameters.items()}
-    return {name: _as_share(own) if name == "serial" else own for name, own in parameters.items()}
-
-
-def _as_share(own: Estimate) -> Estimate:
-    if own.low is None or own.high is None or own.value > 1:
-        return own
-    return replace(own, low=max(own.low, 0.0), high=min(own.high, 1.0))
-
-
-def _level_name(study: Study) -> str:
-    return "seconds_at_one" if study.quantity is Quantity.SECONDS else "throughput_at_one"
-
-
-def _relative(study: Study, solved: Solved, own: Solution, level: float) -> dict[str, Estimate]:
-    drawn = solved.draws[own.model.name]
-    sign = 1.0 if study.quantity is Quantity.SECONDS else -1.0
-    values = np.r_[own.level**sign, own.ratios]
-    samples = np.column_stack([drawn[:, 0] ** sign, drawn[:, 1:] / drawn[:, :1]])
-    low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
-    low, high = np.minimum(low, values), np.maximum(high, values)
-    names = (_level_name(study), *own.model.parameters)
+        values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
+        half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))
+        low, high, method = np.maximum(values - half, 0.0), values + half, LINEARISED
+    else:
+        draws, sign = solved.draws[own.model.name], 1.0 if timed else -1.0
+        values = np.r_[own.level**sign, own.ratios]
+        samples = np.column_stack([draws[:, 0] ** sign, draws[:, 1:] / draws[:, :1]])
+        low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
+        low, high, method = np.minimum(low, values), np.maximum(high, values), BOOTSTRAP
+    names = ("seconds_at_one" if timed else "throughput_at_one", *own.model.parameters)
     columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
-    made = {name: Estimate(value, least, most, level, BOOTSTRAP) for name, value, least, most in columns}
-    return {name: made[name] for name in (*own.model.parameters, names[0])}
-
-
-def _absolute(study: Study, solved: Solved, own: Solution, level: float) -> dict[str, Estimate]:
-    from scipy.special import stdtrit
-
-    made = refit(own, solved.seen, study.quantity)
-    half = float(stdtrit(made.freedom, 0.5 + level / 2)) * np.sqrt(np.diag(made.covariance))
-    names = (_level_name(study), *own.model.parameters)
-    ends = np.maximum(made.parameters - half, 0.0), made.parameters + half
-    columns = zip(names, made.parameters.tolist(), ends[0].tolist(), ends[1].tolist(), strict=True)
-    estimates = {name: Estimate(value, low, high, level, LINEARISED) for name, value, low, high in columns}
+    estimates = {name: Estimate(value, least, most, level, method) for name, value, least, most in columns}
+    if own.model.size > len(solved.points):
+        estimates = {name: Estimate(free.value, method=NOT_IDENTIFIED) for name, free in estimates.items()}
+    share = estimates.get("serial")
+    if share and share.low is not None and share.high is not None and share.value <= 1:
+        estimates["serial"] = replace(share, low=max(share.low, 0.0), high=min(share.high, 1.0))
     return {name: estimates[name] for name in (*own.model.parameters, names[0])}
 
 
-def _parting(solved: Solved, tied: Sequence[str]) -> int | None:
-    solutions = [solved.solutions[name] for name in tied]
-    return parting_k(solutions, [solved.draws[name] for name in tied], float(solved.seen.k[-1]))
-
-
-def _findings(
-    study: Study, solved: Solved, fits: Sequence[Fit], tied: Sequence[str], part: int | None
-) -> Iterator[Finding]:
+def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int | None) -> Iterator[Finding]:
+    """What the data cannot decide."""
+    points = solved.points
     if len(tied) > 1:
-        where = f"measure K = {part}" if part else NO_SINGLE_K
         message = f"the data cannot tell {', '.join(tied)} apart"
-        yield warning("laws-tie", message, remedy=where, laws=list(tied), parting_k=part)
-    if len(solved.seen) < FEWEST:
-        yield warning(
-            "few-points", f"{len(solved.seen)} worker counts cannot test a law", remedy="measure at least five"
-        )
-    loose = [own.name for own in fits if not _identified(solved, own.name)]
+        remedy = f"measure K = {k}" if k else NO_SINGLE_K
+        yield warning("laws-tie", message, remedy=remedy, laws=list(tied), parting_k=k)
+    if len(points) < FEWEST:
+        yield warning("few-points", f"{len(points)} worker counts cannot test a law", remedy="measure at least five")
+    loose = [name for name in solved.ranked if solved.by_law[name].model.size > len(points)]
     if loose:
         message = f"{', '.join(loose)}: more parameters than worker counts, so many values fit and none has an interval"
         yield info("not-identified", message, remedy="measure more K", laws=loose)
     if study.regime is Regime.WEAK:
-        message = "weak scaling cannot show a serial share: it cancels; take it from a strong-scaling run"
-        yield info("serial-not-identifiable", message)
-    if solved.seen.k[0] > 1:
-        message = f"K = 1 was not measured; values at one worker are extrapolated from K = {solved.seen.k[0]:g}"
+        message = "weak scaling cannot show a serial share, because it cancels"
+        yield info("serial-not-identifiable", message, remedy="take the serial share from a strong-scaling study")
+    if points.k[0] > 1:
+        message = f"K = 1 was not measured; values at one worker are extrapolated from K = {points.k[0]:g}"
         yield info("one-not-measured", message)
-    yield from _lack_of_fit(solved, fits)
-    yield from _bounds(solved, fits)
 
 
-def _lack_of_fit(solved: Solved, fits: Sequence[Fit]) -> Iterator[Finding]:
-    """F test of the best law's misfit against the noise of repeats."""
+def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
+    """Misfit of the best law against the noise of repeats (F test), parameters at a bound, superlinear data."""
     from scipy.special import fdtrc
 
-    seen, best = solved.seen, solved.solutions[fits[0].name]
-    free = len(seen) - best.model.size
-    if seen.noise is None:
+    points, best = solved.points, solved.by_law[fits[0].name]
+    free = len(points) - best.model.size
+    if points.noise is None:
         yield info("lack-of-fit-untested", "without repeats the misfit cannot be compared with the noise")
-        return
-    if free < 1:
-        return
-    ratio = float(np.sum(seen.runs * best.residuals**2) / free / max(seen.noise, 1e-6) ** 2)
-    chance = float(fdtrc(free, seen.freedom, ratio))
-    if chance < 0.01:
-        message = f"even the best law ({fits[0].name}) misses the means by more than noise (p = {chance:.2g})"
-        remedy = "do not read its parameters as causes; see diagnose, and mark the node size"
-        yield warning("lack-of-fit", message, remedy=remedy, law=fits[0].name, f=ratio, p=chance)
-
-
-def _bounds(solved: Solved, fits: Sequence[Fit]) -> Iterator[Finding]:
+    elif free >= 1:
+        ratio = float(np.sum(points.runs * best.residuals**2) / free / max(points.noise, 1e-6) ** 2)
+        chance = float(fdtrc(free, points.freedom, ratio))
+        if chance < 0.01:
+            message = f"even the best law ({fits[0].name}) misses the means by more than noise (p = {chance:.2g})"
+            remedy = "do not read its parameters as causes; run diagnose, and state the node size"
+            yield warning("lack-of-fit", message, remedy=remedy, law=fits[0].name, f=ratio, p=chance)
     for own in fits:
-        solution = solved.solutions[own.name]
-        for name, ratio in zip(solution.model.parameters, solution.ratios.tolist(), strict=True):
-            if ratio <= 1e-12:
+        solution = solved.by_law[own.name]
+        for name, value in zip(solution.model.parameters, solution.ratios.tolist(), strict=True):
+            if value <= 1e-12:
                 yield info("parameter-at-bound", f"{own.name}: {name} is at its bound 0", law=own.name, parameter=name)
-            elif ratio > 1 and name in ("serial", "contention"):
-                message = f"{own.name}: {name} = {ratio:.3g} is above 1: workers make this job slower"
-                yield warning("parameter-above-one", message, law=own.name, parameter=name, value=ratio)
-    yield from _superlinear(solved)
-
-
-def _superlinear(solved: Solved) -> Iterator[Finding]:
-    """Positive laws cannot bend upwards: say so when the data does."""
-    seen = solved.seen
-    gain = -(seen.log_time[1:] - seen.log_time[0]) - np.log(seen.k[1:] / seen.k[0])
-    strong = "amdahl" in solved.solutions or "usl" in solved.solutions
-    doubt = 0.02 + (2 * seen.noise if seen.noise is not None else 0.0)
-    if strong and len(gain) and float(gain.max()) > doubt:
-        k = int(seen.k[1:][int(np.argmax(gain))])
+            elif value > 1 and name in ("serial", "contention"):
+                message = f"{own.name}: {name} = {value:.3g} is above 1: workers make this job slower"
+                yield warning("parameter-above-one", message, law=own.name, parameter=name, value=value)
+    gain = -(points.log_time[1:] - points.log_time[0]) - np.log(points.k[1:] / points.k[0])
+    limit = 0.02 + (2 * points.noise if points.noise is not None else 0.0)
+    if {"amdahl", "usl"} & set(solved.by_law) and float(gain.max()) > limit:
+        k = int(points.k[1:][int(np.argmax(gain))])
         message = f"speedup is superlinear at K = {k} (by {float(np.expm1(gain.max())):.0%}); no law here can be"
         yield warning("superlinear", message, remedy="check the baseline, caches and memory", k=k)
+
+
+def fitted_curve(study: Study, fit: Fit, workers: Sequence[float]) -> list[dict[str, Any]]:
+    """S and E of a fitted law at these K, relative to the law's own value at the study's baseline."""
+    model = models_for(study.regime, (fit.name,))[0]
+    weights = np.array([1.0, *(fit.parameters[name].value for name in model.parameters)])
+    k = np.r_[float(study.baseline_k), np.asarray(workers, dtype=np.float64)]
+    cost = model.design(k) @ weights * (k if study.regime is Regime.STRONG else 1.0)
+    efficiency = cost[0] / cost
+    rows = zip(k[1:].tolist(), efficiency[1:].tolist(), strict=True)
+    return [{"k": place, "speedup": place * share, "efficiency": share} for place, share in rows]

@@ -10,7 +10,7 @@ Source: the basis {1, 1/K, log K, K} with non-negative weights is that of Ernest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 TERMS: dict[str, Callable[[Array], Array]] = {
     "1/K": lambda k: 1.0 / k,
@@ -27,10 +26,13 @@ TERMS: dict[str, Callable[[Array], Array]] = {
     "K^1/3": np.cbrt,
     "K^1/2": np.sqrt,
     "K": lambda k: k,
+    "1 - 1/K": lambda k: 1.0 - 1.0 / k,
+    "K - 1": lambda k: k - 1.0,
+    "K^1/2 - 1": lambda k: np.sqrt(k) - 1.0,
     "K log K": lambda k: k * np.log2(k),
 }
 
-_RIDGE = 1e-12  # relative; keeps the solve finite when two terms coincide on the measured K
+_RIDGE = 1e-12  # relative; keeps the solve finite where two terms coincide on the measured K
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,11 @@ def solve_positive(matrix: Array, weights: Array) -> Array:
     moment = np.einsum("npj,np->nj", unit, weights)
     best = np.full(len(matrix), -np.inf)
     chosen = np.zeros(moment.shape)
-    for active in _subsets(matrix.shape[2]):
-        part = _solve_active(gram, moment, active, weights.sum(axis=1))
+    ridge = _RIDGE * weights.sum(axis=1)[:, None, None]
+    count = matrix.shape[2]
+    for active in (list(own) for size in range(1, count + 1) for own in combinations(range(count), size)):
+        small = gram[:, active][:, :, active] + ridge * np.eye(len(active))
+        part = np.linalg.solve(small, moment[:, active][..., None])[..., 0]
         gain = np.sum(moment[:, active] * part, axis=1)
         better = np.all(part >= 0, axis=1) & (gain > best * (1 + 1e-9))
         best = np.where(better, gain, best)
@@ -78,13 +83,3 @@ def solve_positive(matrix: Array, weights: Array) -> Array:
         full[:, active] = part
         chosen = np.where(better[:, None], full, chosen)
     return np.asarray(chosen / scale)
-
-
-def _subsets(count: int) -> Iterator[list[int]]:
-    for size in range(1, count + 1):
-        yield from (list(active) for active in combinations(range(count), size))
-
-
-def _solve_active(gram: Array, moment: Array, active: list[int], total: Array) -> Array:
-    small = gram[:, active][:, :, active] + _RIDGE * total[:, None, None] * np.eye(len(active))
-    return np.asarray(np.linalg.solve(small, moment[:, active][..., None])[..., 0], dtype=np.float64)

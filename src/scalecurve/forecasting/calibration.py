@@ -1,23 +1,28 @@
-"""What was learned from published curves: the prior over shapes, the widths of intervals, the percentiles.
+"""What published curves taught: the prior over shapes, the widths of intervals, the percentiles; and how it is learned.
 
 `calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers and their provenance.
+The learning functions are used by that tool and, cross-validated, by bench/forecast.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.shapes import Shapes
+from scalecurve.forecasting.curves import Array, LogCurve, pack
+from scalecurve.forecasting.shapes import Shapes, grid, learn_prior
 
 FORMAT = 1
+SHAPES_KEPT = 600
+STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 
 @dataclass(frozen=True)
@@ -62,3 +67,64 @@ def shipped() -> Calibration:
     """The calibration that comes with the package."""
     text = files("scalecurve.forecasting").joinpath("calibration.json").read_text(encoding="utf-8")
     return Calibration.from_dict(json.loads(text))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Cross-validated errors of log performance, one row per predicted point, with the features of its width."""
+
+    error: Array
+    features: Array
+    weight: Array
+
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> Residuals:
+        return Residuals(self.error[chosen], self.features[chosen], self.weight[chosen])
+
+
+def balance(labels: Sequence[str], power: float = 0.5) -> Array:
+    """Weights that keep a study with many curves from speaking for all: n_label^-power."""
+    counts = {label: labels.count(label) for label in set(labels)}
+    return np.array([counts[label] ** -power for label in labels])
+
+
+def learn_shapes(curves: Sequence[LogCurve], weight: Array) -> Shapes:
+    """The prior over shapes from whole curves; only the likeliest shapes are kept, so that it stays small and fast."""
+    parameters = grid()
+    prior = learn_prior(pack(curves), parameters, weight, STEPS)
+    kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
+    return Shapes(parameters[kept], prior[kept] / prior[kept].sum())
+
+
+def learn_width(residuals: Residuals, sources: int, borrowed: Array | None = None) -> Width:
+    """Coefficients by the Laplace likelihood, then conformal quantiles of |error| / scale.
+
+    The finite-sample correction level * (1 + 1/n) counts independent sources, not points: siblings err together.
+    Where curves are few, all coefficients but the first are `borrowed` from the strong curves.
+    """
+    features, size, weight = residuals.features, np.abs(residuals.error), residuals.weight
+    if borrowed is None:
+        from scipy.optimize import minimize
+
+        def loss(b: Array) -> tuple[float, Array]:
+            log_scale = features @ b
+            ratio = size * np.exp(-log_scale)
+            return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
+
+        start = np.zeros(features.shape[1])
+        start[0] = np.log(np.average(size, weights=weight))
+        coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
+    else:
+        rest = size * np.exp(-features[:, 1:] @ borrowed[1:])
+        coefficients = np.r_[np.log(np.average(rest, weights=weight)), borrowed[1:]]
+    standard = size * np.exp(-features @ coefficients)
+    corrected = [min(level * (1 + 1 / sources), 1.0) for level in LEVELS]
+    quantiles = np.array([weighted_quantile(standard, weight, level) for level in corrected])
+    return Width(coefficients, np.array(LEVELS), np.maximum.accumulate(quantiles))
+
+
+def weighted_quantile(values: Array, weight: Array, level: float) -> float:
+    """The smallest value with at least `level` of the weight at or below it."""
+    order = np.argsort(values, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    place = np.searchsorted(cumulative, level * cumulative[-1] * (1 - 1e-12))
+    return float(values[order][min(int(place), len(values) - 1)])

@@ -3,36 +3,90 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, Shown
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Shown, Tone, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding
-from scalecurve.forecasting.backtest import Backtest, backtest
+from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.cautions import REFUSED, backtest_findings, row_findings, study_findings
-from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.engine import Prediction, predict
-from scalecurve.forecasting.horizon import ExpectedBend, expected_bend, grid_beyond
-from scalecurve.forecasting.row import ForecastRow, refused_row
-from scalecurve.forecasting.slopes import LN2
+from scalecurve.forecasting.curves import LN2
+from scalecurve.forecasting.prediction import (
+    WIDEST,
+    Backtest,
+    ExpectedBend,
+    Prediction,
+    backtest,
+    expected_bend,
+    predict,
+)
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
-from scalecurve.study import Study
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.study import Quantity
 from scalecurve.study.samples import MAX_K
+from scalecurve.units import WorkersLike, as_workers, format_seconds
 
-WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
+GREY, REFUSED = 4.0, 16.0  # times the largest measured K
 NODE_WIDENING = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
+class ForecastRow:
+    """The value expected at K with its interval; all None where the forecast is refused.
+
+    `extrapolation` is K over the largest measured K; up to 1 the row is interpolated between measurements.
+    """
+
+    k: int
+    quantity: Quantity
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    speedup: float | None = None
+    efficiency: float | None = None
+    extrapolation: float
+    refused: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        return self.value if self.quantity is Quantity.SECONDS else None
+
+    @property
+    def throughput(self) -> float | None:
+        """Of all workers together."""
+        if self.quantity is Quantity.THROUGHPUT_PER_WORKER:
+            return None if self.value is None else self.value * self.k
+        return self.value if self.quantity is Quantity.THROUGHPUT else None
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("low", "high", "speedup", "efficiency", "extrapolation", "refused")
+        return {"k": self.k, str(self.quantity): self.value} | {name: getattr(self, name) for name in names}
+
+
+def band(row: ForecastRow) -> dict[str, Any] | None:
+    """Speedup and efficiency with the interval of the value carried over; None where the row has no value.
+
+    Both are proportional to 1/T or to the rate, so their ends are the value's ends over the value.
+    """
+    if row.value is None or row.low is None or row.high is None or row.speedup is None or row.efficiency is None:
+        return None
+    rising = row.quantity.higher_is_better
+    low, high = (row.low / row.value, row.high / row.value) if rising else (row.value / row.high, row.value / row.low)
+    shares: dict[str, Any] = {"k": row.k, "extrapolation": row.extrapolation}
+    for name, value in (("speedup", row.speedup), ("efficiency", row.efficiency)):
+        shares |= {name: value, f"{name}_low": value * low, f"{name}_high": value * high}
+    return shares
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Forecast(Shown):
-    """A study's forecast: rows, who decided (`weights`), a backtest on the study's own data, where the bend is."""
+    """A study's forecast: rows, the weight of each family, a backtest on the study's own data, the expected bend."""
 
     name: str
     level: float
@@ -40,8 +94,17 @@ class Forecast(Shown):
     weights: Mapping[str, float]
     cautions: tuple[Finding, ...]
     domain: str | None = None
-    view: View = field(repr=False)
-    calibration: Calibration = field(repr=False)
+    view: View
+    calibration: Calibration
+
+    def __repr__(self) -> str:
+        values = [(row, row.value, row.low, row.high) for row in self.rows]
+        answers = [
+            f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})" if value and low and high else f"refused at {row.k}"
+            for row, value, low, high in values[:3]
+        ]
+        more = f", {len(self.rows) - 3} more K" if len(self.rows) > 3 else ""
+        return f"<Forecast of {self.name}, {self.view.study.quantity}: {', '.join(answers)}{more}>"
 
     def __getitem__(self, place: int) -> ForecastRow:
         return self.rows[place]
@@ -58,17 +121,16 @@ class Forecast(Shown):
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The cautions, and what the backtest says; lazy, since a backtest costs as much as the forecast."""
-        return (*self.cautions, *backtest_findings(self.backtest))
+        """The cautions and the backtest's findings; computed when read, as a backtest costs as much as a forecast."""
+        return (*self.cautions, *(self.backtest.findings if self.backtest else ()))
 
     @cached_property
     def bend(self) -> ExpectedBend:
-        ahead = predict([self.view.fitted], [self.view.path], [grid_beyond(self.view)], self.calibration)[0]
-        return expected_bend(self.view, ahead, self.calibration.widths[self.view.path].quantile(self.level))
+        return expected_bend(self.view, self.level, self.calibration)
 
     @property
     def measured(self) -> tuple[tuple[int, float], ...]:
-        """The medians the forecast continues, in the study's own quantity."""
+        """The medians that the forecast continues, in the study's quantity."""
         points = self.view.points
         values = self.view.value(points.k, points.log_performance).tolist()
         return tuple(zip(points.k.astype(int).tolist(), values, strict=True))
@@ -76,13 +138,9 @@ class Forecast(Shown):
     @cached_property
     def curve(self) -> tuple[ForecastRow, ...]:
         """Rows close enough together to draw, from the largest measured K to the last one answered."""
-        answered = [row.k for row in self.rows if not row.refused]
-        first, last = self.view.largest_k, max(answered, default=0)
+        first, last = self.view.largest_k, max((row.k for row in self.rows if not row.refused), default=0)
         steps = np.unique(np.round(np.geomspace(first + 1, max(last, 2 * first), 24))).astype(int).tolist()
-        settings = Settings(
-            at=tuple(steps), level=self.level, extrapolate=True, domain=self.domain, calibration=self.calibration
-        )
-        return _forecast_all([self.view], settings)[0].rows
+        return _forecast_views([self.view], tuple(steps), self.level, True, self.domain, self.calibration)[0].rows
 
     @cached_property
     def standing(self) -> Standing | None:
@@ -95,7 +153,7 @@ class Forecast(Shown):
         return {
             "name": self.name,
             "level": self.level,
-            "kind": str(self.view.path),
+            "kind": str(self.view.kind),
             "measured_to": int(self.view.largest_k),
             "rows": self.records(),
             "weights": dict(self.weights),
@@ -106,30 +164,80 @@ class Forecast(Shown):
         }
 
     def document(self) -> Document:
-        from scalecurve.forecasting.forecast_document import forecast_document
+        study = self.view.study
+        show: Callable[[float], str] = format_seconds if study.quantity is Quantity.SECONDS else "{:.4g}".format
+        value = Column(str(study.quantity).replace("_", " "), meaning="expected value")
+        columns = [Column("K"), value, Column("low"), Column("high"), Column("S"), Column("E"), Column("beyond")]
+        rows: list[list[Cell | str | None]] = []
+        for row in self.rows:
+            ratio = f"{row.extrapolation:.3g}x"
+            if row.value is None or row.low is None or row.high is None:
+                rows.append([str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")])
+                continue
+            tone: Tone = "muted" if row.extrapolation > GREY else "plain"
+            ends = (show(row.value), show(row.low), show(row.high))
+            texts = (*ends, f"{row.speedup or 0.0:.4g}", f"{row.efficiency or 0.0:.1%}", ratio)
+            rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
+        head = (
+            f"{study.regime} scaling, measured to K = {self.view.largest_k:g} {study.k_unit}; "
+            f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
+        )
+        ranked = sorted(self.weights.items(), key=lambda item: -item[1])
+        weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= 0.005)
+        source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
+        blocks: list[Block] = [Paragraph(head), table(columns, rows)]
+        blocks += [Paragraph(self.bend.sentence()), Paragraph(source)]
+        if self.backtest:
+            tried = [
+                [
+                    str(row.k),
+                    show(row.predicted),
+                    show(row.measured),
+                    f"{row.error:+.1%}",
+                    "yes" if row.inside else "no",
+                ]
+                for row in self.backtest.rows
+            ]
+            caption = f"Fitted to K <= {self.backtest.fitted_to} only; median error {self.backtest.median_error:.1%}"
+            heads = ["K", "predicted", "measured", "error", "in interval"]
+            blocks += [Heading("Tried on this study's own data"), table(heads, tried, caption=caption)]
+        if self.standing:
+            blocks += [self.standing.heading(), self.standing.table()]
+        return Document(f"Forecast of {self.name}", (*blocks, FindingList(self.findings)))
 
-        return forecast_document(self)
 
+def forecast(
+    study: StudyLike,
+    at: WorkersLike | None = None,
+    *,
+    level: float = 0.9,
+    extrapolate: bool = False,
+    node_size: int | None = None,
+    kind: str | None = None,
+    domain: str | None = None,
+    calibration: Calibration | None = None,
+) -> Forecast:
+    """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to forecast; the same for every study of a call."""
-
-    at: tuple[int, ...] | None
-    level: float
-    extrapolate: bool
-    domain: str | None
-    calibration: Calibration
-
-
-def forecast(study: Study, at: Sequence[int] | None = None, **settings: Any) -> Forecast:
-    """Forecast one study; settings as in `forecast_all`."""
-    return forecast_all([study], at, **settings)[0]
+    Without `at`, at 2 and 4 times the largest measured K.  `level` is that of the intervals.  Rows beyond 16 times the
+    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `kind`
+    ("strong", "weak", "collective") the panel, `domain` the published curves that `standing` compares with.
+    """
+    return forecast_all(
+        [study],
+        at,
+        level=level,
+        extrapolate=extrapolate,
+        node_size=node_size,
+        kind=kind,
+        domain=domain,
+        calibration=calibration,
+    )[0]
 
 
 def forecast_all(
-    studies: Sequence[Study],
-    at: Sequence[int] | None = None,
+    studies: Sequence[StudyLike],
+    at: WorkersLike | None = None,
     *,
     level: float = 0.9,
     extrapolate: bool = False,
@@ -138,88 +246,107 @@ def forecast_all(
     domain: str | None = None,
     calibration: Calibration | None = None,
 ) -> list[Forecast]:
-    """Forecast many studies in one go at the worker counts `at` (default: 2 and 4 times the largest measured).
-
-    Rows beyond 16 times the largest measured K are refused unless `extrapolate`.  `kind` ("strong", "weak",
-    "collective") insists on a panel; `domain` on the published curves that `standing` compares with.
-    """
+    """Forecast many studies in one go; options as in `forecast`, the same for all."""
     learned = calibration or shipped()
-    _check(at, level, node_size, learned)
-    check_domain(domain, learned)
-    asked = None if at is None else tuple(int(k) for k in at)
-    settings = Settings(at=asked, level=level, extrapolate=extrapolate, domain=domain, calibration=learned)
-    return _forecast_all([view(one, kind, node_size) for one in studies], settings)
-
-
-def _check(at: Sequence[int] | None, level: float, node_size: int | None, calibration: Calibration) -> None:
-    faults = []
-    highest = min(width.highest_level for width in calibration.widths.values())
+    faults, workers = [], None
+    highest = min(width.highest_level for width in learned.widths.values())
     if not 0 < level <= highest:
         hint = f"intervals were calibrated up to {highest:g}"
         faults.append(Fault("not a level for an interval", where="level", seen=f"{level:g}", remedy=hint))
     if node_size is not None and node_size < 1:
         faults.append(Fault("a node holds at least one worker", where="node_size", seen=str(node_size)))
-    if at is not None and not len(at):
-        faults.append(Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256"))
-    faults += [
-        Fault("not a worker count", where="at", seen=str(k), remedy=f"whole numbers, 1 to {MAX_K}")
-        for k in (at if at is not None else ())
-        if not _is_count(k)
-    ]
+    if at is not None:
+        try:
+            workers = as_workers(at)
+        except InputError as problem:
+            faults += problem.faults
+        if workers == ():
+            faults.append(Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256"))
+        limit = f"at most {MAX_K} workers"
+        faults += [Fault("too many workers", where="at", seen=str(k), remedy=limit) for k in workers or () if k > MAX_K]
     if faults:
         raise InputError(faults, subject="forecast")
+    check_domain(domain, learned)
+    views = [view(as_study(study), kind, node_size) for study in studies]
+    return _forecast_views(views, workers, level, extrapolate, domain, learned)
 
 
-def _is_count(k: object) -> bool:
-    whole = isinstance(k, int | np.integer) or (isinstance(k, float) and k.is_integer())
-    return whole and not isinstance(k, bool) and 1 <= k <= MAX_K  # type: ignore[operator]
+def _forecast_views(
+    views: Sequence[View],
+    at: tuple[int, ...] | None,
+    level: float,
+    extrapolate: bool,
+    domain: str | None,
+    calibration: Calibration,
+) -> list[Forecast]:
+    asked = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
+    beyond = [
+        np.array([_within_node(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)
+    ]
+    predictions = predict([own.fitted for own in views], [own.kind for own in views], beyond, calibration)
+    forecasts = []
+    for own, ks, prediction in zip(views, asked, predictions, strict=True):
+        rows = tuple(_rows(own, ks, prediction, calibration.widths[own.kind].quantile(level), extrapolate))
+        cautions = (*own.study.findings, *own.cautions(prediction.noise), *(f for row in rows for f in row.findings))
+        forecasts.append(
+            Forecast(
+                name=own.name,
+                level=level,
+                rows=rows,
+                weights=prediction.weights,
+                cautions=cautions,
+                domain=domain,
+                view=own,
+                calibration=calibration,
+            )
+        )
+    return forecasts
 
 
-def _forecast_all(views: Sequence[View], settings: Settings) -> list[Forecast]:
-    asked = [_asked(own, settings) for own in views]
-    beyond = [_beyond(own, ks) for own, ks in zip(views, asked, strict=True)]
-    made = predict([own.fitted for own in views], [own.path for own in views], beyond, settings.calibration)
-    return [_forecast(*each, settings) for each in zip(views, asked, made, strict=True)]
-
-
-def _beyond(own: View, asked: Sequence[int]) -> Array:
-    return np.array([_effective(own, float(k)) for k in asked if k > own.largest_k])
-
-
-def _asked(own: View, settings: Settings) -> tuple[int, ...]:
-    return settings.at or (int(2 * own.largest_k), int(4 * own.largest_k))
-
-
-def _effective(own: View, k: float) -> float:
+def _within_node(own: View, k: int) -> float:
     """Threads cannot leave their node: beyond its cores nothing more is gained than at its last core."""
     if own.node_size and own.study.k_unit.startswith("thread"):
-        return max(own.largest_k, min(k, float(own.node_size)))
-    return k
+        return max(own.largest_k, min(float(k), float(own.node_size)))
+    return float(k)
 
 
-def _forecast(own: View, asked: tuple[int, ...], made: Prediction, settings: Settings) -> Forecast:
-    quantile = settings.calibration.widths[own.path].quantile(settings.level)
-    ahead = iter(zip(made.ahead.tolist(), (quantile * made.scale).tolist(), strict=True))
-    noise = made.noise if len(made.ahead) else 0.0
-    expected = [next(ahead) if k > own.largest_k else _between(own, k, noise, quantile) for k in asked]
-    rows = tuple(_row(own, k, log, half, settings) for k, (log, half) in zip(asked, expected, strict=True))
-    found = (*own.study.findings, *study_findings(own, noise), *(f for row in rows for f in row.findings))
-    return Forecast(
-        name=own.name,
-        level=settings.level,
-        rows=rows,
-        weights=made.weights,
-        cautions=found,
-        domain=settings.domain,
-        view=own,
-        calibration=settings.calibration,
-    )
+def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extrapolate: bool) -> Iterator[ForecastRow]:
+    """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
+    predicted = iter(zip(ahead.ahead.tolist(), (quantile * ahead.scale).tolist(), strict=True))
+    for k in at:
+        log, half = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, quantile)
+        ratio, quantity = k / own.largest_k, own.study.quantity
+        if ratio > REFUSED and not extrapolate:
+            message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
+            remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
+            refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
+            yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
+            continue
+        findings: tuple[Finding, ...] = ()
+        if ratio > GREY:
+            message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
+            remedy = "read the interval, not the number; a run in between narrows it most"
+            findings = (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
+        crosses = own.node_size is not None and own.largest_k <= own.node_size < k
+        half = min(half * (NODE_WIDENING if crosses else 1.0), WIDEST)
+        value, efficiency = float(own.value(float(k), log)), float(own.efficiency(float(k), log))
+        yield ForecastRow(
+            k=k,
+            quantity=quantity,
+            value=value,
+            low=value * math.exp(-half),
+            high=value * math.exp(half),
+            speedup=k * efficiency,
+            efficiency=efficiency,
+            extrapolation=ratio,
+            findings=findings,
+        )
 
 
-def _between(own: View, k: int, noise: float, quantile: float) -> tuple[float, float]:
-    """Inside the measured range: the log-log line between neighbours, 5 % of doubt per doubling to the nearest.
+def _interpolated(own: View, k: int, noise: float, quantile: float) -> tuple[float, float]:
+    """Log performance and half-width on the log-log line between neighbours, 5 % of error per doubling to the nearest.
 
-    Below the smallest K the first slope goes on (at most linear), with 30 % of doubt per doubling.
+    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.
     """
     x, y, log_k = np.log(own.points.k), own.points.log_performance, math.log(k)
     gap = float(np.min(np.abs(x - log_k))) / LN2
@@ -227,25 +354,3 @@ def _between(own: View, k: int, noise: float, quantile: float) -> tuple[float, f
     slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
     value = float(np.interp(log_k, x, y)) - slope * below
     return value, quantile * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
-
-
-def _row(own: View, k: int, log: float, half: float, settings: Settings) -> ForecastRow:
-    ratio = k / own.largest_k
-    refused = ratio > REFUSED and not settings.extrapolate
-    findings = row_findings(k, ratio, refused)
-    if refused:
-        return refused_row(k, own.study.quantity, ratio, findings)
-    crosses = own.node_size is not None and own.largest_k <= own.node_size < k
-    half = min(half * (NODE_WIDENING if crosses else 1.0), WIDEST)
-    value, efficiency = own.value_at(k, log), own.efficiency_at(k, log)
-    return ForecastRow(
-        k=k,
-        quantity=own.study.quantity,
-        value=value,
-        low=value * math.exp(-half),
-        high=value * math.exp(half),
-        speedup=k * efficiency,
-        efficiency=efficiency,
-        extrapolation=ratio,
-        findings=findings,
-    )

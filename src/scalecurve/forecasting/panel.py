@@ -1,18 +1,166 @@
-"""The panel's verdict: the median over families, drawn towards the last value by noise and towards a law by fit."""
+"""The panel that forecasts a curve: families of simple extrapolations, and smooth laws where the curve follows one.
+
+Every family takes curves and the K asked for and returns log performance.  The panel's verdict is the median over its
+families, drawn towards the last value by noise and towards a smooth law by fit.
+
+Smooth laws: four of them (serial + shared + one overhead growing as log K, K^1/3, K^1/2 or K) are fitted to all points
+alike and averaged with weights rss^(-n/2), the profile likelihood.  `trust` goes from 1 (residuals well below `ENOUGH`)
+to 0: published curves whose residuals stay under 2 % are forecast better by the laws than by the panel (docs/guide).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, Curves
-from scalecurve.forecasting.experts import Family
-from scalecurve.forecasting.lawful import lawful, repeat_error
-from scalecurve.forecasting.slopes import roughness
+from scalecurve.fitting.positive import fit_positive
+from scalecurve.forecasting.curves import Array, Curves, damped, last_slope, repeat_error, roughness, weighted_slope
+from scalecurve.forecasting.shapes import Shapes, predict_shapes
 
+Family = Callable[[Curves, Array], Array]
+
+OVERHEADS = ("log K", "K^1/3", "K^1/2", "K")
+PARAMETERS = 3
+ENOUGH = 0.015  # relative misfit at which laws and panel count alike
 NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
+_FLOOR = 0.002  # no curve is known better than this
+_PRIOR = np.array([0.4, 0.2, 0.2, 0.2])[:, None]  # log K is the best single overhead on published curves
+
+LOGARITHM = ("1/K", "1", "log K")
+AMDAHL = ("1/K", "1")
+GROWING = ("1", "log K", "K")
+STEEPEST = -1.25  # d ln(1/T) / d ln K of a collective
+
+
+def positive(curves: Curves, at: Array, terms: tuple[str, ...], weights: Array) -> Array:
+    """A positive combination of terms of the time, as log performance."""
+    return -fit_positive(terms, curves.k, -curves.y, weights).log_time(at)
+
+
+def logarithm(curves: Curves, at: Array) -> Array:
+    """Serial part, shared part and a tree of messages; the late points, or all but the first."""
+    near = positive(curves, at, LOGARITHM, curves.weights())
+    return np.asarray((near + positive(curves, at, LOGARITHM, curves.without_first())) / 2)
+
+
+def amdahl(curves: Curves, at: Array) -> Array:
+    """Serial and shared part, moved a quarter of the way to the last point."""
+    fit = fit_positive(AMDAHL, curves.k, -curves.y, curves.weights())
+    miss = curves.last + fit.log_time(curves.k[:, -1:])
+    return np.asarray(-fit.log_time(at) + miss / 4)
+
+
+def root(curves: Curves, at: Array) -> Array:
+    """Overheads that grow as the cube or square root of K, as surfaces and grids of ranks do."""
+    cube = positive(curves, at, ("1/K", "1", "K^1/3"), curves.weights())
+    return np.asarray((cube + positive(curves, at, ("1/K", "1", "K^1/2"), curves.weights())) / 2)
+
+
+def plateau(curves: Curves, at: Array) -> Array:
+    """Nothing more is gained: between the last value and the best."""
+    best = np.where(curves.mask, curves.y, -np.inf).max(axis=1)[:, None]
+    return np.asarray(np.broadcast_to((curves.last + best) / 2, at.shape))
+
+
+def trend(curves: Curves, at: Array) -> Array:
+    """The slope at the end goes on and fades; never steeper than linear."""
+    last, all_points = last_slope(curves), weighted_slope(curves)
+    short = damped(curves, at, np.minimum(last, 1.0), 0.5)
+    long = damped(curves, at, np.minimum(np.minimum(last, all_points), 1.0), 0.8)
+    return np.asarray((short + long) / 2)
+
+
+def strong_panel(shapes: Shapes) -> dict[str, Family]:
+    """Families for strong scaling and for throughput at rising load, by the name in the output."""
+    return {
+        "serial + shared + log K": logarithm,
+        "serial + shared (Amdahl)": amdahl,
+        "overhead as a root of K": root,
+        "plateau": plateau,
+        "fading trend": trend,
+        "published shapes": partial(predict_shapes, shapes=shapes),
+    }
+
+
+def growing(curves: Curves, at: Array) -> Array:
+    """Weak scaling: a constant, a tree of messages and a linear cost; the late points, or all but the first."""
+    near = positive(curves, at, GROWING, curves.weights())
+    return np.asarray((near + positive(curves, at, GROWING, curves.without_first())) / 2)
+
+
+def growing_root(curves: Curves, at: Array) -> Array:
+    """Weak scaling with an overhead growing as a root of K."""
+    cube = positive(curves, at, ("1", "K^1/3"), curves.weights())
+    return np.asarray((cube + positive(curves, at, ("1", "K^1/2"), curves.weights())) / 2)
+
+
+def weak_trend(curves: Curves, at: Array) -> Array:
+    """The last slope, soon fading, and the slope of all points, fading slowly."""
+    short = damped(curves, at, last_slope(curves), 0.5)
+    return np.asarray((short + damped(curves, at, weighted_slope(curves), 0.8)) / 2)
+
+
+WEAK_PANEL: dict[str, Family] = {
+    "constant + log K + K": growing,
+    "constant + root of K": growing_root,
+    "fading trend": weak_trend,
+}
+
+
+def rising_slope(curves: Curves, at: Array, rho: float) -> Array:
+    """The time of a collective goes on rising with its last slope, never faster than K^1.25.
+
+    All-to-all and all-gather grow as K; steeper slopes are a change of algorithm or a first step into the network, and
+    do not last.
+    """
+    return damped(curves, at, np.clip(last_slope(curves), STEEPEST, 0.0), rho)
+
+
+def rising_terms(curves: Curves, at: Array) -> Array:
+    """Latency, tree, ring and all-to-all terms, fitted to the late points."""
+    return positive(curves, at, ("1", "log K", "K", "K log K"), curves.weights(0.25))
+
+
+COLLECTIVE_PANEL: dict[str, Family] = {
+    "fading slope": partial(rising_slope, rho=0.9),
+    "last slope": partial(rising_slope, rho=0.999),
+    "latency + tree + ring + all-to-all": rising_terms,
+}
+
+
+@dataclass(frozen=True)
+class SmoothLaws:
+    """The averaged laws' forecast of log performance, their spread, the misfit of the best and the trust in them."""
+
+    ahead: Array
+    spread: Array
+    misfit: Array
+    trust: Array
+
+
+def smooth_laws(curves: Curves, at: Array) -> SmoothLaws:
+    """The smooth laws averaged for each curve.
+
+    Misfit that repeats explain is no evidence against a law, but at most two thirds of it is forgiven.
+    """
+    weights = curves.mask.astype(np.float64)
+    fits = [fit_positive(("1/K", "1", overhead), curves.k, -curves.y, weights) for overhead in OVERHEADS]
+    residuals = np.stack([np.where(curves.mask, curves.y + fit.log_time(curves.k), 0.0) for fit in fits])
+    squares = (residuals**2).sum(axis=2)
+    log_weight = -curves.count / 2 * np.log(squares + curves.count * _FLOOR**2)
+    share = np.exp(log_weight - log_weight.max(axis=0)) * _PRIOR
+    share = share / share.sum(axis=0)
+    ahead = np.stack([-fit.log_time(at) for fit in fits])
+    mean = np.einsum("ln,lnq->nq", share, ahead)
+    spread = np.sqrt(np.einsum("ln,lnq->nq", share, (ahead - mean) ** 2))
+    free = curves.count - PARAMETERS
+    misfit = np.sqrt(squares.min(axis=0) / np.maximum(free, 1))
+    beyond = np.maximum(misfit**2 - repeat_error(curves) ** 2, misfit**2 / 9)
+    trust = np.where(free >= 1, 1.0 / (1.0 + (beyond / ENOUGH**2) ** 2), 0.0)
+    return SmoothLaws(mean, spread, misfit, trust)
 
 
 @dataclass(frozen=True)
@@ -30,7 +178,7 @@ class Verdict:
 
 
 def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, laws: bool = True) -> Verdict:
-    """Ask every family and combine."""
+    """The verdict of a panel; `laws` says whether smooth laws may take over."""
     families = np.stack([family(curves, at) for family in panel.values()])
     families = np.clip(families, curves.last - 60.0, curves.last + 60.0)
     rough = roughness(curves)
@@ -39,7 +187,7 @@ def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, laws: boo
     if not laws:
         return Verdict(middle, families, spread, noise, np.zeros(len(curves)))
     settled = curves.last + (middle - curves.last) * (curves.believed / (1.0 + (rough / NOISE_SCALE) ** 2))[:, None]
-    law = lawful(curves, at)
+    law = smooth_laws(curves, at)
     share = np.where(curves.believed == 1, law.trust, 0.0)[:, None]
     return Verdict(
         settled + share * (law.ahead - settled),

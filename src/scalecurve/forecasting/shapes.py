@@ -82,23 +82,22 @@ def log_likelihood(curves: Curves, parameters: Array, forgetting: float) -> tupl
     return -(total - 1 + DEGREES) / 2 * np.log1p(squares / (DEGREES * SCALE**2)), level
 
 
-def predict(curves: Curves, at: Array, shapes: Shapes) -> Array:
+def predict_shapes(curves: Curves, at: Array, shapes: Shapes) -> Array:
     """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
     step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
-    blocks = [slice(i, i + step) for i in range(0, len(curves), step)]
-    return np.concatenate([_predict_block(curves.rows(block), at[block], shapes) for block in blocks])
-
-
-def _predict_block(curves: Curves, at: Array, shapes: Shapes) -> Array:
-    weight, level = posterior(curves, shapes)
-    end = log_shape(shapes.parameters, np.log(curves.k[:, -1] / curves.k[:, 0])) + level
-    offset = level + ANCHOR * (curves.last - end)
-    ahead = log_shape(shapes.parameters, np.log(at / curves.k[:, :1])) + offset[:, None, :]
-    return weighted_median(ahead, weight[:, None, :])
+    blocks = []
+    for start in range(0, len(curves), step):
+        own, ahead = curves.rows(slice(start, start + step)), at[start : start + step]
+        weight, level = posterior(own, shapes)
+        end = log_shape(shapes.parameters, np.log(own.k[:, -1] / own.k[:, 0])) + level
+        offset = level + ANCHOR * (own.last - end)
+        logs = log_shape(shapes.parameters, np.log(ahead / own.k[:, :1])) + offset[:, None, :]
+        blocks.append(weighted_median(logs, weight[:, None, :]))
+    return np.concatenate(blocks)
 
 
 def weighted_median(values: Array, weight: Array) -> Array:
-    """Along the last axis."""
+    """The weighted median along the last axis."""
     order = np.argsort(values.astype(np.float32), axis=-1)  # half the width sorts faster; ties hardly matter
     cumulative = np.cumsum(np.take_along_axis(np.broadcast_to(weight, values.shape), order, axis=-1), axis=-1)
     middle = np.argmax(cumulative >= 0.5 * cumulative[..., -1:], axis=-1)[..., None]

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.document import Document, Heading, Paragraph, Shown, Table, table
 from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.view import View, view
-from scalecurve.study import Regime, Study
+from scalecurve.formats.accept import StudyLike, as_study
 
 DOMAIN_OF_UNIT = {
     "gpus": "dl-training", "gpu": "dl-training", "accelerators": "dl-training", "clients": "database",
@@ -32,14 +34,9 @@ class StandingRow:
     curves: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "multiple": self.multiple,
-            "k": self.k,
-            "efficiency": self.efficiency,
-            "percentile": self.percentile,
-            "published_median": self.median,
-            "published_curves": self.curves,
-        }
+        names = ("multiple", "k", "efficiency", "percentile")
+        published = {"published_median": self.median, "published_curves": self.curves}
+        return {name: getattr(self, name) for name in names} | published
 
     def sentence(self) -> str:
         return (
@@ -48,55 +45,76 @@ class StandingRow:
         )
 
 
-@dataclass(frozen=True)
-class Standing:
-    """Among which curves, and at which multiples."""
+@dataclass(frozen=True, repr=False)
+class Standing(Shown):
+    """The percentile of a study's efficiency among published curves, at multiples of its smallest K."""
 
     domain: str
     regime: str
     rows: tuple[StandingRow, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Standing among {self.regime} curves ({self.domain}): {self.rows[-1].sentence()}>"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"domain": self.domain, "regime": self.regime, "rows": [row.to_dict() for row in self.rows]}
+        return {"domain": self.domain, "regime": self.regime, "rows": self.records()}
+
+    def heading(self) -> Heading:
+        """Among which curves the study is placed."""
+        kind = "all domains" if self.domain == EVERYTHING else self.domain
+        return Heading(f"Where this study stands ({kind}, {self.regime} scaling)")
+
+    def table(self) -> Table:
+        rows = [
+            [f"{row.multiple}x", f"{row.k:g}", f"{row.efficiency:.0%}", f"{row.percentile:.0f}", f"{row.median:.0%}",
+             str(row.curves)]
+            for row in self.rows
+        ]  # fmt: skip
+        return table(["of base", "K", "E", "percentile", "published median", "curves"], rows)
+
+    def document(self) -> Document:
+        return Document(None, (self.heading(), self.table(), Paragraph(self.rows[-1].sentence() + ".")))
 
 
-def stand(study: Study, domain: str | None = None, calibration: Calibration | None = None) -> Standing | None:
-    """Place a study among published curves; `domain` is guessed from what a worker is, else all domains together."""
+def stand(study: StudyLike, domain: str | None = None, *, calibration: Calibration | None = None) -> Standing | None:
+    """Place a study among published curves of a domain, which is guessed from what a worker is, else all domains.
+
+    None where no multiple of two lies within the measured range and near a measured K.
+    """
     learned = calibration or shipped()
     check_domain(domain, learned)
-    return standing_of(view(study), domain, learned)
+    return standing_of(view(as_study(study)), domain, learned)
 
 
-def standing_of(seen: View, domain: str | None, calibration: Calibration) -> Standing | None:
-    """None where no multiple of two lies within the measured range and near a measured K."""
-    regime = "strong" if seen.study.regime is Regime.STRONG else "weak"
-    known = calibration.standing[regime]
-    chosen = _domain(domain, seen.study.k_unit, known)
+def check_domain(domain: str | None, calibration: Calibration) -> None:
+    """Refuse a domain without published curves."""
+    domains = sorted({*calibration.standing["strong"], *calibration.standing["weak"]})
+    if domain is not None and domain not in domains:
+        hint = f"use one of {', '.join(domains)}"
+        raise InputError(Fault("no published curves of this domain", seen=domain, remedy=hint))
+
+
+def standing_of(curve: View, domain: str | None, calibration: Calibration) -> Standing | None:
+    """As `stand`, for a view."""
+    regime = str(curve.study.regime)
+    published = calibration.standing[regime]
+    wished = domain or DOMAIN_OF_UNIT.get(curve.study.k_unit.lower(), EVERYTHING)
+    chosen = wished if published.get(wished) else EVERYTHING
     percents = np.array(calibration.standing["percents"], dtype=np.float64)
-    rows = [_row(seen, int(multiple), own, percents) for multiple, own in known[chosen].items()]
-    kept = tuple(row for row in rows if row is not None)
-    return Standing(chosen, regime, kept) if kept else None
-
-
-def check_domain(asked: str | None, calibration: Calibration) -> None:
-    known = sorted({*calibration.standing["strong"], *calibration.standing["weak"]})
-    if asked is not None and asked not in known:
-        raise InputError(Fault("no published curves of this domain", seen=asked, remedy=f"one of {', '.join(known)}"))
-
-
-def _domain(asked: str | None, k_unit: str, known: dict[str, Any]) -> str:
-    guessed = asked or DOMAIN_OF_UNIT.get(k_unit.lower(), EVERYTHING)
-    return guessed if known.get(guessed) else EVERYTHING
-
-
-def _row(seen: View, multiple: int, published: dict[str, Any], percents: np.ndarray[Any, Any]) -> StandingRow | None:
-    k = multiple * float(seen.points.k[0])
-    nearest = float(np.min(np.abs(np.log(seen.points.k) - np.log(k))))
-    if k > seen.largest_k or nearest > NEAR:
-        return None
-    efficiency = seen.efficiency(seen.points.k, seen.points.log_performance)
-    own = float(np.exp(np.interp(np.log(k), np.log(seen.points.k), np.log(efficiency / efficiency[0]))))
-    shares = np.array(published["efficiency"])
-    percentile = float(np.interp(own, shares, percents, left=percents[0], right=percents[-1]))
-    median = float(np.interp(50.0, percents, shares))
-    return StandingRow(multiple, k, own, percentile, median, int(published["curves"]))
+    log_k = np.log(curve.points.k)
+    log_e = np.log(curve.efficiency(curve.points.k, curve.points.log_performance))
+    rows = []
+    for multiple, figures in published[chosen].items():
+        k = int(multiple) * float(curve.points.k[0])
+        if k > curve.largest_k or float(np.min(np.abs(log_k - np.log(k)))) > NEAR:
+            continue
+        efficiency = float(np.exp(np.interp(np.log(k), log_k, log_e - log_e[0])))
+        shares = np.array(figures["efficiency"])
+        percentile = float(np.interp(efficiency, shares, percents, left=percents[0], right=percents[-1]))
+        median = float(np.interp(50.0, percents, shares))
+        rows.append(StandingRow(int(multiple), k, efficiency, percentile, median, int(figures["curves"])))
+    return Standing(chosen, regime, tuple(rows)) if rows else None

@@ -1,40 +1,36 @@
-"""A study as a curve of log performance, and back: the one place that knows quantities and regimes.
+"""A study as the curve that is forecast: medians of log performance, the kind of curve, the node boundary.
 
-    log value = sign * log performance + power * log K
-
-Strong scaling and throughput at rising load are forecast as total performance (1/T, X); weak scaling and collectives
-as performance per worker, because that is what stays nearly constant there.
+Log performance is -log T (see `analysis.curve`): of the whole job under strong scaling and throughput at rising load,
+of one worker under weak scaling and for collectives, because that is what stays nearly constant there.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from scalecurve.analysis.curve import Conversion, Number, conversion_of
 from scalecurve.errors import Fault, InputError
-from scalecurve.forecasting.curves import Array, Curve, pack
-from scalecurve.forecasting.slopes import weighted_slope
+from scalecurve.findings import Finding, info, warning
+from scalecurve.forecasting.curves import LogCurve, pack, weighted_slope
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.samples import Samples
 
 MEDIAN_PENALTY = 1.2533  # standard error of a median against that of a mean, normal noise
 RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is that of a collective
-
-
-Places = npt.NDArray[np.intp]
-
+NODES_ENOUGH = 3
+NOISY = 0.1
+SMALL_SAMPLE = 4
 
 SHARED_DEVICE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?|(input|output|i/o).*/s", re.IGNORECASE)
 CEILING = 0.5  # share of a forecast change believed there: published storage curves end near their last value
 
 
-class Path(StrEnum):
+class CurveKind(StrEnum):
     """Which panel forecasts a curve."""
 
     STRONG = "strong"
@@ -46,14 +42,14 @@ class Path(StrEnum):
 class View:
     """One study seen as a curve.
 
-    `points` holds the median of the repeats at each K; `fitted` are those that are extrapolated: all of them, or only
-    those at and beyond a node where enough were measured there.  `node_size` is the count of workers of one node.
+    `points` holds the median of the repeats at each K.  `fitted` are the points that are extrapolated: all of them, or
+    only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node.
     """
 
     study: Study
-    path: Path
-    points: Curve
-    fitted: Curve
+    kind: CurveKind
+    points: LogCurve
+    fitted: LogCurve
     node_size: int | None = None
 
     @property
@@ -64,59 +60,66 @@ class View:
     def largest_k(self) -> float:
         return float(self.points.k[-1])
 
-    def value(self, k: Array, log_performance: Array) -> Array:
-        """In the study's own quantity."""
-        sign, power = self.conversion
-        return np.asarray(np.exp(sign * log_performance + power * np.log(k)))
+    def value(self, k: Number, log_performance: Number) -> Number:
+        """The value in the study's quantity."""
+        time: Number = np.exp(-log_performance)
+        return conversion_of(self.study).value(k, time)
 
-    def value_at(self, k: float, log_performance: float) -> float:
-        sign, power = self.conversion
-        return math.exp(sign * log_performance + power * math.log(k))
-
-    def efficiency(self, k: Array, log_performance: Array) -> Array:
+    def efficiency(self, k: Number, log_performance: Number) -> Number:
         """E(K) against the study's baseline; S = K E."""
-        return np.asarray(np.exp(log_performance - self._shared * np.log(k) - self._baseline))
+        conversion, points = conversion_of(self.study), self.points
+        base = int(np.searchsorted(points.k, self.study.baseline_k))
+        best = conversion.log_cost(float(points.k[base]), -float(points.log_performance[base]))
+        share: Number = np.exp(best - conversion.log_cost(k, -log_performance))
+        return share
 
-    def efficiency_at(self, k: float, log_performance: float) -> float:
-        return math.exp(log_performance - self._shared * math.log(k) - self._baseline)
-
-    @property
-    def conversion(self) -> tuple[float, float]:
-        return _CONVERSION[self.study.quantity, self.study.regime]
-
-    @property
-    def _shared(self) -> float:
-        """1 where the work is shared among workers, so that ideal performance is proportional to K."""
-        return 1.0 if self.study.regime is Regime.STRONG else 0.0
-
-    @cached_property
-    def _baseline(self) -> float:
-        place = int(np.searchsorted(self.points.k, self.study.baseline_k))
-        return float(self.points.log_performance[place]) - self._shared * math.log(float(self.points.k[place]))
-
-
-_CONVERSION: dict[tuple[Quantity, Regime], tuple[float, float]] = {
-    (Quantity.SECONDS, Regime.STRONG): (-1.0, 0.0),
-    (Quantity.SECONDS, Regime.WEAK): (-1.0, 0.0),
-    (Quantity.THROUGHPUT, Regime.STRONG): (1.0, 0.0),
-    (Quantity.THROUGHPUT, Regime.WEAK): (1.0, 1.0),
-    (Quantity.THROUGHPUT_PER_WORKER, Regime.STRONG): (1.0, -1.0),
-    (Quantity.THROUGHPUT_PER_WORKER, Regime.WEAK): (1.0, 0.0),
-}
+    def cautions(self, noise: float) -> Iterator[Finding]:
+        """Findings about the data behind a forecast; `noise` is the relative scatter around a smooth curve."""
+        points, log = self.fitted, self.fitted.log_performance
+        if len(points.k) < SMALL_SAMPLE:
+            message = (
+                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 17 % in the median"
+            )
+            yield warning(
+                "few-points", message, remedy="measure at least five K, the largest included", points=len(log)
+            )
+        if points.error is None or not np.any(np.isfinite(points.error)):
+            message = "no K was repeated, so noise and shape cannot be told apart"
+            yield info("no-repeats", message, remedy="repeat each K")
+        if noise > NOISY:
+            message = f"points scatter by about {noise:.0%} around a smooth curve"
+            remedy = "repeat the runs, and look for a shared machine or a changed set-up"
+            yield warning("noisy-curve", message, remedy=remedy, noise=noise)
+        best = int(np.argmax(log))
+        if self.kind is CurveKind.STRONG and log[best] - log[-1] > 0.05:
+            k = int(points.k[best])
+            yield warning("past-the-peak", f"performance is highest at K = {k}; more workers make it worse", k=k)
+        if self.kind is CurveKind.COLLECTIVE:
+            message = "the time rises with K from the start: forecast as the cost of a collective operation"
+            yield info("rising-time", message)
+        if len(points.k) < len(self.points.k):
+            message = f"only K from one full node ({self.node_size} workers) on are extrapolated"
+            yield info("inside-node-left-out", message, node_size=self.node_size)
+        elif self.node_size and self.largest_k <= self.node_size:
+            message = f"every measured K fits in one node ({self.node_size} workers): the network was never measured"
+            yield warning("node-boundary", message, remedy="measure two and four nodes", node_size=self.node_size)
 
 
 def view(study: Study, kind: str | None = None, node_size: int | None = None) -> View:
     """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel chosen from the data."""
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
-        seen = ", ".join(f"K = {k}" for k in study.all_k) or "none"
-        raise InputError(
-            Fault("a forecast needs at least two worker counts", seen=seen, remedy=remedy), subject=study.name
-        )
-    points = replace(centres(study.samples, *_CONVERSION[study.quantity, study.regime]), believed=believed(study.unit))
-    path = _as_path(kind) if kind else choose_path(study, points)
-    node = node_size or study.node_size
-    return View(study, path, points, beyond_node(points, node), node)
+        counts = ", ".join(f"K = {k}" for k in study.all_k) or "none"
+        fault = Fault("a forecast needs at least two worker counts", seen=counts, remedy=remedy)
+        raise InputError(fault, subject=study.name)
+    if kind and kind not in set(CurveKind):
+        raise InputError(Fault("unknown kind of curve", seen=kind, remedy=f"use one of {', '.join(CurveKind)}"))
+    points = replace(medians(study.samples, conversion_of(study)), believed=believed(study.unit))
+    node, fitted = node_size or study.node_size, points
+    if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:
+        # Scaling inside a node says little about the network.
+        fitted = points.part(slice(int(np.searchsorted(points.k, node)), None))
+    return View(study, CurveKind(kind) if kind else choose_kind(study, points), points, fitted, node)
 
 
 def believed(unit: str | None) -> float:
@@ -124,48 +127,27 @@ def believed(unit: str | None) -> float:
     return CEILING if unit is not None and SHARED_DEVICE.fullmatch(unit.strip()) else 1.0
 
 
-def beyond_node(points: Curve, node_size: int | None, enough: int = 3) -> Curve:
-    """The points at and beyond one full node, if there are enough: scaling inside a node says little of the network."""
-    if node_size is None or np.sum(points.k >= node_size) < enough:
-        return points
-    start = int(np.searchsorted(points.k, node_size))
-    error = None if points.error is None else points.error[start:]
-    return Curve(points.k[start:], points.log_performance[start:], error, points.believed)
-
-
-def _as_path(kind: str) -> Path:
-    try:
-        return Path(kind)
-    except ValueError:
-        raise InputError(Fault("unknown kind of curve", seen=kind, remedy=f"one of {', '.join(Path)}")) from None
-
-
-def choose_path(study: Study, points: Curve) -> Path:
+def choose_kind(study: Study, points: LogCurve) -> CurveKind:
     """Weak or strong as the study says; a time that rises steeply from the start is that of a collective operation."""
-    usual = Path.STRONG if study.regime is Regime.STRONG else Path.WEAK
+    strong = study.regime is Regime.STRONG
+    usual = CurveKind.STRONG if strong else CurveKind.WEAK
     gains = float(points.log_performance.max() - points.log_performance[0]) > 0.1
     if study.quantity is not Quantity.SECONDS or gains:
         return usual
     slope = float(weighted_slope(pack([points]))[0])
-    limit = RISING_STRONG if study.regime is Regime.STRONG else RISING_WEAK
-    return Path.COLLECTIVE if slope < limit else usual
+    return CurveKind.COLLECTIVE if slope < (RISING_STRONG if strong else RISING_WEAK) else usual
 
 
-def centres(samples: Samples, sign: float, power: float) -> Curve:
+def medians(samples: Samples, conversion: Conversion) -> LogCurve:
     """Medians of the repeats as log performance, with their standard errors where there are at least two."""
     order = np.lexsort((samples.values, samples.k))
-    k, values = samples.k[order], samples.values[order]
-    distinct, first, count = np.unique(k, return_index=True, return_counts=True)
+    values = samples.values[order]
+    distinct, first, count = np.unique(samples.k[order], return_index=True, return_counts=True)
     middle = np.sqrt(values[first + (count - 1) // 2]) * np.sqrt(values[first + count // 2])
-    log_k = np.log(distinct.astype(np.float64))
-    performance = sign * (np.log(middle) - power * log_k)
-    return Curve(distinct.astype(np.float64), performance, _standard_errors(np.log(values), first, count))
-
-
-def _standard_errors(logs: Array, first: Places, count: Places) -> Array:
+    k, logs = distinct.astype(np.float64), np.log(values)
     mean = np.add.reduceat(logs, first) / count
     squares = np.add.reduceat((logs - np.repeat(mean, count)) ** 2, first)
     with np.errstate(divide="ignore", invalid="ignore"):
         std = np.sqrt(np.where(count > 1, squares / (count - 1), np.nan))
-    penalty = np.where(count > 2, MEDIAN_PENALTY, 1.0)
-    return np.asarray(penalty * std / np.sqrt(count))
+    error = np.where(count > 2, MEDIAN_PENALTY, 1.0) * std / np.sqrt(count)
+    return LogCurve(k, -np.log(conversion.time(k, middle)), error)

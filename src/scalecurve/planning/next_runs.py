@@ -20,8 +20,8 @@ from scalecurve.document import Document, FindingList, Paragraph, Shown, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info
 from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.curves import Array, Curve
-from scalecurve.forecasting.engine import predict
+from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.prediction import predict
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity, Study
@@ -170,12 +170,12 @@ def _candidates(data: View, last: float, run_seconds: float | None, calibration:
     measured = data.fitted.k.tolist()
     expected = list(zip(measured, data.fitted.log_performance.tolist(), [0.0] * len(measured), strict=True))
     if len(beyond):
-        ahead = predict([data.fitted], [data.path], [beyond], calibration)[0]
+        ahead = predict([data.fitted], [data.kind], [beyond], calibration)[0]
         expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.scale.tolist(), strict=True)
     candidates = []
     for k, log, scale in expected:
         timed = data.study.quantity is Quantity.SECONDS
-        seconds = data.value_at(k, log) if timed else ASSUMED_SECONDS
+        seconds = float(data.value(k, log)) if timed else ASSUMED_SECONDS
         candidates.append(Candidate(k, log, scale, seconds if run_seconds is None else run_seconds))
     return candidates
 
@@ -200,7 +200,7 @@ def _narrow(
         raise Refused(f"no allowed run narrows the forecast at K = {goal:g} by {LEAST_GAIN:.0%} or more; {hint}")
     good = gains >= NEARLY * gains.max()
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
-    quantile = calibration.widths[data.path].quantile(LEVEL)
+    quantile = calibration.widths[data.kind].quantile(LEVEL)
     return NextRuns(
         name=data.name,
         aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
@@ -230,12 +230,12 @@ def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, 
     """The scale of the error at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continued(data.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, curve.k[-1] * 1.0001)]) for curve in continued]
-    predictions = predict(continued, [data.path] * len(continued), at, calibration)
+    predictions = predict(continued, [data.kind] * len(continued), at, calibration)
     scales = np.array([one.scale[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
-def _continued(curve: Curve, plan: Sequence[Candidate], outcome: float) -> Curve:
+def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> LogCurve:
     """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its variance."""
     k, log = curve.k, curve.log_performance
     error = curve.error if curve.error is not None else np.full(len(k), np.nan)
@@ -245,24 +245,23 @@ def _continued(curve: Curve, plan: Sequence[Candidate], outcome: float) -> Curve
         else:
             k, error = np.r_[k, candidate.k], np.r_[error, np.nan]
             log = np.r_[log, candidate.log + outcome * candidate.scale]
-    return Curve(k, log, error, curve.believed)
+    return LogCurve(k, log, error, curve.believed)
 
 
 def _separate(study: Study, candidates: list[Candidate], laws: tuple[str, str], budget: float | None) -> NextRuns:
     """The cheapest K at which two fitted laws differ enough."""
-    from scalecurve.fitting.comparison import PARTING, separation
-    from scalecurve.fitting.fit import solve_laws
+    from scalecurve.fitting.solution import SEPARATED, separation, solve_laws
 
     affordable = [candidate for candidate in candidates if budget is None or candidate.cost <= budget]
     if not affordable:
         raise Refused("no run that could separate the laws fits into the budget")
     solved = solve_laws(study, laws)
-    solutions, draws = [solved.solutions[name] for name in laws], [solved.draws[name] for name in laws]
+    solutions, draws = [solved.by_law[name] for name in laws], [solved.draws[name] for name in laws]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
     if apart.max() < INDISTINCT:
         raise Refused(f"{laws[0]} and {laws[1]} fit this study as the same curve: no affordable K separates them")
     costs = np.array([one.cost for one in affordable])
-    enough = apart >= min(PARTING, apart.max())
+    enough = apart >= min(SEPARATED, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])
     last = float(separation(solutions, draws, np.array([float(study.all_k[-1])]))[0])
     return NextRuns(

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scalecurve.analysis import SpeedupTable, tabulate
-from scalecurve.analysis.table_document import rule_words
+from scalecurve.analysis.table import rule_words
 from scalecurve.errors import Fault, InputError
-from scalecurve.forecasting.cautions import GREY as GREY_BEYOND
+from scalecurve.forecasting.forecast import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.laws.tables import LawTable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from scalecurve.analysis.ranks import PhaseShares, RankStrip
+    from scalecurve.diagnosis.phases import PhaseShares, RankStrip
     from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
     from scalecurve.mechanisms.load_curve import LoadCurve
     from scalecurve.mechanisms.roofline_placement import Roofline

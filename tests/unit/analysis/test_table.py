@@ -147,3 +147,7 @@ def test_the_bend_does_not_depend_on_hidden_randomness() -> None:
 def test_karp_flatt_is_shown_on_request() -> None:
     assert "Karp-Flatt" not in str(tabulate(strong_study()))
     assert "Karp-Flatt" in str(tabulate(strong_study(), karp_flatt=True))
+
+
+def test_the_repr_says_the_answer() -> None:
+    assert repr(tabulate(strong_study())) == "<SpeedupTable strong, 7 K from 1 to 64 gpus, bends at 8>"

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import scalecurve as sc
-from scalecurve.diagnosis.regimes import classify_regime, regime_of_study
-from scalecurve.diagnosis.sentence import regime_of_sentence
+from scalecurve.diagnosis.regimes import classify_regime
 from scalecurve.errors import InputError
 from scalecurve.study import Regime, Run, Study, Workload
 
@@ -25,7 +23,7 @@ from scalecurve.study import Regime, Run, Study, Workload
     ],
 )
 def test_scenarios(name: str, work: dict[int, float], regime: str) -> None:
-    found = classify_regime(work, name=name)
+    found = classify_regime(work=work, name=name)
 
     assert found.regime == regime
     assert found.answers["held constant"]
@@ -34,7 +32,7 @@ def test_scenarios(name: str, work: dict[int, float], regime: str) -> None:
 def test_calling_a_fixed_job_weak_makes_a_slow_result_look_like_a_success() -> None:
     times = {4: 100.0, 16: 98.0, 64: 97.0}
 
-    found = classify_regime(dict.fromkeys(times, 5e4), declared="weak", times=times)
+    found = classify_regime(work=dict.fromkeys(times, 5e4), called="weak", times=times)
 
     last = found.both_efficiencies[-1]
     assert last["weak"] > 1.0
@@ -45,7 +43,7 @@ def test_calling_a_fixed_job_weak_makes_a_slow_result_look_like_a_success() -> N
 def test_a_study_that_counts_its_work() -> None:
     runs = tuple(Run(k=k, value=1.0, work=100.0 * k) for k in (1, 2, 4))
 
-    found = regime_of_study(Study(regime=Regime.STRONG, runs=runs))
+    found = classify_regime(Study(regime=Regime.STRONG, runs=runs))
 
     assert found.regime == "weak"
     assert found.findings[0].code == "regime-mislabelled"
@@ -54,18 +52,28 @@ def test_a_study_that_counts_its_work() -> None:
 def test_a_study_that_declares_its_work() -> None:
     study = Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong", workload=Workload(total=50.0))
 
-    assert regime_of_study(study).regime == "strong"
+    assert classify_regime(study).regime == "strong"
     with pytest.raises(InputError, match="how much work"):
-        regime_of_study(Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong"))
+        classify_regime(Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong"))
 
 
 def test_faults_of_a_sentence() -> None:
     with pytest.raises(InputError, match="worker counts and the work"):
-        regime_of_sentence(workers=(1, 2))
+        classify_regime(workers=(1, 2))
     with pytest.raises(InputError, match="one number of work for each K"):
-        regime_of_sentence(workers=(1, 2, 4), total=(1.0, 2.0))
+        classify_regime(workers=(1, 2, 4), total=(1.0, 2.0))
     with pytest.raises(InputError, match="positive"):
-        regime_of_sentence(workers=(1, 2), total=(0.0,))
+        classify_regime(workers=(1, 2), total=(0.0,))
+    with pytest.raises(InputError, match="one number of times"):
+        classify_regime(workers=(1, 2), total=5.0, times=(1.0,))
+
+
+def test_worker_counts_as_text_and_one_number_for_all() -> None:
+    verdict = classify_regime(workers="4..64", per_worker=128, called="weak", name="pretraining")
+
+    assert [row.total for row in verdict.rows] == [128 * k for k in (4, 8, 16, 32, 64)]
+    assert verdict.findings == ()
+    assert repr(verdict) == "<RegimeVerdict of pretraining: weak scaling, K from 4 to 64>"
 
 
 @pytest.mark.parametrize(
@@ -80,12 +88,12 @@ def test_a_table_with_its_work_need_not_say_its_regime(text: str, regime: str, t
     path = tmp_path / "table.csv"
     path.write_text(text)
 
-    found = sc.regime(path)
+    found = classify_regime(path)
 
     assert (found.regime, found.declared, found.findings) == (regime, None, ())
     assert found.times[1] in (10, 100)
     if regime == "strong":
-        assert {finding.code for finding in sc.regime(path, called="weak").findings}
+        assert {finding.code for finding in classify_regime(path, called="weak").findings}
 
 
 def test_a_table_without_work_says_what_is_missing(tmp_path: Path) -> None:
@@ -93,4 +101,4 @@ def test_a_table_without_work_says_what_is_missing(tmp_path: Path) -> None:
     path.write_text("k,seconds\n1,10\n2,6\n")
 
     with pytest.raises(InputError, match="how much work each K did"):
-        sc.regime(path)
+        classify_regime(path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
-from scalecurve.fitting.fit import fit
+from scalecurve.fitting.fit import fit, fitted_curve
 
 K = 2 ** np.arange(7)
 
@@ -159,3 +159,17 @@ def test_the_text_says_which_laws_reduce_to_another() -> None:
 
     assert any(own.reduces_to for own in made)
     assert "reduces to amdahl" in str(made)
+
+
+def test_a_fitted_curve_is_one_at_the_baseline_and_follows_the_law() -> None:
+    exact = study(AMDAHL, 0.0005)
+
+    rows = fitted_curve(exact, fit(exact, law="amdahl")["amdahl"], [1, 8, 32])
+
+    assert rows[0]["efficiency"] == pytest.approx(1)
+    assert rows[2]["speedup"] == pytest.approx(1 / (0.04 + 0.96 / 32), rel=0.01)
+    assert rows[2]["speedup"] == pytest.approx(32 * rows[2]["efficiency"])
+
+
+def test_the_repr_says_the_answer() -> None:
+    assert repr(fit(study(AMDAHL, 0.001))) == "<Fits of study: best amdahl, 5 laws>"

@@ -1,12 +1,14 @@
 """The forecast as its users see it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalecurve as sc
-from scalecurve.forecasting.forecast import forecast
+from scalecurve.forecasting.forecast import band, forecast, forecast_all
+from scalecurve.study.file import write_study
 from tests.reference_study import strong_study, weak_study
 
 
@@ -55,10 +57,10 @@ def test_beyond_four_times_is_grey_and_beyond_sixteen_refused_unless_insisted() 
 def test_many_studies_at_once_are_each_as_alone() -> None:
     studies = [strong_study(), weak_study(), times({1: 8.0, 2: 5.0, 4: 4.0}), times({2: 10, 4: 6, 9: 4, 20: 3.5})]
 
-    together = sc.forecast(studies, at=[128, 256], extrapolate=True)
+    together = forecast_all(studies, at=[128, 256], extrapolate=True)
 
     for own, made in zip(studies, together, strict=True):
-        alone = sc.forecast(own, at=[128, 256], extrapolate=True)
+        alone = forecast(own, at=[128, 256], extrapolate=True)
         assert [row.value for row in made] == pytest.approx([row.value for row in alone], rel=1e-6)
         assert [row.high for row in made] == pytest.approx([row.high for row in alone], rel=1e-6)
 
@@ -108,7 +110,7 @@ def test_weak_throughput_grows_with_the_workers() -> None:
 
     assert made[0].throughput == pytest.approx(29.6, rel=0.05)
     assert made[1].efficiency == pytest.approx(made[1].throughput / 64, rel=1e-6)
-    assert made.view.path == "weak"
+    assert made.view.kind == "weak"
 
 
 def test_a_rising_time_is_forecast_as_a_collective() -> None:
@@ -118,7 +120,7 @@ def test_a_rising_time_is_forecast_as_a_collective() -> None:
         made = forecast(times(rising, regime), at=[1024])
         assert made[0].seconds == pytest.approx(17.6, rel=0.1)
         assert "rising-time" in codes(made)
-    assert forecast(times(rising, "strong"), at=[1024], kind="strong").view.path == "strong"
+    assert forecast(times(rising, "strong"), at=[1024], kind="strong").view.kind == "strong"
     with pytest.raises(sc.InputError, match="unknown kind"):
         forecast(times(rising), at=[1024], kind="sideways")
 
@@ -232,7 +234,7 @@ def test_text_and_html_tell_the_same_story() -> None:
     assert "refused" in text
     assert "Where this study stands (dl-training" in text
     assert "Tried on this study's own data" in text
-    assert "Decided by" in text
+    assert "Weights: " in text
     assert "<table>" in made._repr_html_()
     assert made.records()[0]["k"] == 128
 
@@ -247,3 +249,39 @@ def test_a_backtest_that_misses_is_told() -> None:
     assert failed[0].evidence["covered"] == 0
     assert "backtest-failed" in {finding["code"] for finding in forecast(broken).to_dict()["findings"]}
     assert "backtest-failed" not in {finding.code for finding in forecast(steady).findings}
+
+
+@pytest.mark.parametrize("at", [128, np.int64(128), [128], np.array([128]), "128", (128,)])
+def test_worker_counts_in_every_form(at: object) -> None:
+    assert [row.k for row in forecast(strong_study(), at=at)] == [128]  # type: ignore[arg-type]
+
+
+def test_a_range_of_worker_counts_as_text() -> None:
+    assert [row.k for row in forecast(strong_study(), at="64..256")] == [64, 128, 256]
+
+
+def test_the_repr_says_the_answer_in_one_line() -> None:
+    text = repr(forecast(strong_study(), at=[128, 4096]))
+
+    assert text.startswith("<Forecast of reference, seconds: 0.")
+    assert text.endswith(", refused at 4096>")
+    assert "\n" not in text
+
+
+def test_a_band_holds_its_own_middle() -> None:
+    for row in forecast(strong_study(), at=[64, 128]):
+        shares = band(row)
+        assert shares is not None
+        assert shares["speedup_low"] < shares["speedup"] < shares["speedup_high"]
+        assert shares["speedup"] == pytest.approx(row.k * shares["efficiency"])
+        assert shares["speedup_high"] / shares["speedup"] == pytest.approx(row.value / row.low)
+
+
+def test_a_study_may_be_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    write_study(strong_study(), path)
+
+    assert forecast(path, 128).records() == forecast(strong_study(), 128).records()
+    assert [own[0].k for own in forecast_all([path, str(path)], "128")] == [128, 128]
+    with pytest.raises(sc.InputError, match="not a study"):
+        forecast(5)  # type: ignore[arg-type]

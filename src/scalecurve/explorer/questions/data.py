@@ -14,13 +14,13 @@ from pydantic import Field
 import scalecurve as sc
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
-from scalecurve.fitting.curve import fitted_curve
-from scalecurve.forecasting.band import band
+from scalecurve.fitting.fit import fitted_curve
+from scalecurve.forecasting.forecast import band
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
-    from scalecurve.fitting.fits import Fits
+    from scalecurve.fitting.fit import Fits
     from scalecurve.study import Study
 
 MOST_TEXT = 2_000_000

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import scalecurve as sc
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table_document import rule_words
+from scalecurve.analysis.table import rule_words
 from scalecurve.document import Document
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.ranks import phase_shares, rank_strips
-from scalecurve.analysis.table_document import bend_sentence
+from scalecurve.analysis.table import bend_sentence
+from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
-from scalecurve.forecasting.band import band
+from scalecurve.forecasting.forecast import band
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.planning.cost import Cost
 from scalecurve.render.planning_plots import cost_in_report

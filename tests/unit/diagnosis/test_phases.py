@@ -1,8 +1,8 @@
-"""Where ranks spent their time, and how far each is from the others."""
+"""Kinds of phases; where ranks spent their time, and how far each is from the others."""
 
 import pytest
 
-from scalecurve.analysis.ranks import phase_shares, rank_strips
+from scalecurve.diagnosis.phases import kind_of, phase_shares, rank_strips
 from scalecurve.study import RankRecord, Regime, Run, RunStatus, Study
 
 
@@ -36,3 +36,23 @@ def test_a_study_of_bare_samples_has_neither() -> None:
     study = Study.from_samples({1: [1.0], 2: [0.6]}, regime="strong")
     assert phase_shares(study) == ()
     assert rank_strips(study) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("compute", "compute"),
+        ("forward", "compute"),
+        ("all_reduce", "communication"),
+        ("MPI_Allreduce", "communication"),
+        ("ncclKernel_AllReduce", "communication"),
+        ("communication", "communication"),
+        ("communication (hidden)", "hidden"),
+        ("data loading", "data"),
+        ("waiting", "wait"),
+        ("barrier", "wait"),
+        ("serial", "serial"),
+    ],
+)
+def test_phase_names(name: str, kind: str) -> None:
+    assert kind_of(name) == kind

@@ -1,0 +1,69 @@
+"""Published shapes, smooth laws within noise, and the verdict of the panel."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalecurve.forecasting.calibration import shipped
+from scalecurve.forecasting.curves import LogCurve, pack
+from scalecurve.forecasting.panel import consult, smooth_laws, strong_panel
+from scalecurve.forecasting.shapes import grid, log_shape, weighted_median
+
+K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+
+
+def curve(performance: np.ndarray, k: np.ndarray = K, error: np.ndarray | None = None) -> LogCurve:
+    return LogCurve(k, np.log(performance), error)
+
+
+def test_the_library_holds_amdahl_and_plateaus() -> None:
+    u = np.log(np.array([1.0, 4.0, 64.0]))
+    amdahl = log_shape(np.array([[1.0, 1.0, np.log(9.0), 1.0]]), u)[:, 0]
+
+    assert np.exp(amdahl) == pytest.approx([x / (0.9 + 0.1 * x) for x in (1.0, 4.0, 64.0)])
+    assert log_shape(grid(), np.zeros(1)) == pytest.approx(0.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.01, 1.0)), min_size=1, max_size=9))
+def test_weighted_median_halves_the_weight(pairs: list[tuple[float, float]]) -> None:
+    values, weight = np.array(pairs, dtype=np.float32).astype(float).T
+
+    middle = float(weighted_median(values[None], weight[None])[0])
+
+    assert weight[values <= middle].sum() >= weight.sum() / 2 - 1e-6
+    assert weight[values >= middle].sum() >= weight.sum() / 2 - 1e-6
+
+
+def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
+    k = 2.0 ** np.arange(7)
+    law = curve(1 / (0.04 + 0.96 / k + 0.01 * np.log2(k)), k)
+    kink = curve(np.where(k <= 8, k, 8 + 0.2 * (k - 8)), k)
+
+    made = smooth_laws(pack([law, kink]), np.array([[1024.0], [1024.0]]))
+
+    assert made.trust[0] > 0.99
+    assert made.trust[1] < 0.01
+    assert np.exp(-made.ahead[0, 0]) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=0.01)
+
+
+def test_three_points_prove_no_law() -> None:
+    assert smooth_laws(pack([curve(K[:3], K[:3])]), np.array([[64.0]])).trust[0] == 0.0
+
+
+def test_misfit_that_repeats_explain_is_forgiven() -> None:
+    k = 2.0 ** np.arange(7)
+    noisy = 1 / (0.04 + 0.96 / k) * np.exp(0.03 * np.array([1, -1, 1, -1, 1, -1, 1]))
+
+    made = smooth_laws(pack([curve(noisy, k), curve(noisy, k, np.full(7, 0.04))]), np.array([[128.0], [128.0]]))
+
+    assert made.trust[1] > made.trust[0]
+
+
+def test_the_verdict_lies_between_the_families() -> None:
+    packed = pack([curve(np.array([1, 1.9, 3.0, 5.6, 6.0]))])
+    verdict = consult(packed, np.array([[32.0, 64.0]]), strong_panel(shipped().shapes))
+
+    assert np.all(verdict.ahead[0] <= np.maximum(verdict.families.max(axis=0), packed.last)[0])
+    assert np.all(verdict.spread > 0)
