@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve import diagnosis as diagnosis
     from scalecurve import forecasting as forecasting
     from scalecurve import formats as formats
+    from scalecurve import hardware as hardware
     from scalecurve import laws as laws
     from scalecurve import measurement as measurement
     from scalecurve import mechanisms as mechanisms
@@ -29,18 +30,8 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.analysis.comparison import compare as compare
     from scalecurve.analysis.merging import merge as merge
     from scalecurve.analysis.table import tabulate as tabulate
-    from scalecurve.api import assess as assess
-    from scalecurve.api import check as check
-    from scalecurve.api import cost as cost
-    from scalecurve.api import export as export
-    from scalecurve.api import forecast as forecast
-    from scalecurve.api import load as load
-    from scalecurve.api import measure as measure
-    from scalecurve.api import next_runs as next_runs
-    from scalecurve.api import plot as plot
-    from scalecurve.api import save as save
-    from scalecurve.api import write_report as write_report
     from scalecurve.auditing.audit import audit as audit
+    from scalecurve.auditing.gate import check as check
     from scalecurve.diagnosis.diagnosis import diagnose as diagnose
     from scalecurve.errors import InputError as InputError
     from scalecurve.errors import MissingExtra as MissingExtra
@@ -50,9 +41,19 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.estimate import Estimate as Estimate
     from scalecurve.findings import Finding as Finding
     from scalecurve.fitting.fit import fit as fit
+    from scalecurve.forecasting.forecast import forecast as forecast
+    from scalecurve.formats.loading import load as load
     from scalecurve.laws import law as law
+    from scalecurve.measurement.sweep import measure as measure
+    from scalecurve.planning.cost import cost as cost
+    from scalecurve.planning.next_runs import next_runs as next_runs
+    from scalecurve.proposals.assessment import assess as assess
+    from scalecurve.render.exports import export as export
+    from scalecurve.render.plots import plot as plot
+    from scalecurve.render.report.writing import write_report as write_report
     from scalecurve.study import Study as Study
-    from scalecurve.training.planner import plan_training as plan_training
+    from scalecurve.study.file import save as save
+    from scalecurve.training.answers.plan import plan_training as plan_training
 
 HOMES = {
     "Estimate": "scalecurve.estimate",
@@ -63,31 +64,32 @@ HOMES = {
     "ScalecurveError": "scalecurve.errors",
     "Study": "scalecurve.study",
     "Undecided": "scalecurve.errors",
-    "assess": "scalecurve.api",
+    "assess": "scalecurve.proposals.assessment",
     "audit": "scalecurve.auditing.audit",
-    "check": "scalecurve.api",
+    "check": "scalecurve.auditing.gate",
     "compare": "scalecurve.analysis.comparison",
-    "cost": "scalecurve.api",
-    "diagnose": "scalecurve.diagnosis.diagnosing",
-    "export": "scalecurve.api",
+    "cost": "scalecurve.planning.cost",
+    "diagnose": "scalecurve.diagnosis.diagnosis",
+    "export": "scalecurve.render.exports",
     "fit": "scalecurve.fitting.fit",
-    "forecast": "scalecurve.api",
+    "forecast": "scalecurve.forecasting.forecast",
     "law": "scalecurve.laws",
-    "load": "scalecurve.api",
-    "measure": "scalecurve.api",
+    "load": "scalecurve.formats.loading",
+    "measure": "scalecurve.measurement.sweep",
     "merge": "scalecurve.analysis.merging",
-    "next_runs": "scalecurve.api",
-    "plan_training": "scalecurve.training.planner",
-    "plot": "scalecurve.api",
-    "save": "scalecurve.api",
+    "next_runs": "scalecurve.planning.next_runs",
+    "plan_training": "scalecurve.training.answers.plan",
+    "plot": "scalecurve.render.plots",
+    "save": "scalecurve.study.file",
     "tabulate": "scalecurve.analysis.table",
-    "write_report": "scalecurve.api",
+    "write_report": "scalecurve.render.report.writing",
 }
 MODULES = (
     "auditing",
     "diagnosis",
     "forecasting",
     "formats",
+    "hardware",
     "laws",
     "measurement",
     "mechanisms",
@@ -100,38 +102,35 @@ MOVED = {  # former names of this module, for one release with a DeprecationWarn
     "Quantity": "scalecurve.study.Quantity",
     "Regime": "scalecurve.study.Regime",
     "Run": "scalecurve.study.Run",
-    "Tariff": "scalecurve.planning.tariff.Tariff",
+    "Tariff": "scalecurve.planning.Tariff",
     "TaskGraph": "scalecurve.study.task_graph.TaskGraph",
-    "TaskRecorder": "scalecurve.mechanisms.recorder.TaskRecorder",
-    "compare_scaleup": "scalecurve.api.compare_scaleup",
-    "cost_collective": "scalecurve.api.cost_collective",
-    "cost_stragglers": "scalecurve.api.cost_stragglers",
-    "cost_training_step": "scalecurve.api.cost_training_step",
-    "curve_of_load": "scalecurve.api.curve_of_load",
-    "doctor": "scalecurve.api.doctor",
-    "evaluate_training": "scalecurve.api.evaluate_training",
-    "examine_tails": "scalecurve.api.examine_tails",
-    "export_formats": "scalecurve.api.export_formats",
-    "fit_collectives": "scalecurve.api.fit_collectives",
-    "fit_sweep": "scalecurve.api.fit_sweep",
-    "import_results": "scalecurve.api.import_results",
-    "load_claim": "scalecurve.api.load_claim",
-    "look_ahead": "scalecurve.api.look_ahead",
-    "measure_collectives": "scalecurve.api.measure_collectives",
-    "measure_load": "scalecurve.api.measure_load",
-    "measure_parallelism": "scalecurve.api.measure_parallelism",
-    "measure_roofline": "scalecurve.api.measure_roofline",
-    "place_kernels": "scalecurve.api.place_kernels",
-    "place_torch_model": "scalecurve.api.place_torch_model",
-    "plan": "scalecurve.api.plan",
-    "plan_replicas": "scalecurve.api.plan_replicas",
-    "price_curve": "scalecurve.api.price_curve",
-    "price_law": "scalecurve.api.price_law",
-    "regime": "scalecurve.api.regime",
-    "save_sweep": "scalecurve.api.save_sweep",
-    "stand": "scalecurve.api.stand",
-    "summarise_latencies": "scalecurve.api.summarise_latencies",
-    "tabulate_law": "scalecurve.api.tabulate_law",
+    "TaskRecorder": "scalecurve.mechanisms.TaskRecorder",
+    "compare_scaleup": "scalecurve.planning.compare_scaleup",
+    "cost_collective": "scalecurve.mechanisms.collective_cost",
+    "cost_stragglers": "scalecurve.mechanisms.straggler_cost",
+    "cost_training_step": "scalecurve.mechanisms.training_step_cost",
+    "curve_of_load": "scalecurve.mechanisms.load_curve",
+    "doctor": "scalecurve.measurement.doctor",
+    "evaluate_training": "scalecurve.training.evaluate_layout",
+    "examine_tails": "scalecurve.mechanisms.tail_latency",
+    "export_formats": "scalecurve.render.exports.export_formats",
+    "fit_collectives": "scalecurve.mechanisms.fit_collectives",
+    "fit_sweep": "scalecurve.mechanisms.fit_sweep",
+    "import_results": "scalecurve.formats.import_results",
+    "load_claim": "scalecurve.auditing.load_claim",
+    "look_ahead": "scalecurve.measurement.preview",
+    "measure_collectives": "scalecurve.measurement.measure_collectives",
+    "measure_load": "scalecurve.measurement.measure_load",
+    "measure_parallelism": "scalecurve.mechanisms.work_depth",
+    "measure_roofline": "scalecurve.measurement.measure_roofline",
+    "place_kernels": "scalecurve.mechanisms.place_kernels",
+    "place_torch_model": "scalecurve.measurement.place_torch_model",
+    "plan_replicas": "scalecurve.mechanisms.replicas_needed",
+    "regime": "scalecurve.diagnosis.classify_regime",
+    "save_sweep": "scalecurve.mechanisms.save_sweep",
+    "stand": "scalecurve.forecasting.stand",
+    "summarise_latencies": "scalecurve.mechanisms.summarise_latencies",
+    "tabulate_law": "scalecurve.laws.law_table",
 }
 
 __all__ = sorted(HOMES)

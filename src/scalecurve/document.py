@@ -107,9 +107,6 @@ class Result:
         return frame_of(records(), library)
 
 
-Shown = Result  # the former name
-
-
 def table(
     columns: Sequence[Column | str],
     rows: Iterable[Sequence[Cell | str | None]],

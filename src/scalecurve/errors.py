@@ -23,21 +23,21 @@ class Fault:
 
     message: str
     where: str | None = None
-    seen: str | None = None
+    value: str | None = None
     remedy: str | None = None
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
-        if self.seen is not None:
-            text += f" (saw {shorten(self.seen)})"
+        if self.value is not None:
+            text += f" (saw {shorten(self.value)})"
         if self.remedy:
             text += f"; {self.remedy}"
         return text
 
 
-def shorten(seen: str, limit: int = 80) -> str:
+def shorten(value: str, limit: int = 80) -> str:
     """A value quoted for a message: control characters escaped, long text cut."""
-    quoted = repr(seen)
+    quoted = repr(value)
     return quoted if len(quoted) <= limit else quoted[: limit - 4] + "...'"
 
 

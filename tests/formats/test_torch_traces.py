@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.results import torch_traces
 from scalecurve.formats.results.torch_traces import RankTrace
@@ -52,14 +52,14 @@ def test_the_rank_with_more_work_waits_less() -> None:
 
 
 def test_a_folder_of_traces_is_a_study() -> None:
-    study = api.load(SAMPLES, regime="strong")
+    study = sc.load(SAMPLES, regime="strong")
 
     assert study.all_k == (1, 2)
-    found = api.diagnose(study)
+    found = sc.diagnose(study)
     assert found.basis == "phases of every worker"
     assert found.by_k[-1].pop is not None
     with pytest.raises(InputError, match="regime"):
-        api.load(SAMPLES)
+        sc.load(SAMPLES)
 
 
 def event(name: str, cat: str, ts: float, dur: float, tid: int = 1) -> dict[str, Any]:
@@ -97,14 +97,14 @@ def test_compressed_traces_are_read(tmp_path: Path) -> None:
     (tmp_path / "rank0.json.gz").write_bytes(gzip.compress(raw))
 
     assert read_trace(tmp_path / "rank0.json.gz").steps == read_trace(SAMPLES / "k1" / "rank0.json").steps
-    assert api.load(tmp_path, regime="strong").all_k == (1,)
+    assert sc.load(tmp_path, regime="strong").all_k == (1,)
 
 
 def test_a_missing_rank_is_a_fault(tmp_path: Path) -> None:
     write(tmp_path / "rank0.json", [event("ProfilerStep#1", "user_annotation", 0, 10)], size=2)
 
     with pytest.raises(FormatError, match="2 ranks took part, but the files of 1"):
-        api.load(tmp_path, regime="strong")
+        sc.load(tmp_path, regime="strong")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_damaged_traces(tmp_path: Path, content: bytes, message: str) -> None:
 
 
 def test_hidden_communication_is_no_loss() -> None:
-    study = api.load(SAMPLES, regime="strong")
+    study = sc.load(SAMPLES, regime="strong")
     rank = study.runs[-1].ranks[0]
 
     assert rank.phases["communication (hidden)"] >= 0

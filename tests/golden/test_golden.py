@@ -39,8 +39,6 @@ LINES = {
     "law-sun-ni": "law sun-ni --serial 0.05 --growth 1.5",
     "law-karp-flatt": "law karp-flatt --workers 1,2,4,8 --speedups 1,1.88,3.31,5.33",
     "law-stragglers": "law stragglers --spread 0.1",
-    "plan-sweep": "plan --model llama3-70b --cluster h100-ib400 --gpus 64..1024 --seq 8192 --global-batch 4Mi",
-    "plan-layout": "plan --model llama3-70b --cluster h100-ib400 --gpus 512 --layout dp=64,tp=8 --global-batch 4Mi",
 }
 
 

@@ -22,7 +22,7 @@ from scalecurve.document import (
     Heading,
     Listing,
     Paragraph,
-    Shown,
+    Result,
     Tone,
     table,
 )
@@ -54,7 +54,7 @@ class ChecklistRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Audit(Shown):
+class Audit(Result):
     """The verdict on a claim, the six rows, the findings beside them, and what to ask its author.
 
     `violations` are the findings behind all rows that are missing or violated.

@@ -189,12 +189,12 @@ def load_claim(
     if source is None:
         faults = []
         if workers is None or workers < 1:
-            faults.append(Fault("a bare claim needs its number of workers", seen=str(workers), remedy="--workers 256"))
+            faults.append(Fault("a bare claim needs its number of workers", value=str(workers), remedy="--workers 256"))
         if speedup is None and efficiency is None:
             faults.append(Fault("a bare claim needs a speedup or an efficiency", remedy="--speedup 180"))
         for name, value in (("speedup", speedup), ("efficiency", efficiency)):
             if value is not None and not 0 < value < float("inf"):
-                faults.append(Fault(f"the {name} is not a positive number", seen=f"{value:g}"))
+                faults.append(Fault(f"the {name} is not a positive number", value=f"{value:g}"))
         if faults:
             raise InputError(faults)
         unit = k_unit or "workers"

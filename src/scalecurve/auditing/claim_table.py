@@ -99,7 +99,7 @@ def _row_values(
             values[name] = _number(cell, factor, f"line {number}, {name}", faults)
     k = values.get("k")
     if k is None or k != int(k):
-        faults.append(Fault("not a whole number of workers", where=f"line {number}", seen=str(k)))
+        faults.append(Fault("not a whole number of workers", where=f"line {number}", value=str(k)))
         k = 1
     return values | {"k": int(k)}
 
@@ -117,7 +117,7 @@ def _number(cell: str, factor: float, where: str, faults: list[Fault]) -> float 
         value = float("nan")
     if 0 < value < float("inf"):
         return value
-    faults.append(Fault("not a positive number", where=where, seen=cell))
+    faults.append(Fault("not a positive number", where=where, value=cell))
     return None
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from scalecurve.analysis.curve import Curve, LogRatio, curve_of, log_ratio
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.table import tabulate
-from scalecurve.document import Cell, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -97,7 +97,7 @@ class Regression:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Gate(Shown):
+class Gate(Result):
     """All checks; the gate passes when every check does."""
 
     name: str
@@ -304,7 +304,7 @@ def _regressions(
     absent = [k for k in workers if k not in common]
     if absent or not common:
         raise InputError(
-            Fault("a gated K was not measured in both studies", seen=", ".join(map(str, absent)) or "no common K"),
+            Fault("a gated K was not measured in both studies", value=", ".join(map(str, absent)) or "no common K"),
             subject=f"{new.name} and {old.name}",
         )
     samples = np.concatenate([new.samples.values, old.samples.values])
@@ -356,7 +356,7 @@ def parse_floors(items: Sequence[str]) -> dict[int, float]:
             floors[int(k)] = floor
         else:
             hint = f"write it like 0.8@8 or 80%@8, at most {HIGHEST_FLOOR:g}"
-            faults.append(Fault("not an efficiency floor", seen=item, remedy=hint))
+            faults.append(Fault("not an efficiency floor", value=item, remedy=hint))
     if faults:
         raise InputError(faults)
     return floors

@@ -39,7 +39,7 @@ def command(
     SOURCE is a study file, a claim.toml, or a table with a column of worker counts and columns of times, speedups or
     efficiencies; or give --speedup 180 --workers 256.  Exit code 1 when the result is not publishable.
     """
-    from scalecurve.auditing.audit import TONES, audit
+    from scalecurve.auditing.audit import audit
     from scalecurve.auditing.claim import claim_template, load_claim
 
     if init is not None:
@@ -54,9 +54,8 @@ def command(
     result = audit(claim)
     emit(result, replace(output, format="md") if markdown else output)
     if badge is not None:
-        from scalecurve.render.badge import badge as draw_badge
-        from scalecurve.study.atomic import write_atomically
+        from scalecurve.render.exports import write_badge
 
-        write_atomically(badge, draw_badge("scaling", result.verdict, TONES[result.verdict]).encode())
+        write_badge("scaling", result.verdict, badge)
         note(f"badge written to {badge}", output)
     return 0 if result.publishable else 1

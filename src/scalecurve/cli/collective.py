@@ -126,12 +126,10 @@ def measure(
     output: Output,
 ) -> None:
     """Time real collectives through mpi4py or torch.distributed and fit them."""
-    from scalecurve.measurement.calibration.network import SweepPlan, measure_collectives
+    from scalecurve.measurement import measure_collectives
 
     names = tuple(operations.split(","))
-    sweep = measure_collectives(
-        SweepPlan(operations=names, sizes=sizes, ranks=ranks, engine=engine, launch=launch, blocks=blocks)
-    )
+    sweep = measure_collectives(operations=names, sizes=sizes, ranks=ranks, engine=engine, launch=launch, blocks=blocks)
     if save is not None:
         mechanisms.save_sweep(sweep, save)
         note(f"timings written to {save}", output)

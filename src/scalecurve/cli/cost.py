@@ -111,7 +111,7 @@ def command(
     )
     emit(result, output)
     if plot is not None:
-        from scalecurve.render.plots import draw
+        from scalecurve.render.plots import plot as draw
 
         draw(result, plot)
         note(f"plot written to {plot}", output)

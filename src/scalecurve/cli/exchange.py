@@ -28,9 +28,8 @@ def import_(*, files: tuple[str, ...], explain: bool, output: Output, **options:
     Files of one tool, or folders of them; the format is recognised by content. The study goes to -o FILE, or to
     standard output; what was recognised, assumed and missed is said on standard error, and in the study.
     """
-    from scalecurve import api
 
-    imported = api.import_results(*files, **options)
+    imported = sc.formats.import_results(*files, **options)
     if explain:
         emit(imported, output)
         return
@@ -48,19 +47,19 @@ class ExportFormat(ParamType):
     name = "format"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from scalecurve import api
+        from scalecurve.render.exports import export_formats
 
-        if value not in api.export_formats():
-            self.fail(f"unknown format {value!r}; one of {', '.join(api.export_formats())}", param, ctx)
+        if value not in export_formats():
+            self.fail(f"unknown format {value!r}; one of {', '.join(export_formats())}", param, ctx)
         return str(value)
 
 
 def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     """Print the export formats and their purpose, and stop."""
     if value:
-        from scalecurve import api
+        from scalecurve.render.exports import export_formats
 
-        for name, purpose in api.export_formats().items():
+        for name, purpose in export_formats().items():
             click.echo(f"{name:<15} {purpose}")
         ctx.exit()
 

@@ -101,10 +101,9 @@ def measure(
     output: Output,
 ) -> None:
     """Load an address at constant rates, counting from intended start times."""
-    from scalecurve.measurement.calibration.load import measure_load
+    from scalecurve.measurement import measure_load
 
-    records = measure_load(url, rates, seconds=seconds)
-    emit_drawn(mechanisms.load_curve(records, slo=slo, slo_share=slo_share), plot, output)
+    emit_drawn(measure_load(url, rates=rates, seconds=seconds, slo=slo, slo_share=slo_share), plot, output)
 
 
 @command.command()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def parse_pair(text: str) -> tuple[str, str]:
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2:
-        raise InputError(Fault("not two laws", seen=text, remedy="write amdahl,logcomm"))
+        raise InputError(Fault("not two laws", value=text, remedy="write amdahl,logcomm"))
     return names[0], names[1]
 
 

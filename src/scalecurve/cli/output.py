@@ -78,16 +78,6 @@ def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
         note(f"plot written to {plot}", output)
 
 
-def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
-    """Answer with a result, and draw it if `--plot` names a file."""
-    emit(result, output)
-    if plot is not None:
-        from scalecurve import plot as draw
-
-        draw(result, plot)
-        note(f"plot written to {plot}", output)
-
-
 def note(message: str, output: Output) -> None:
     """Print a remark beside the answer (a file was written, a step takes long) on standard error."""
     if not output.quiet:
@@ -114,7 +104,7 @@ def encode(result: Result, format: str) -> str:
 
             return to_page(result.document())
     remedy = "name the file with one of .json, .csv, .txt, .md, .html"
-    raise InputError(Fault("unknown output format", seen=f".{format}", remedy=remedy))
+    raise InputError(Fault("unknown output format", value=f".{format}", remedy=remedy))
 
 
 def to_csv(result: Result) -> str:

@@ -48,10 +48,10 @@ def command(request: Path | None, plot: Path | None, template: bool, output: Out
 
     answer = plan(read_request(options, file=request))
     if plot is not None:
-        from scalecurve.render.plan_plot import draw_plan
+        from scalecurve.render.plots import plot as draw
 
         if not isinstance(answer, Plan):
             raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-        draw_plan(answer, plot)
+        draw(answer, plot)
         note(f"wrote {plot}", output)
     emit(answer, output)

@@ -76,8 +76,6 @@ def torch(
     output: Output,
 ) -> None:
     """Count a torch model (module:model) by operator and place it."""
-    from scalecurve.measurement.calibration.torch_counts import count_model
+    from scalecurve.measurement import place_torch_model
 
-    kernels = count_model(model, shape)
-    roofline = mechanisms.place_kernels(kernels, machine=machine, precision=precision, level=level)
-    emit_drawn(roofline, plot, output)
+    emit_drawn(place_torch_model(model, shape, machine=machine, precision=precision, level=level), plot, output)

@@ -106,9 +106,8 @@ def regime(
     From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
     --workers 4,16,64 --total 50000.
     """
-    from scalecurve import api
 
-    verdict = api.regime(
+    verdict = sc.diagnosis.classify_regime(
         study, called=called, workers=workers, total=total, per_worker=per_worker, times=times, name=name
     )
     emit(verdict, output)

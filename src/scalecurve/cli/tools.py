@@ -68,6 +68,5 @@ def explore(
 @output_options
 def doctor(noise_time: float, output: Output) -> None:
     """What this machine can measure: usable launchers (with the missing piece named) and the noise floor."""
-    from scalecurve import api
 
-    emit(api.doctor(seconds=noise_time), output)
+    emit(sc.measurement.doctor(seconds=noise_time), output)

@@ -57,7 +57,7 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
     raw = study.read_bytes()
     if len(raw) > MOST_BODY // 2:
         hint = "the page takes up to 2 MB; use the command line for larger studies"
-        raise InputError(Fault("the study is too large for the page", seen=f"{len(raw)} bytes", remedy=hint))
+        raise InputError(Fault("the study is too large for the page", value=f"{len(raw)} bytes", remedy=hint))
     return {"data": {"name": study.name, "text": raw.decode("utf-8-sig"), "regime": str(loaded.regime)}}
 
 

@@ -71,5 +71,5 @@ def models_for(regime: Regime, names: Sequence[str] | None = None) -> tuple[Mode
     unknown = [name for name in names or () if name not in models]
     if unknown:
         remedy = f"for {regime} scaling use one of {', '.join(models)}"
-        raise InputError([Fault("no such law to fit", seen=name, remedy=remedy) for name in unknown])
+        raise InputError([Fault("no such law to fit", value=name, remedy=remedy) for name in unknown])
     return tuple(models[name] for name in names) if names else tuple(models.values())

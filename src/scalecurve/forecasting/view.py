@@ -110,10 +110,10 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None) ->
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
         counts = ", ".join(f"K = {k}" for k in study.all_k) or "none"
-        fault = Fault("a forecast needs at least two worker counts", seen=counts, remedy=remedy)
+        fault = Fault("a forecast needs at least two worker counts", value=counts, remedy=remedy)
         raise InputError(fault, subject=study.name)
     if kind and kind not in set(CurveKind):
-        raise InputError(Fault("unknown kind of curve", seen=kind, remedy=f"use one of {', '.join(CurveKind)}"))
+        raise InputError(Fault("unknown kind of curve", value=kind, remedy=f"use one of {', '.join(CurveKind)}"))
     points = replace(medians(study.samples, conversion_of(study)), believed=believed(study.unit))
     node, fitted = node_size or study.node_size, points
     if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:

@@ -115,7 +115,7 @@ def _shared(
     if quantity is None:
         remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
         text = "the file does not say whether these are times or rates"
-        raise InputError(Fault(text, seen=curve[0].point.metric, remedy=remedy))
+        raise InputError(Fault(text, value=curve[0].point.metric, remedy=remedy))
     folders = [os.path.dirname(os.path.abspath(file.detection.source.name)) for file in files]
     fallback = source.stem if len(files) == 1 else os.path.basename(os.path.commonpath(folders)) or source.stem
     name = first.workload.name or curve[0].label or fallback
@@ -221,7 +221,7 @@ def _mixed_machines(files: Sequence[FileReading], options: ReadOptions) -> list[
     text = "; ".join(f"{name}: {', '.join(machines[:5])}" for name, machines in differing.items())
     if not options.allow_mixed:
         remedy = "give the files of one machine, or say import --allow-mixed, which leaves a warning in the study"
-        raise InputError(Fault("the files come from different machines", seen=text, remedy=remedy))
+        raise InputError(Fault("the files come from different machines", value=text, remedy=remedy))
     return [warning("mixed-machines", f"the files come from different machines: {text}", machines=differing)]
 
 

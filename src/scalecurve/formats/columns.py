@@ -185,7 +185,7 @@ def _named(headers: list[str], name: str, option: str, faults: list[Fault]) -> i
     places = [i for i, header in enumerate(headers) if header.strip() == name.strip()]
     if len(places) == 1:
         return places[0]
-    faults.append(Fault(f"{option} names no single column", seen=name, remedy=_listed(headers)))
+    faults.append(Fault(f"{option} names no single column", value=name, remedy=_listed(headers)))
     return None
 
 
@@ -195,7 +195,7 @@ def _listed(headers: list[str]) -> str:
 
 def _unclear_quantity(header: str) -> Fault:
     remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
-    return Fault("the column's name does not say whether it holds times or rates", seen=header.strip(), remedy=remedy)
+    return Fault("the column's name does not say whether it holds times or rates", value=header.strip(), remedy=remedy)
 
 
 def csv_rows(lines: Iterable[str], *, delimiter: str = ",") -> Iterator[list[str]]:

@@ -56,7 +56,7 @@ def choose_workers(points: Sequence[FilePoint], options: ReadOptions, k_origin: 
         counts = tuple(as_count(point.fields.get(name)) for point, _ in points)
         if all(k is None for k in counts):
             remedy = _fields_listed(points)
-            raise InputError(Fault("--k-column names no field of whole numbers", seen=name, remedy=remedy))
+            raise InputError(Fault("--k-column names no field of whole numbers", value=name, remedy=remedy))
         return WorkerCounts(counts, f"`{name}`", worker_unit(name), name)
     if any(point.k is not None for point, _ in points):
         return WorkerCounts(tuple(point.k for point, _ in points), k_origin or "the file itself")
@@ -72,7 +72,7 @@ def _workers_by_pattern(points: Sequence[FilePoint], pattern: re.Pattern[str]) -
     if all(k is None for k in by_name):
         names = ", ".join(sorted({point.name or source.name for point, source in points})[:5])
         remedy = "it is matched against the paths given and the names inside the files"
-        raise InputError(Fault("the pattern finds no worker count", where="--k-from", seen=names, remedy=remedy))
+        raise InputError(Fault("the pattern finds no worker count", where="--k-from", value=names, remedy=remedy))
     labels = []  # the names with the worker count starred, so that the points of one curve share a label
     for point, _ in points:
         match = pattern.search(point.name)
@@ -145,7 +145,7 @@ def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FileP
         metric = times[0]
     if metric is not None and metric not in metrics:
         remedy = f"there are: {_listed(metrics)}"
-        raise InputError(Fault("--value-column names no metric of the file", seen=metric, remedy=remedy))
+        raise InputError(Fault("--value-column names no metric of the file", value=metric, remedy=remedy))
     return [
         (point, source)
         for point, source in points
@@ -200,7 +200,7 @@ def choose_series(points: Sequence[PlacedPoint], series: str | None) -> tuple[li
         near = [label for label in labels if label == series] or [label for label in labels if series in label]
         if len(near) != 1:
             what = "--series names no curve of the file" if not near else "--series fits several curves"
-            raise InputError(Fault(what, seen=series, remedy=f"there are: {_listed(near or labels)}"))
+            raise InputError(Fault(what, value=series, remedy=f"there are: {_listed(near or labels)}"))
     else:
         near = labels if len(labels) == 1 else [label for label in labels if len(counts[label]) > 1]
         if len(near) != 1:

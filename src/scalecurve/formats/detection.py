@@ -148,7 +148,7 @@ def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     elif source.looks_like_json or source.name.endswith(".json"):
         content = source.json if source.json is not None else source.required_json()
         names = ", ".join(sorted(source.keys)[:12]) or type(content).__name__
-        fault = Fault("JSON of an unknown format", seen=names, remedy=formats)
+        fault = Fault("JSON of an unknown format", value=names, remedy=formats)
     else:
         fault = Fault(f"not {kind} in a known format", remedy=formats)
     raise FormatError(fault, subject=source.name)

@@ -45,7 +45,7 @@ def read_task_graph(source: str) -> TaskGraph:
             return CLASSIC[name](*(int(size) for size in sizes.split(",")))
         except (KeyError, TypeError, ValueError):
             names = "classic:reduction:N, scan:N, matmul:N or pipeline:STAGES,MICROBATCHES"
-            raise InputError(Fault("no such classic graph", seen=source, remedy=names)) from None
+            raise InputError(Fault("no such classic graph", value=source, remedy=names)) from None
     if _MODULE.fullmatch(source) and not path.exists():
         return _imported_graph(source)
     remedy = "expected numpy arrays work, sources and targets" if path.suffix == ".npz" else None
@@ -181,7 +181,7 @@ def _imported_graph(source: str) -> TaskGraph:
     try:
         value = getattr(import_module(name), attribute)
     except (ImportError, AttributeError) as problem:
-        raise InputError(Fault(f"cannot be imported: {problem}", seen=source)) from None
+        raise InputError(Fault(f"cannot be imported: {problem}", value=source)) from None
     finally:
         sys.path.pop(0)
     if isinstance(value, TaskGraph):
@@ -199,7 +199,7 @@ def graph_from_dask(collection: Any) -> TaskGraph:
     graph = collection.__dask_graph__() if hasattr(collection, "__dask_graph__") else collection
     if not isinstance(graph, Mapping):
         kind = type(collection).__name__
-        raise InputError(Fault("not a Dask graph", seen=kind, remedy="give a collection or a dict"))
+        raise InputError(Fault("not a Dask graph", value=kind, remedy="give a collection or a dict"))
     tasks = dict(graph)
     after: dict[str, list[str]] = {}
     for key, task in tasks.items():

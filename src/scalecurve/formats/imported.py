@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.study import Quantity, RunStatus, Study, Treatment
@@ -18,7 +18,7 @@ MOST_NAMED = 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Imported(Shown):
+class Imported(Result):
     """A study with how it was read.
 
     `study` has a regime even where none was stated, so that the mapping can be shown; `stated()` then refuses it.

@@ -68,9 +68,9 @@ def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
     formats = Counter(detection.name for detection in detections)
     if not formats:
         remedy = "plain tables are given one at a time, with a column for K"
-        raise InputError(Fault("no file of a known format", seen=f"{len(sources)} files", remedy=remedy))
+        raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
     if len(formats) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
-        fault = Fault("the files are of several formats", seen=counts, remedy="name the files of one of them")
+        fault = Fault("the files are of several formats", value=counts, remedy="name the files of one of them")
         raise InputError(fault)
     return detections

@@ -40,11 +40,11 @@ def parse_kernel(text: str) -> Kernel:
     parts = text.split(":")
     if len(parts) not in (3, 4) or not parts[0]:
         remedy = "write NAME:FLOPS:BYTES[:SECONDS], such as gemm:2e9:24MB:0.05"
-        raise InputError(Fault("not a kernel", seen=text, remedy=remedy))
+        raise InputError(Fault("not a kernel", value=text, remedy=remedy))
     flops, moved = parse_count(parts[1]), parse_bytes(parts[2])
     seconds = parse_seconds(parts[3]) if len(parts) == 4 else None
     if flops < 0 or moved < 0 or (seconds is not None and seconds <= 0):
-        raise InputError(Fault("flops and bytes are not negative, and a time is positive", seen=text))
+        raise InputError(Fault("flops and bytes are not negative, and a time is positive", value=text))
     return Kernel(name=parts[0], flops=flops, moved={"memory": moved}, seconds=seconds)
 
 

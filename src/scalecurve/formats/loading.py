@@ -50,7 +50,7 @@ def load(
 
         reading = read_frame(source, options)
         return reading.study(_with_regime(options, "data frame"), samples=reading.samples)
-    raise InputError(Fault("not a study", seen=type(source).__name__, remedy=f"pass {ACCEPTED}"))
+    raise InputError(Fault("not a study", value=type(source).__name__, remedy=f"pass {ACCEPTED}"))
 
 
 def _load_files(path: str | Path, options: ReadOptions) -> Study:
@@ -80,7 +80,7 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study:
             columns[int(k)] = [float(value) for value in values] if several else [float(values)]
         except (TypeError, ValueError):
             remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
-            raise InputError(Fault("not numbers", where=f"K = {k!r}", seen=str(values), remedy=remedy)) from None
+            raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
     options = _with_regime(options, "mapping")
     return Study.from_samples(
         columns,
@@ -103,10 +103,10 @@ def _restated(study: Study, options: ReadOptions, subject: str) -> Study:
     """A study states what it is; only the baseline and the node size can be chosen anew."""
     faults = []
     if options.regime not in (None, study.regime):
-        faults.append(Fault("the study states another regime", seen=f"{study.regime}, asked for {options.regime}"))
+        faults.append(Fault("the study states another regime", value=f"{study.regime}, asked for {options.regime}"))
     if options.quantity not in (None, study.quantity):
         text = f"{study.quantity}, asked for {options.quantity}"
-        faults.append(Fault("the study states another quantity", seen=text))
+        faults.append(Fault("the study states another quantity", value=text))
     if faults:
         raise InputError(faults, subject=subject)
     if options.baseline_k is not None:

@@ -112,7 +112,7 @@ class Source:
             if size > MAX_STREAMED:
                 remedy = f"the limit is {MAX_STREAMED} bytes"
                 raise FormatError(
-                    Fault("the file is too large", seen=f"{size} bytes", remedy=remedy), subject=self.name
+                    Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=self.name
                 )
             return self.path.open(encoding="utf-8-sig", newline="")
         except OSError as problem:
@@ -194,5 +194,5 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
                     raise InputError(Fault("too many files", remedy=remedy), subject=str(path))
     if not sources:
         names = ", ".join(str(path) for path in paths)
-        raise InputError(Fault("there are no files in it", seen=names or None), subject="import")
+        raise InputError(Fault("there are no files in it", value=names or None), subject="import")
     return sources

@@ -86,7 +86,7 @@ def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model
             about_one_field = error["type"] != "missing" and not isinstance(value, dict)
             where = ".".join(str(part) for part in error["loc"]) or None
             seen = str(value)[:200] if about_one_field else None
-            faults.append(Fault(message[:1].lower() + message[1:], where=where, seen=seen))
+            faults.append(Fault(message[:1].lower() + message[1:], where=where, value=seen))
         raise FormatError(faults, subject=subject) from None
     except InputError as problem:
         raise FormatError(problem.faults, subject=subject) from None
@@ -134,5 +134,5 @@ def write_template(text: str, path: Path) -> None:
     from scalecurve.study.atomic import write_atomically
 
     if path.exists():
-        raise InputError(Fault("the file exists already", seen=str(path), remedy="name another, or remove it"))
+        raise InputError(Fault("the file exists already", value=str(path), remedy="name another, or remove it"))
     write_atomically(path, text.encode())

@@ -42,9 +42,7 @@ WRITERS: dict[str, Writer] = {
     "extra-p-jsonl": Writer(_HERE, "to_extrap_lines", (".jsonl",), "Extra-P JSON Lines"),
     "r-usl": Writer(_HERE, "to_r_usl", (), "load and throughput for R's usl package, with the line of R"),
     "pyperf": Writer(_HERE, "to_pyperf", (), "pyperf JSON, one benchmark per K"),
-    "openmetrics": Writer(
-        "scalecurve.render.exports", "to_openmetrics", (".prom", ".om"), "T, S and E for dashboards"
-    ),
+    "openmetrics": Writer("scalecurve.render.exports", "to_openmetrics", (".prom", ".om"), "T, S and E for dashboards"),
     "bibtex": Writer(_HERE, "to_bibtex", (".bib",), "a reference with the study's hash"),
 }
 
@@ -144,7 +142,7 @@ def to_pyperf(study: Study) -> str:
     """One benchmark for every K, one run for every observation; `pyperf show` and `compare_to` read it."""
     if study.quantity is not Quantity.SECONDS:
         remedy = "rates are not times; export them as csv or extra-p"
-        raise InputError(Fault("pyperf holds times only", seen=str(study.quantity), remedy=remedy), subject=study.name)
+        raise InputError(Fault("pyperf holds times only", value=str(study.quantity), remedy=remedy), subject=study.name)
     name, unit = " ".join(study.name.split()) or "study", "_".join(study.k_unit.split())
     benchmarks = [
         {"metadata": {"name": f"{name} {unit}={k}"}, "runs": [{"values": [value]} for value in values.tolist()]}

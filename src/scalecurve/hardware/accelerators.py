@@ -37,7 +37,7 @@ def unknown_name(kind: str, name: str, names: Iterable[str], *, otherwise: str =
     listed = sorted(names)
     near = get_close_matches(plain_name(name), listed, n=3, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(listed)}"
-    return InputError(Fault(f"unknown {kind}", seen=name, remedy=hint + otherwise))
+    return InputError(Fault(f"unknown {kind}", value=name, remedy=hint + otherwise))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Accelerator:
 
         if precision not in self.peaks:
             hint = f"one of {', '.join(self.peaks)}"
-            raise InputError(Fault(f"{self.name} has no peak for it", seen=precision, remedy=hint))
+            raise InputError(Fault(f"{self.name} has no peak for it", value=precision, remedy=hint))
         rates = {"memory": self.memory_rate, "network": self.outer_rate}
         return Ceilings(peak=self.peaks[precision], bandwidths=rates)
 

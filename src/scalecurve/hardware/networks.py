@@ -72,7 +72,7 @@ def network(text: str, *, per_node: int | None = None, adapters: int | None = No
 
     parts = [part.strip() for part in text.split("+")]
     if len(parts) > 2:
-        raise InputError(Fault("a network has at most two levels", seen=text, remedy="write it like nvlink+ib400"))
+        raise InputError(Fault("a network has at most two levels", value=text, remedy="write it like nvlink+ib400"))
     levels: list[Link] = []
     for part in parts:
         typed = _TYPED.fullmatch(part)
@@ -82,13 +82,13 @@ def network(text: str, *, per_node: int | None = None, adapters: int | None = No
             levels.append(Link.of(parse_seconds(typed["alpha"]), parse_bandwidth(typed["rate"]), name=part))
         else:
             hint = f"one of {', '.join(links())}, or latency/rate such as 2us/400Gb/s (bits) or 2us/50GB/s (bytes)"
-            raise InputError(Fault("unknown network", seen=part, remedy=hint))
+            raise InputError(Fault("unknown network", value=part, remedy=hint))
     sources = tuple(links()[part].source for part in parts if part in links())
     if len(levels) == 1:
         return Network(inter=levels[0], per_node=1, gamma=gamma, name=text, sources=sources)
     size = per_node or (links()[parts[0]].per_node if parts[0] in links() else None)
     if size is None:
-        raise InputError(Fault("how many ranks share a node is not stated", seen=text, remedy="give --per-node 8"))
+        raise InputError(Fault("how many ranks share a node is not stated", value=text, remedy="give --per-node 8"))
     return Network(
         inter=levels[1], intra=levels[0], per_node=size, adapters=adapters, gamma=gamma, name=text, sources=sources
     )

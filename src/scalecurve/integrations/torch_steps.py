@@ -44,7 +44,7 @@ class StepRecorder:
     ) -> None:
         counts = (("wait", wait, 0), ("warmup", warmup, 0), ("active", 1 if active is None else active, 1))
         faults = [
-            Fault("not a number of steps", where=name, seen=str(count))
+            Fault("not a number of steps", where=name, value=str(count))
             for name, count, least in counts
             if count < least
         ]
@@ -143,7 +143,7 @@ def study_of(
         pairs, where = list(job), f"job {place + 1}"
         sizes = {size for size, _ in pairs}
         if len(sizes) != 1:
-            raise InputError(Fault("the ranks of one job have different world sizes", where=where, seen=str(sizes)))
+            raise InputError(Fault("the ranks of one job have different world sizes", where=where, value=str(sizes)))
         counted = [record.steps[record.warmup_steps :] for _, record in pairs]
         if not all(counted):
             raise InputError(Fault("a rank recorded no step that counts", where=where, remedy="run more steps"))

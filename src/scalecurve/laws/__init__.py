@@ -31,7 +31,7 @@ def law(name: str) -> Law:
     """A law by name: `law("amdahl").speedup(64, serial=0.05)`."""
     key = name.lower().replace("_", "-")
     if key not in _LAWS:
-        raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(_LAWS)}"))
+        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(_LAWS)}"))
     module, constant = _LAWS[key]
     chosen: Law = getattr(import_module(f"scalecurve.laws.{module}"), constant)
     return chosen

@@ -56,7 +56,7 @@ def exactly(value: float) -> Fraction:
 
 def check_efficiency(value: float) -> float:
     if not 0 < value <= 1:
-        raise InputError(Fault("an efficiency is above 0 and at most 1", where="efficiency", seen=f"{value:g}"))
+        raise InputError(Fault("an efficiency is above 0 and at most 1", where="efficiency", value=f"{value:g}"))
     return value
 
 

@@ -123,7 +123,7 @@ def as_operation(name: str) -> Operation:
     for operation in Operation:
         if operation.replace("_", "") == plain:
             return operation
-    raise InputError(Fault("unknown collective operation", seen=name, remedy=f"one of {', '.join(Operation)}"))
+    raise InputError(Fault("unknown collective operation", value=name, remedy=f"one of {', '.join(Operation)}"))
 
 
 def algorithms(operation: Operation) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def cost(operation: Operation, algorithm: str, p: int, n: float, network: Networ
     if algorithm in names:
         hint = "give a network of two levels, such as nvlink+ib400, and fill its nodes"
         raise InputError(Fault(f"{algorithm} needs whole nodes: {p} ranks, {network.per_node} a node", remedy=hint))
-    raise InputError(Fault(f"unknown algorithm for {operation}", seen=algorithm, remedy=f"one of {', '.join(names)}"))
+    raise InputError(Fault(f"unknown algorithm for {operation}", value=algorithm, remedy=f"one of {', '.join(names)}"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,9 +37,9 @@ class Parameter:
         if value is None:
             return Fault("parameter is missing", where=self.name, remedy=remedy)
         if number is None or not math.isfinite(number):
-            return Fault("parameter is not a finite number", where=self.name, seen=str(value), remedy=remedy)
+            return Fault("parameter is not a finite number", where=self.name, value=str(value), remedy=remedy)
         if not self.low <= number <= self.high:
-            return Fault("parameter is out of range", where=self.name, seen=f"{number:g}", remedy=remedy)
+            return Fault("parameter is out of range", where=self.name, value=f"{number:g}", remedy=remedy)
         return None
 
 
@@ -122,7 +122,7 @@ def check_k(k: object) -> float:
     """K as a Python number from 1 up; no law is defined below 1."""
     count = _plain(k)
     if count is None or not (math.isfinite(count) and count >= 1):
-        raise InputError(Fault("a worker count is a number from 1", where="k", seen=str(k)))
+        raise InputError(Fault("a worker count is a number from 1", where="k", value=str(k)))
     return count
 
 

@@ -33,7 +33,7 @@ def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: s
 
 def growth_function(name: str) -> Callable[[float], float]:
     if name not in GROWTHS:
-        raise InputError(Fault("unknown growth of communication", where="growth", seen=name, remedy="log or linear"))
+        raise InputError(Fault("unknown growth of communication", where="growth", value=name, remedy="log or linear"))
     return GROWTHS[name]
 
 

@@ -20,7 +20,7 @@ from scalecurve.laws.contract import check_k
 def serial_fraction(k: float, speedup: float) -> float | None:
     """The experimentally determined serial fraction; None at K = 1, where it is not defined."""
     if not speedup > 0:
-        raise InputError(Fault("a speedup is above 0", where="speedup", seen=f"{speedup:g}"))
+        raise InputError(Fault("a speedup is above 0", where="speedup", value=f"{speedup:g}"))
     if check_k(k) == 1:
         return None
     return (1.0 / speedup - 1.0 / k) / (1.0 - 1.0 / k)

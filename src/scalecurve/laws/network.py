@@ -81,9 +81,9 @@ def check(p: int, n: float) -> None:
     """Raise an InputError for fewer than one rank and for negative or infinite sizes."""
     faults = []
     if p < 1:
-        faults.append(Fault("a collective needs at least one rank", where="ranks", seen=str(p)))
+        faults.append(Fault("a collective needs at least one rank", where="ranks", value=str(p)))
     if not (math.isfinite(n) and n >= 0):
-        faults.append(Fault("a message size is a finite number from 0", where="bytes", seen=f"{n:g}"))
+        faults.append(Fault("a message size is a finite number from 0", where="bytes", value=f"{n:g}"))
     if faults:
         raise InputError(faults, subject="collective")
 
@@ -112,13 +112,13 @@ class Link:
         numbers = [value for protocol in self.protocols for value in (protocol.alpha, protocol.beta)]
         if not self.protocols or any(not math.isfinite(value) or value < 0 for value in numbers):
             hint = "give seconds per message and seconds per byte, both finite numbers from 0"
-            raise InputError(Fault("a link needs latency and slope", where=self.name, seen=str(numbers), remedy=hint))
+            raise InputError(Fault("a link needs latency and slope", where=self.name, value=str(numbers), remedy=hint))
 
     @classmethod
     def of(cls, alpha: float, bandwidth: float, *, name: str = "link") -> Link:
         """A plain alpha-beta link from seconds per message and bytes per second."""
         if not bandwidth > 0:
-            raise InputError(Fault("a bandwidth is a positive number of bytes per second", seen=f"{bandwidth:g}"))
+            raise InputError(Fault("a bandwidth is a positive number of bytes per second", value=f"{bandwidth:g}"))
         return cls(protocols=(Protocol(alpha=alpha, beta=1.0 / bandwidth),), name=name)
 
     @property
@@ -163,7 +163,7 @@ class Network:
         faults = []
         if self.per_node < 1 or (self.adapters is not None and self.adapters < 1):
             seen = f"{self.per_node} ranks, {self.adapters} adapters"
-            faults.append(Fault("a node has at least one rank and one adapter", where=self.name, seen=seen))
+            faults.append(Fault("a node has at least one rank and one adapter", where=self.name, value=seen))
         if any(not math.isfinite(value) or value < 0 for value in (self.gamma, self.base)):
             faults.append(Fault("gamma and base are finite and not negative", where=self.name))
         if faults:

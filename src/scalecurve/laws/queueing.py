@@ -26,11 +26,11 @@ def check(rate: float, service_rate: float, servers: int = 1) -> None:
     """Raise an InputError for negative rates and fewer than one server."""
     faults = []
     if not (math.isfinite(rate) and rate >= 0):
-        faults.append(Fault("the arrival rate is a finite number from 0", where="rate", seen=f"{rate:g}"))
+        faults.append(Fault("the arrival rate is a finite number from 0", where="rate", value=f"{rate:g}"))
     if not (math.isfinite(service_rate) and service_rate > 0):
-        faults.append(Fault("the service rate is a positive number", where="service rate", seen=f"{service_rate:g}"))
+        faults.append(Fault("the service rate is a positive number", where="service rate", value=f"{service_rate:g}"))
     if servers < 1:
-        faults.append(Fault("a queue has at least one server", where="servers", seen=str(servers)))
+        faults.append(Fault("a queue has at least one server", where="servers", value=str(servers)))
     if faults:
         raise InputError(faults, subject="queue")
 

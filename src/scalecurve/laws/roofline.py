@@ -31,14 +31,14 @@ class Ceilings:
     def __post_init__(self) -> None:
         numbers = {"peak": self.peak, **self.bandwidths}
         faults = [
-            Fault("a ceiling is a positive finite number", where=name, seen=f"{value:g}")
+            Fault("a ceiling is a positive finite number", where=name, value=f"{value:g}")
             for name, value in numbers.items()
             if not (math.isfinite(value) and value > 0)
         ]
         if not self.bandwidths:
             faults.append(Fault("a roofline needs at least one bandwidth"))
         if not (math.isfinite(self.floor) and self.floor >= 0):
-            faults.append(Fault("the launch floor is a time from 0", where="floor", seen=f"{self.floor:g}"))
+            faults.append(Fault("the launch floor is a time from 0", where="floor", value=f"{self.floor:g}"))
         if faults:
             raise InputError(faults, subject="roofline")
 
@@ -60,7 +60,7 @@ class KernelBound:
 def least_time(flops: float, moved: Mapping[str, float], machine: Ceilings) -> KernelBound:
     """T >= max(F/pi, max_l Q_l/bw_l, floor) in seconds; `at_most` is the sum, without any overlap."""
     faults = [
-        Fault("flops and bytes are finite numbers from 0", where=name, seen=f"{value:g}")
+        Fault("flops and bytes are finite numbers from 0", where=name, value=f"{value:g}")
         for name, value in {"flops": flops, **moved}.items()
         if not (math.isfinite(value) and value >= 0)
     ]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, Paragraph, Shown, table
+from scalecurve.document import Block, Column, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.laws import amdahl, gustafson, isoefficiency, logcomm, stragglers, sun_ni, usl
@@ -97,7 +97,7 @@ class LawCase:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LawTable(Shown):
+class LawTable(Result):
     """One law at one or more parameter sets."""
 
     law: str
@@ -160,7 +160,7 @@ def law_table(
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
     """
     if name not in TABLES:
-        raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(TABLES)}"))
+        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(TABLES)}"))
     options = {
         "serial": serial, "serial_scaled": serial_scaled, "contention": contention, "coherency": coherency,
         "comm": comm, "growth": growth, "spread": spread, "speedups": speedups, "below": below,
@@ -189,7 +189,7 @@ def _cases(
     sets = [dict(zip(parameters, values, strict=True)) for values in itertools.product(*axes)]
     if len(sets) > MOST_CASES:
         hint = f"at most {MOST_CASES} parameter sets at once"
-        raise InputError(Fault("too many combinations", seen=str(len(sets)), remedy=hint))
+        raise InputError(Fault("too many combinations", value=str(len(sets)), remedy=hint))
     for values in map(law.checked, sets):
         rows = []
         for k in workers:
@@ -250,7 +250,7 @@ def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, reg
     """The serial-plus-tree model under strong, weak or both regimes, with the K that minimises strong T."""
     regimes = {"strong": ["strong"], "weak": ["weak"], "both": ["strong", "weak"]}
     if regime not in regimes:
-        raise InputError(Fault("unknown regime", seen=regime, remedy=f"one of {', '.join(regimes)}"))
+        raise InputError(Fault("unknown regime", value=regime, remedy=f"one of {', '.join(regimes)}"))
     cases, parameters = [], {"serial": serial, "comm": comm}
     if "strong" in regimes[regime]:
         for case, values in _cases(logcomm.LOGCOMM_STRONG, workers, parameters):
@@ -362,7 +362,7 @@ def karp_flatt_table(workers: Sequence[int], speedups: Sequence[float]) -> LawTa
     if len(workers) != len(speedups):
         counts = f"{len(workers)} and {len(speedups)}"
         hint = "--workers 2,4,8 --speedups 1.9,3.5,6"
-        raise InputError(Fault("give one speedup for each K", seen=counts, remedy=hint))
+        raise InputError(Fault("give one speedup for each K", value=counts, remedy=hint))
     rows, shares, lines = [], [], []
     for k, speedup in zip(workers, speedups, strict=True):
         share = serial_fraction(k, speedup)

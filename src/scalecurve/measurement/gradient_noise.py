@@ -32,7 +32,7 @@ def noise_scale(
 ) -> Estimate:
     """B_simple in samples with a 95 % interval, the delete-one jackknife on the logarithm of the ratio of means."""
     if not 0 < small_batch < big_batch:
-        raise InputError(Fault("two different batch sizes are needed", seen=f"{small_batch:g} and {big_batch:g}"))
+        raise InputError(Fault("two different batch sizes are needed", value=f"{small_batch:g} and {big_batch:g}"))
     n = len(small_norm2)
     if n != len(big_norm2) or n < FEWEST_STEPS:
         raise Refused(f"the noise scale needs at least {FEWEST_STEPS} steps with both norms, not {n}")

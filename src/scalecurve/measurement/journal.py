@@ -69,7 +69,7 @@ class Workspace:
             except OSError:
                 holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
                 hint = "wait for it, stop it, or choose another -o"
-                fault = Fault("another measurement is writing here", seen=f"process {holder}", remedy=hint)
+                fault = Fault("another measurement is writing here", value=f"process {holder}", remedy=hint)
                 raise InputError(fault, subject=str(self.output)) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
@@ -223,7 +223,7 @@ def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: 
     new = settings.job()
     hint = "measure the same job, or choose another -o"
     faults = [
-        Fault(f"was {old.get(name)!r} when the measurement began", where=name, seen=repr(new.get(name)), remedy=hint)
+        Fault(f"was {old.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)
         for name in sorted(set(old) | set(new))
         if old.get(name) != new.get(name)
     ]

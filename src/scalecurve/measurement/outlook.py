@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.journal import done_before
 from scalecurve.measurement.schedule import (
@@ -62,7 +62,7 @@ class PointOutlook:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Outlook(Shown):
+class Outlook(Result):
     """The result of a dry run."""
 
     settings: MeasureSettings

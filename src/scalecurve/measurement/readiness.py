@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Heading, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
 from scalecurve.measurement.machine import machine_facts, real_world
@@ -42,7 +42,7 @@ class NoiseFloor:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Readiness(Shown):
+class Readiness(Result):
     """`launchers` maps a name to the missing piece, None where nothing is missing."""
 
     launchers: Mapping[str, str | None]

@@ -287,7 +287,7 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
     used = {match[2] for text in texts for match in _MARK.finditer(text) if match[2]}
     hint = f"use {', '.join('{' + name + '}' for name in PLACEHOLDERS)}; write {{{{word}}}} for literal braces"
     faults = [
-        Fault("unknown placeholder", where="command", seen="{" + name + "}", remedy=hint)
+        Fault("unknown placeholder", where="command", value="{" + name + "}", remedy=hint)
         for name in sorted(used - set(PLACEHOLDERS))
     ]
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
@@ -328,7 +328,7 @@ def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
         except re.error as problem:
             message = f"not a regular expression: {problem}"
         if message:
-            faults.append(Fault(message, where=where, seen=pattern, remedy=hint))
+            faults.append(Fault(message, where=where, value=pattern, remedy=hint))
     return faults
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.laws.collectives import (
@@ -51,7 +51,7 @@ class CollectiveRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CollectiveCost(Shown):
+class CollectiveCost(Result):
     """Cost of one operation over ranks on one network; `vector` is the full vector in bytes."""
 
     operation: Operation
@@ -137,7 +137,7 @@ def collective_cost(
     which, counts = as_operation(operation), as_workers(ranks)
     wires = _network(network, per_node, adapters, gamma)
     if vector < 0:
-        raise InputError(Fault("a message size is a finite number from 0", where="bytes", seen=f"{vector:g}"))
+        raise InputError(Fault("a message size is a finite number from 0", where="bytes", value=f"{vector:g}"))
     rows = []
     for p in counts:
         choices = candidates(which, p, vector, wires)
@@ -196,7 +196,7 @@ class StepRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StepCost(Shown):
+class StepCost(Result):
     """A step that computes and then all-reduces its gradients: T(K) without overlap.
 
     `terms` are the coefficients of T_comm(K) = constant + log lg K + linear K in seconds, fitted to the rows; divided
@@ -260,7 +260,7 @@ def training_step_cost(
 ) -> StepCost:
     """T(K) in seconds of a step that computes `compute` seconds on one worker, then all-reduces `vector` bytes."""
     if not compute > 0:
-        raise InputError(Fault("compute is the positive time of a step on one worker", seen=f"{compute:g}"))
+        raise InputError(Fault("compute is the positive time of a step on one worker", value=f"{compute:g}"))
     counts, wires = as_workers(ranks), _network(network, per_node, adapters, gamma)
     rows: list[StepRow] = []
     exceeds_at = None

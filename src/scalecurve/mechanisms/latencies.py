@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Shown, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info
@@ -44,7 +44,7 @@ def latency_records(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LatencySummary(Shown):
+class LatencySummary(Result):
     """One record: percentiles as recorded and, where the intended rate is known, corrected for omitted requests."""
 
     record: LatencyRecord
@@ -129,7 +129,7 @@ def summarise_latency(
 ) -> LatencySummary:
     """Percentiles, goodput in requests/s within the SLO (seconds), and findings about the tail."""
     if slo is not None and not slo > 0:
-        raise InputError(Fault("the SLO is a positive time", seen=f"{slo:g}"))
+        raise InputError(Fault("the SLO is a positive time", value=f"{slo:g}"))
     histogram, findings = record.histogram, [*record.findings, *omission_findings(record)]
     fixed, goodput, quantiles = None, None, []
     if histogram is not None:
@@ -158,7 +158,7 @@ def summarise_latency(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LatencySummaries(Shown):
+class LatencySummaries(Result):
     """Several load tests side by side."""
 
     summaries: tuple[LatencySummary, ...]

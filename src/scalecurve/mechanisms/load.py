@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -66,7 +66,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LoadCurve(Shown):
+class LoadCurve(Result):
     """A sweep of load with its knee and the replicas an SLO needs."""
 
     points: tuple[LoadPoint, ...]
@@ -139,7 +139,7 @@ def load_curve(
     usable = sorted(((o, x, h, r) for o, x, h, r in loads if o and x), key=lambda load: load[0])
     if len(usable) < 2:
         hint = "give the records of two or more loads, each with samples and its duration"
-        raise InputError(Fault("a load curve needs several loads", seen=f"{len(usable)} usable records", remedy=hint))
+        raise InputError(Fault("a load curve needs several loads", value=f"{len(usable)} usable records", remedy=hint))
     service, servers = _nearest_queue([(throughput, histogram.mean) for _, throughput, histogram, _ in usable])
     lightest = usable[0][2]
     values, counts = lightest.nonzero()
@@ -223,7 +223,7 @@ class ReplicaRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReplicaPlan(Shown):
+class ReplicaPlan(Result):
     """The fewest replicas that meet the SLO, with its neighbours."""
 
     rate: float
@@ -270,7 +270,7 @@ def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float
     """
     if not (service > 0 and slo > 0 and 0 < slo_share < 1):
         values = f"service {service:g} s, SLO {slo:g} s, share {slo_share:g}"
-        raise InputError(Fault("service and SLO are positive times and the share lies between 0 and 1", seen=values))
+        raise InputError(Fault("service and SLO are positive times and the share lies between 0 and 1", value=values))
     mu = 1 / service
     count = queueing.servers_for(slo, slo_share, rate, mu)
     if count is None:

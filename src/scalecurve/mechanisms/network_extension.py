@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Operation, as_operation
@@ -48,7 +48,7 @@ class ExtendedRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ExtendedSweep(Shown):
+class ExtendedSweep(Result):
     """Predicted times of one operation at more ranks than were timed."""
 
     operation: Operation
@@ -187,7 +187,7 @@ def hold_out(sweep: MessageSweep, operation: str) -> HeldOut:
     fitted, tested = ranks[:half], ranks[half:]
     if len(fitted) < 2 or not tested:
         counts = ", ".join(map(str, ranks))
-        raise InputError(Fault("too few rank counts to hold some out", seen=counts, remedy="time at least three"))
+        raise InputError(Fault("too few rank counts to hold some out", value=counts, remedy="time at least three"))
     small = {size: [t for t in curve if t.ranks in fitted] for size, curve in timed.items()}
     small = {size: curve for size, curve in small.items() if len({t.ranks for t in curve}) > 1}
     methods: tuple[Callable[[Curves, Operation, int], dict[float, float]], ...] = (by_growth, by_last_slope)
@@ -212,7 +212,7 @@ def hold_out(sweep: MessageSweep, operation: str) -> HeldOut:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class HeldOutNetworks(Shown):
+class HeldOutNetworks(Result):
     """Predictions of the larger half of the ranks from the smaller half, all systems together."""
 
     tests: tuple[HeldOut, ...]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Shown, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -37,7 +37,7 @@ SMALLEST_ERROR = 0.01
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NetworkFit(Shown):
+class NetworkFit(Result):
     """What timed collectives of one operation say about the network, under the algorithm that explains them best."""
 
     operation: Operation
@@ -121,7 +121,7 @@ def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator
     if len({timing.message for timing in timings}) < 3:
         hint = "time at least three message sizes on two or more ranks"
         count = f"{len(timings)} usable timings of {which}"
-        raise InputError(Fault("too few timings to fit a latency and a slope", seen=count, remedy=hint))
+        raise InputError(Fault("too few timings to fit a latency and a slope", value=count, remedy=hint))
     seconds: Floats = np.array([timing.seconds for timing in timings])
     spreads = [timing.spread / timing.seconds for timing in timings if timing.spread is not None]
     noise = float(np.median(spreads)) * 1.4826 if spreads else None
@@ -227,7 +227,7 @@ def _findings(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FittedNetwork(Shown):
+class FittedNetwork(Result):
     """alpha and beta per operation of one system, and predictions at more ranks if asked for."""
 
     system: str | None
@@ -265,7 +265,7 @@ class FittedNetwork(Shown):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class FittedNetworks(Shown):
+class FittedNetworks(Result):
     """Several systems, fitted separately."""
 
     systems: tuple[FittedNetwork, ...]
@@ -287,7 +287,7 @@ class FittedNetworks(Shown):
         return Document("Networks", _sections(*self.systems))
 
 
-def _sections(*results: Shown) -> tuple[Block, ...]:
+def _sections(*results: Result) -> tuple[Block, ...]:
     """The documents of several results one after another, each under its title."""
     documents = [result.document() for result in results]
     return tuple(

@@ -89,11 +89,11 @@ def share_within(histogram: Histogram, seconds: float) -> float:
 def corrected(histogram: Histogram, interval: float) -> Histogram:
     """The histogram as if every intended request had been timed from its intended start."""
     if not interval > 0:
-        raise InputError(Fault("the intended interval is a positive time", seen=f"{interval:g}"))
+        raise InputError(Fault("the intended interval is a positive time", value=f"{interval:g}"))
     values, counts = histogram.nonzero()
     late = values > interval
     if float((values[late] / interval).sum()) > MAX_ADDED:
-        raise InputError(Fault("the interval is too short for these latencies", seen=f"{interval:g} s"))
+        raise InputError(Fault("the interval is too short for these latencies", value=f"{interval:g} s"))
     added_values, added_counts = [np.array([])], [np.array([], np.int64)]
     for value, count in zip(values[late], counts[late], strict=True):
         missed = value - interval * np.arange(1, int(value / interval) + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, KernelBound, attainable, intensity, least_time
@@ -52,7 +52,7 @@ class PlacedKernel:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Roofline(Shown):
+class Roofline(Result):
     """A machine's ceilings and the kernels below them."""
 
     machine: str
@@ -150,7 +150,7 @@ def place_kernels(
         ceilings, method = machine_ceilings(machine, precision)
     if level not in ceilings.bandwidths:
         levels = ", ".join(ceilings.bandwidths)
-        raise InputError(Fault("the machine has no such level", seen=level, remedy=f"one of {levels}"))
+        raise InputError(Fault("the machine has no such level", value=level, remedy=f"one of {levels}"))
     placements = []
     for kernel in listed:
         bound = least_time(kernel.flops, kernel.moved, ceilings)
@@ -186,7 +186,7 @@ def place_kernels(
 
 def machine_ceilings(machine: str | Path, precision: str) -> tuple[Ceilings, str]:
     """Ceilings of a preset or of a file that `roofline measure --json` wrote, and where they come from."""
-    from scalecurve.mechanisms.machines import machine as preset_of
+    from scalecurve.hardware.accelerators import accelerator as preset_of
     from scalecurve.study.file import read_json
 
     if not Path(machine).is_file():
@@ -198,10 +198,10 @@ def machine_ceilings(machine: str | Path, precision: str) -> tuple[Ceilings, str
         peaks = {name: float(row[f"{name}_flops_per_second"]) for name in ("fp32", "fp64")}
         memory = float(row["memory_bytes_per_second"])
     except (KeyError, IndexError, TypeError, ValueError) as problem:
-        fault = Fault("not a file of roofline measure", seen=str(problem), remedy="write it with --json -o FILE")
+        fault = Fault("not a file of roofline measure", value=str(problem), remedy="write it with --json -o FILE")
         raise InputError(fault, subject=str(machine)) from None
     if precision not in peaks:
-        raise InputError(Fault("this precision was not measured", seen=precision, remedy="fp32 or fp64"))
+        raise InputError(Fault("this precision was not measured", value=precision, remedy="fp32 or fp64"))
     return Ceilings(peak=peaks[precision], bandwidths={"memory": memory}), method
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding, info, warning
@@ -71,7 +71,7 @@ def delays_of(name: str, **shape: float) -> Delays:
     family = getattr(stats, name, None)
     if not isinstance(family, stats.rv_continuous):
         hint = "a continuous distribution of scipy.stats, such as norm, lognorm, expon, gamma, pareto, weibull_min"
-        raise InputError(Fault("unknown distribution", seen=name, remedy=hint))
+        raise InputError(Fault("unknown distribution", value=name, remedy=hint))
     try:
         frozen = family(**shape)
         mean = float(frozen.mean())
@@ -79,7 +79,7 @@ def delays_of(name: str, **shape: float) -> Delays:
         shapes = family.shapes or "loc, scale only"
         raise InputError(Fault(f"wrong parameters for {name}: {problem}", remedy=f"its shapes: {shapes}")) from None
     if not (math.isfinite(mean) and mean > 0):
-        raise InputError(Fault("a delay needs a positive finite mean", where=name, seen=f"{mean:g}"))
+        raise InputError(Fault("a delay needs a positive finite mean", where=name, value=f"{mean:g}"))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # scipy warns where a moment is infinite
         moments = [float(frozen.std()), *map(float, frozen.stats(moments="sk"))]
@@ -99,7 +99,7 @@ def delays_from(samples: Sequence[float] | Floats) -> Delays:
     """Measured step times, drawn from with replacement."""
     values = np.sort(np.asarray(samples, np.float64))
     if len(values) < 2 or not (values[0] >= 0 and np.isfinite(values[-1]) and values.mean() > 0):
-        raise InputError(Fault("step times are two or more finite numbers from 0", seen=f"{len(values)} values"))
+        raise InputError(Fault("step times are two or more finite numbers from 0", value=f"{len(values)} values"))
     centred = values - values.mean()
     variance = float(np.mean(centred**2))
     return Delays(
@@ -249,7 +249,7 @@ class BackupRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class StragglerCost(Shown):
+class StragglerCost(Result):
     """Barrier cost over K, backups at the largest K, and the chance of a worker that is always slow."""
 
     delays: str
@@ -325,9 +325,9 @@ def straggler_cost(
     the largest K; `slow_share` of the workers are always slower by `slow_factor`.
     """
     if slow_share is not None and not 0 <= slow_share <= 1:
-        raise InputError(Fault("the share of slow workers lies between 0 and 1", seen=f"{slow_share:g}"))
+        raise InputError(Fault("the share of slow workers lies between 0 and 1", value=f"{slow_share:g}"))
     if steps < 1 or any(b < 0 for b in backups):
-        raise InputError(Fault("steps are at least 1 and backups at least 0", seen=f"{steps} steps, {list(backups)}"))
+        raise InputError(Fault("steps are at least 1 and backups at least 0", value=f"{steps} steps, {list(backups)}"))
     if isinstance(samples, str | Path):
         from scalecurve.formats.latencies import read_numbers
 

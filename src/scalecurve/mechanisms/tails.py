@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
@@ -51,7 +51,7 @@ class HedgeRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Tails(Shown):
+class Tails(Result):
     """Fan-out amplification and hedging from one server's latencies."""
 
     n: int
@@ -112,7 +112,7 @@ def tail_latency(
     """
     counts = as_workers(fan_out)
     if not 0 < hedge_after < 1:
-        raise InputError(Fault("hedging needs a share between 0 and 1", where="hedge after", seen=f"{hedge_after:g}"))
+        raise InputError(Fault("hedging needs a share between 0 and 1", where="hedge after", value=f"{hedge_after:g}"))
     histogram = merged(latency_records(sources, unit=unit)).histogram or Histogram.empty()
     distribution, n = _Distribution(histogram), histogram.n
     after = distribution.quantile(hedge_after)

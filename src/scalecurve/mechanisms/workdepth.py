@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
@@ -58,7 +58,7 @@ class ScheduleRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WorkDepth(Shown):
+class WorkDepth(Result):
     """Work W, depth D, parallelism W/D, the critical path by name, and a row for each number of workers."""
 
     tasks: int
@@ -173,7 +173,7 @@ def work_depth(graph: str | Path | TaskGraph, workers: WorkersLike = "1..64") ->
 def greedy_makespan(graph: TaskGraph, workers: int) -> float:
     """T_P of a greedy schedule that takes ready tasks in the order in which they became ready."""
     if workers < 1:
-        raise InputError(Fault("a schedule needs at least one worker", where="workers", seen=str(workers)))
+        raise InputError(Fault("a schedule needs at least one worker", where="workers", value=str(workers)))
     work, waits = graph.work.tolist(), graph.waits.tolist()
     first, after = graph.first.tolist(), graph.after.tolist()
     ready = deque(task for task, count in enumerate(waits) if count == 0)
@@ -190,7 +190,7 @@ def greedy_makespan(graph: TaskGraph, workers: int) -> float:
             if waits[following] == 0:
                 ready.append(following)
     if done < len(graph):
-        raise InputError(Fault("the graph has a cycle, so some tasks never become ready", seen=f"{len(graph) - done}"))
+        raise InputError(Fault("the graph has a cycle, so some tasks never become ready", value=f"{len(graph) - done}"))
     return now
 
 
@@ -288,7 +288,7 @@ def _topological_number(graph: TaskGraph) -> Floats:
         names = [graph.name(task) for task in _find_cycle(graph, label)]
         cycle = Fault(
             f"the graph has a cycle of {len(names) - 1} tasks",
-            seen=_chain_text(names, MAX_CYCLE_NAMES),
+            value=_chain_text(names, MAX_CYCLE_NAMES),
             remedy="a task cannot wait for itself; remove one of these edges",
         )
         raise InputError(cycle, subject="graph")

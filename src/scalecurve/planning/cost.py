@@ -20,7 +20,7 @@ from scalecurve.document import (
     FindingList,
     Listing,
     Paragraph,
-    Shown,
+    Result,
     Table,
     Tone,
     table,
@@ -64,18 +64,18 @@ class Goal:
     def __post_init__(self) -> None:
         limits = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
         faults = [
-            Fault("must be above 0", where=where, seen=f"{value:g}")
+            Fault("must be above 0", where=where, value=f"{value:g}")
             for where, value in limits.items()
             if value is not None and not (math.isfinite(value) and value > 0)
         ]
         if self.chance is not None and not 0 < self.chance < 1:
-            faults.append(Fault("a probability lies between 0 and 1", where="chance", seen=f"{self.chance:g}"))
+            faults.append(Fault("a probability lies between 0 and 1", where="chance", value=f"{self.chance:g}"))
         if faults:
             raise InputError(faults)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Cost(Shown):
+class Cost(Result):
     """Every K priced, the choices among them, and the sentences a manager needs."""
 
     name: str
@@ -101,7 +101,7 @@ class Cost(Shown):
         for row in self.rows:
             if row.k == k:
                 return row
-        raise InputError(Fault("this K was not priced", seen=str(k)))
+        raise InputError(Fault("this K was not priced", value=str(k)))
 
     @property
     def front(self) -> tuple[PricedRow, ...]:
@@ -294,12 +294,12 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
         possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
-        faults.append(Fault("no K meets the deadline", where="deadline", seen=limit, remedy=hint))
+        faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
     least = min(rows, key=lambda row: row.job_cost.value)
     if goal.budget is not None and least.job_cost.value > goal.budget:
         hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, at K = {least.k} {k_unit}"
         limit = format_money(goal.budget, currency)
-        faults.append(Fault("the budget does not pay for one job", where="budget", seen=limit, remedy=hint))
+        faults.append(Fault("the budget does not pay for one job", where="budget", value=limit, remedy=hint))
     if faults:
         raise InputError(faults)
 

@@ -78,7 +78,7 @@ class TimeCurve:
         for point in self.points:
             if point.k == k:
                 return point
-        raise InputError(Fault("this K is not on the curve", seen=str(k)))
+        raise InputError(Fault("this K is not on the curve", value=str(k)))
 
     def limited(self, most: int) -> TimeCurve:
         """The part of the curve that fits into `most` workers; the baseline is then its smallest K where needed."""
@@ -86,7 +86,7 @@ class TimeCurve:
         if not kept:
             hint = f"at least {self.points[0].k}"
             raise InputError(
-                Fault("the fleet is smaller than the smallest K", where="fleet", seen=str(most), remedy=hint)
+                Fault("the fleet is smaller than the smallest K", where="fleet", value=str(most), remedy=hint)
             )
         baseline = self.baseline_k if any(point.k == self.baseline_k for point in kept) else kept[0].k
         return replace(self, points=kept, baseline_k=baseline)
@@ -201,7 +201,7 @@ def curve_of_law(
 ) -> TimeCurve:
     """A law's times; where its work grows with K, the time of one worker's worth of work."""
     if not (math.isfinite(seconds_at_one) and seconds_at_one > 0):
-        raise InputError(Fault("T(1) is above 0", where="time at one", seen=f"{seconds_at_one:g}"))
+        raise InputError(Fault("T(1) is above 0", where="time at one", value=f"{seconds_at_one:g}"))
     checked = law.checked(parameters)
     points = tuple(
         CurvePoint(k=k, seconds=Estimate(seconds_at_one / law.speedup(k, **checked), method=law.title), kind=Kind.LAW)
@@ -252,7 +252,7 @@ def interpolate(points: Sequence[CurvePoint], k: int) -> CurvePoint:
     above = [point for point in points if point.k > k]
     if not below or not above:
         raise InputError(
-            Fault("outside the measured range", where="K", seen=str(k), remedy="forecast it, or measure it")
+            Fault("outside the measured range", where="K", value=str(k), remedy="forecast it, or measure it")
         )
     left, right = below[-1], above[0]
     share = math.log(k / left.k) / math.log(right.k / left.k)
@@ -282,9 +282,9 @@ def _per_result(study: Study, work_per_job: float | None) -> tuple[PerResult, st
         unit = study.unit or "units per second"
         hint = f"say how much work one result is (--work-per-job 1e6, in the unit of the rate, {unit})"
         quantity = f"a study in {study.quantity}"
-        raise InputError(Fault("a rate has no cost per result by itself", seen=quantity, remedy=hint))
+        raise InputError(Fault("a rate has no cost per result by itself", value=quantity, remedy=hint))
     if not (math.isfinite(work) and work > 0):
-        raise InputError(Fault("the work of a job is above 0", where="work per job", seen=f"{work:g}"))
+        raise InputError(Fault("the work of a job is above 0", where="work per job", value=f"{work:g}"))
     result, per_worker = f"{work:g} of {study.unit or 'work'}", study.quantity is Quantity.THROUGHPUT_PER_WORKER
     return lambda k, value: work / (value * k if per_worker else value), result
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -52,7 +52,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NextRuns(Shown):
+class NextRuns(Result):
     """The suggested runs; `before` and `after` are high/low at the target (or standard errors between two laws)."""
 
     name: str
@@ -130,7 +130,7 @@ def next_runs(
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
     settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
     faults = [
-        Fault("must be a positive number", where=name, seen=str(value))
+        Fault("must be a positive number", where=name, value=str(value))
         for name, value in settings.items()
         if value is not None and not value > 0
     ]
@@ -157,7 +157,7 @@ def parse_worker_seconds(text: str) -> float:
     except InputError:
         value = 0.0
     if value <= 0:
-        raise InputError(Fault("not a budget of machine time", seen=text, remedy="write it like '8 gpu-hours'"))
+        raise InputError(Fault("not a budget of machine time", value=text, remedy="write it like '8 gpu-hours'"))
     return value
 
 

@@ -72,10 +72,10 @@ def price_job(tariff: Tariff, *, workers: int, seconds: float, jobs: int = 1) ->
     """The bill of one rental of `workers` that runs `jobs` jobs of `seconds` each, one after another."""
     faults = []
     if not (math.isfinite(seconds) and seconds >= 0):
-        faults.append(Fault("a time is a number of seconds from 0", where="seconds", seen=f"{seconds:g}"))
+        faults.append(Fault("a time is a number of seconds from 0", where="seconds", value=f"{seconds:g}"))
     for name, count in (("workers", workers), ("jobs", jobs)):
         if isinstance(count, bool) or count != int(count) or count < 1:
-            faults.append(Fault(f"{name} are a whole number from 1", where=name, seen=f"{count}"))
+            faults.append(Fault(f"{name} are a whole number from 1", where=name, value=f"{count}"))
     if faults:
         raise InputError(faults)
     units = tariff.units(workers)
@@ -182,9 +182,9 @@ class Campaign:
     def __post_init__(self) -> None:
         faults = []
         if self.jobs < 1:
-            faults.append(Fault("jobs are a whole number from 1", where="jobs", seen=str(self.jobs)))
+            faults.append(Fault("jobs are a whole number from 1", where="jobs", value=str(self.jobs)))
         if self.fleet is not None and self.fleet < 1:
-            faults.append(Fault("a fleet holds at least one worker", where="fleet", seen=str(self.fleet)))
+            faults.append(Fault("a fleet holds at least one worker", where="fleet", value=str(self.fleet)))
         if faults:
             raise InputError(faults)
 

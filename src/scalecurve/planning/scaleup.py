@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -74,7 +74,7 @@ class ScaleRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ScaleUp(Shown):
+class ScaleUp(Result):
     """The comparison over K, and where each side starts to win."""
 
     faster: float
@@ -160,7 +160,7 @@ def compare_scaleup(
     """
     positive = {"faster": faster, "price of the big": big_price, "price of a small": small_price}
     faults = [
-        Fault("is a positive finite number", where=name, seen=f"{value:g}")
+        Fault("is a positive finite number", where=name, value=f"{value:g}")
         for name, value in positive.items()
         if not (math.isfinite(value) and value > 0)
     ]
@@ -182,7 +182,9 @@ def compare_scaleup(
         rows, findings = _study_rows(as_study(subject), workers, faster, ratio)
     for row in rows:
         if not row.efficiency > 0:
-            raise InputError(Fault("an efficiency is positive", where=f"K = {row.workers}", seen=f"{row.efficiency:g}"))
+            raise InputError(
+                Fault("an efficiency is positive", where=f"K = {row.workers}", value=f"{row.efficiency:g}")
+            )
     both = [row.workers for row in rows if row.faster and row.cheaper]
     if both:
         listed = ", ".join(map(str, both))
@@ -204,7 +206,7 @@ def _study_rows(
 
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
-        raise InputError(Fault("the study has no K = 1", seen=f"K0 = {study.baseline_k}", remedy=hint))
+        raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
     known = {
         row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured")
         for row in tabulate(study).rows

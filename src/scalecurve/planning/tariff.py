@@ -97,11 +97,11 @@ class Tariff:
             amounts.append(("gCO2 per kWh", energy.grams_co2_per_kwh, "grams from 0 up"))
             limits.append(("pue", energy.pue >= 1, f"{energy.pue:g}", "a PUE is total power over IT power, at least 1"))
         faults = [
-            Fault("must be a number from 0 up", where=where, seen=f"{value:g}", remedy=remedy)
+            Fault("must be a number from 0 up", where=where, value=f"{value:g}", remedy=remedy)
             for where, value, remedy in amounts
             if value is not None and not (math.isfinite(value) and value >= 0)
         ]
-        faults += [Fault(rule, where=where, seen=value) for where, holds, value, rule in limits if not holds]
+        faults += [Fault(rule, where=where, value=value) for where, holds, value, rule in limits if not holds]
         if faults:
             raise InputError(faults, subject="price")
 

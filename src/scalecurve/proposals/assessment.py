@@ -15,7 +15,7 @@ from scalecurve.document import (
     FindingList,
     Heading,
     Paragraph,
-    Shown,
+    Result,
     Table,
     Tone,
     table,
@@ -40,7 +40,7 @@ TONES: dict[ProposalVerdict, Tone] = {
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Assessment(Shown):
+class Assessment(Result):
     """What the check concludes; `judgements` hold the prediction for each regime that applies."""
 
     proposal: Proposal

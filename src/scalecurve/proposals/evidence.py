@@ -145,7 +145,7 @@ class Evidence:
         repeated = [a.k for a, b in pairwise(ordered) if a.k == b.k]
         if repeated:
             listed = ", ".join(map(str, repeated))
-            raise InputError(Fault("a K is stated twice", where=f"{self.regime}.points", seen=listed))
+            raise InputError(Fault("a K is stated twice", where=f"{self.regime}.points", value=listed))
 
     def at(self, k: int) -> Known | None:
         for point in self.points:
@@ -292,7 +292,7 @@ class StatedCurve(StatedSection):
             except InputError:  # a plain table does not state its regime: it takes the section's
                 study = as_study(self.study, regime=str(regime))
             if study.regime is not regime:
-                raise InputError(Fault("the study is of the other regime", where=str(regime), seen=str(study.regime)))
+                raise InputError(Fault("the study is of the other regime", where=str(regime), value=str(study.regime)))
             return evidence_of_study(study)
         known = []
         for point in self.points:

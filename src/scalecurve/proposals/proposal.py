@@ -28,9 +28,10 @@ from scalecurve.formats.user_file import (
     template,
     validate,
 )
-from scalecurve.laws.collectives import Link, Network
+from scalecurve.hardware.accelerators import accelerator
 from scalecurve.hardware.networks import network
 from scalecurve.hardware.prices import find_offer, offer_findings
+from scalecurve.laws.collectives import Link, Network
 from scalecurve.planning.currency import Money, parse_money, same_currency
 from scalecurve.planning.tariff import Tariff
 from scalecurve.proposals.evidence import (
@@ -43,7 +44,6 @@ from scalecurve.proposals.evidence import (
     check_range,
 )
 from scalecurve.study import Regime
-from scalecurve.hardware.accelerators import accelerator
 
 HINT = "scalecurve assess --init writes one to fill in"
 

@@ -27,7 +27,7 @@ def export(study: StudyLike, to: str) -> bytes:
     """A study in another tool's format: one of `export_formats()`."""
     if to not in export_formats():
         hint = f"one of {', '.join(export_formats())}"
-        raise InputError(Fault("unknown format", where="--to", seen=to, remedy=hint))
+        raise InputError(Fault("unknown format", where="--to", value=to, remedy=hint))
     study = as_study(study)
     return WRITERS[to].write(study) if to in WRITERS else TEXTS[to][0](study).encode()
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from scalecurve.estimate import Estimate
     from scalecurve.planning.cost import Cost
-    from scalecurve.training.plan import Plan, PlanRow
+    from scalecurve.training.answers.curve import PlanRow
+    from scalecurve.training.answers.plan import Plan
 
 MARKERS = {Kind.MEASURED: "o", Kind.INTERPOLATED: "D", Kind.FORECAST: "s", Kind.LAW: "o", Kind.PLANNED: "^"}
 HOLLOW = (Kind.INTERPOLATED, Kind.FORECAST)

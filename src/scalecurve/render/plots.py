@@ -10,10 +10,11 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.table import rule_words
+from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.forecast import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
@@ -27,16 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from scalecurve.diagnosis.phases import PhaseShares, RankStrip
-    from scalecurve.mechanisms.collective_cost import CollectiveCost, StepCost
-    from scalecurve.mechanisms.load_curve import LoadCurve
-    from scalecurve.mechanisms.roofline_placement import Roofline
-    from scalecurve.mechanisms.straggler_cost import StragglerCost
-    from scalecurve.mechanisms.work_depth import WorkDepth
-    from scalecurve.planning.cost import Cost
-    from scalecurve.training.plan import Plan
-
-    Mechanism: TypeAlias = CollectiveCost | StepCost | LoadCurve | Roofline | StragglerCost | WorkDepth
-    Drawable: TypeAlias = SpeedupTable | LawTable | Forecast | Cost | Plan | Mechanism
 
 Size = tuple[float, float]
 Painter = Callable[["Figure"], None]
@@ -77,17 +68,17 @@ class Picture:
     narrow: Size = (3.7, 3.7)
 
 
-def plot(result: Drawable | StudyLike, path: str | Path) -> None:
+def plot(result: Result | StudyLike, path: str | Path) -> None:
     """Draw a result, or a study's speedup table, to a file; its ending (.svg .png .pdf) is the format."""
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         hint = "name the file .svg, .png or .pdf"
-        raise InputError(Fault("unknown picture format", seen=target.suffix or target.name, remedy=hint))
+        raise InputError(Fault("unknown picture format", value=target.suffix or target.name, remedy=hint))
     write_atomically(target, picture(result, kind))
 
 
-def picture(result: Drawable | StudyLike, kind: str) -> bytes:
+def picture(result: Result | StudyLike, kind: str) -> bytes:
     """A result, or a study's speedup table, as the bytes of an SVG, PNG or PDF."""
     if isinstance(result, Study | str | Path | Mapping):
         result = tabulate(as_study(result))

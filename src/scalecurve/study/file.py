@@ -93,10 +93,10 @@ def study_from_dict(data: Any, *, subject: str = "study", folder: Path | None = 
         raise FormatError(Fault("not a study file", remedy=remedy), subject=subject)
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FormatError(Fault("the format version is missing or wrong", seen=repr(version)), subject=subject)
+        raise FormatError(Fault("the format version is missing or wrong", value=repr(version)), subject=subject)
     if version > VERSION:
         remedy = f"this scalecurve reads versions up to {VERSION}; update it"
-        fault = Fault("written by a newer scalecurve", seen=f"version {version}", remedy=remedy)
+        fault = Fault("written by a newer scalecurve", value=f"version {version}", remedy=remedy)
         raise FormatError(fault, subject=subject)
     try:
         parsed = _StudyFile.model_validate(data)
@@ -121,7 +121,7 @@ def faults_of(problem: ValidationError) -> list[Fault]:
         Fault(
             error["msg"][:1].lower() + error["msg"][1:],
             where=".".join(str(part) for part in error["loc"]) or None,
-            seen=None if error["type"] == "missing" else str(error["input"])[:200],
+            value=None if error["type"] == "missing" else str(error["input"])[:200],
         )
         for error in problem.errors(include_url=False)
     ]
@@ -138,7 +138,7 @@ def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
         size = path.stat().st_size
         if size > limit:
             remedy = f"the limit is {limit} bytes; keep long series in the sidecar or a CSV"
-            raise FormatError(Fault("the file is too large", seen=f"{size} bytes", remedy=remedy), subject=str(path))
+            raise FormatError(Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=str(path))
         return parse_json(path.read_bytes(), subject=str(path))
     except OSError as problem:
         raise FormatError(f"cannot be read: {problem.strerror}", subject=str(path)) from None
@@ -198,11 +198,11 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
     """The runs with the step series of the sidecar; a missing or foreign sidecar is a FormatError."""
     name = sidecar.name
     if folder is None or Path(name).name != name:
-        raise FormatError(Fault("the sidecar must be in the folder of the study", seen=name), subject=subject)
+        raise FormatError(Fault("the sidecar must be in the folder of the study", value=name), subject=subject)
     try:
         size = (folder / name).stat().st_size
         if size > MAX_SIDECAR_BYTES:
-            raise FormatError(Fault("the sidecar is too large", seen=f"{size} bytes"), subject=subject)
+            raise FormatError(Fault("the sidecar is too large", value=f"{size} bytes"), subject=subject)
         raw = (folder / name).read_bytes()
     except OSError as problem:
         remedy = "keep the study and its .steps.npz together"

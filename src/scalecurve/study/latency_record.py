@@ -120,7 +120,7 @@ class _Counter:
             # Samples below the guess or outside the buckets: clip them, and refuse what is no time.
             least, most = float(chunk.min()), float(chunk.max())
             if not (least >= 0 and np.isfinite(most)):
-                raise InputError(Fault("latencies are finite and not negative", seen=f"{least:g} .. {most:g}"))
+                raise InputError(Fault("latencies are finite and not negative", value=f"{least:g} .. {most:g}"))
             self.counts += np.bincount(_places(np.clip(chunk, LOWEST, HIGHEST)), minlength=BUCKETS)
             self.least, self.most = min(self.least, least), max(self.most, most)
             return
@@ -187,7 +187,7 @@ def merged(records: Sequence[LatencyRecord], *, name: str = "all") -> LatencyRec
     if without:
         hint = "let the tool write a histogram (.hlog) or the samples"
         raise InputError(
-            Fault("stated percentiles cannot be merged or averaged", seen=", ".join(without[:5]), remedy=hint)
+            Fault("stated percentiles cannot be merged or averaged", value=", ".join(without[:5]), remedy=hint)
         )
     total = Histogram.empty()
     for record in records:

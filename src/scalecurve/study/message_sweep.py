@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
@@ -38,7 +38,7 @@ class Timing:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MessageSweep(Shown):
+class MessageSweep(Result):
     """Timings of one system.  `per_rank` says that gather-like operations give bytes per rank (IMB, OSU)."""
 
     timings: tuple[Timing, ...]
@@ -53,11 +53,11 @@ class MessageSweep(Shown):
             where = f"timing {i + 1} ({timing.operation})"
             if timing.ranks < 1:
                 text = "the number of ranks is a whole number from 1"
-                faults.append(Fault(text, where=where, seen=str(timing.ranks)))
+                faults.append(Fault(text, where=where, value=str(timing.ranks)))
             if not (math.isfinite(timing.message) and timing.message >= 0):
-                faults.append(Fault("a message size is not negative", where=where, seen=f"{timing.message:g}"))
+                faults.append(Fault("a message size is not negative", where=where, value=f"{timing.message:g}"))
             if not (math.isfinite(timing.seconds) and timing.seconds > 0):
-                faults.append(Fault("a time is a positive number", where=where, seen=f"{timing.seconds:g}"))
+                faults.append(Fault("a time is a positive number", where=where, value=f"{timing.seconds:g}"))
         if faults:
             raise InputError(faults[:20], subject=self.system or "message sweep")
 

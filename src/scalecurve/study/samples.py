@@ -35,7 +35,7 @@ class Samples:
         workers, observations = _as_floats(k, "k"), _as_floats(values, "value")
         if len(workers) != len(observations):
             lengths = f"{len(workers)} and {len(observations)}"
-            raise InputError(Fault("the two columns differ in length", seen=lengths), subject="samples")
+            raise InputError(Fault("the two columns differ in length", value=lengths), subject="samples")
         if not len(workers):
             remedy = "give at least one time for each of two worker counts"
             raise InputError(Fault("there are no samples", remedy=remedy), subject="samples")
@@ -95,13 +95,13 @@ def _as_floats(column: Iterable[Any] | npt.NDArray[Any], name: str) -> FloatArra
     except (TypeError, ValueError) as problem:
         raise InputError(Fault(f"the {name} column is not all numbers: {problem}")) from None
     if array.ndim != 1:
-        raise InputError(Fault(f"the {name} column must be one-dimensional", seen=f"{array.ndim} dimensions"))
+        raise InputError(Fault(f"the {name} column must be one-dimensional", value=f"{array.ndim} dimensions"))
     return array
 
 
 def _faults_at(bad: npt.NDArray[np.bool_], column: FloatArray, message: str) -> list[Fault]:
     places = np.flatnonzero(bad)
-    faults = [Fault(message, where=f"sample {i + 1}", seen=f"{column[i]:g}") for i in places[:MOST_FAULTS]]
+    faults = [Fault(message, where=f"sample {i + 1}", value=f"{column[i]:g}") for i in places[:MOST_FAULTS]]
     if len(places) > MOST_FAULTS:
         faults.append(Fault(f"... and {len(places) - MOST_FAULTS} more like it"))
     return faults

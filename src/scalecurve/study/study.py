@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown
+from scalecurve.document import Document, FindingList, Paragraph, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.provenance import Baseline, Provenance, Workload
@@ -55,7 +55,7 @@ class Treatment(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Study(Shown):
+class Study(Result):
     """A scaling study.
 
     Observations are kept either as `runs` (with all that is recorded of each launch) or, where a file holds only
@@ -81,7 +81,7 @@ class Study(Shown):
             raise InputError(Fault("a study holds either runs or bulk samples", remedy="give exactly one of the two"))
         if self.baseline.k is not None and self.baseline.k not in self.all_k:
             remedy = f"choose one of {', '.join(str(k) for k in self.all_k)}"
-            raise InputError(Fault("the baseline was not measured", seen=f"K0 = {self.baseline.k}", remedy=remedy))
+            raise InputError(Fault("the baseline was not measured", value=f"K0 = {self.baseline.k}", remedy=remedy))
 
     def __repr__(self) -> str:
         workers = f"{len(self.all_k)} K from {self.all_k[0]} to {self.all_k[-1]}" if self.all_k else "no K"
@@ -151,7 +151,7 @@ class Study(Shown):
             if not isinstance(k, int) or times is None:
                 remedy = "give torch.utils.benchmark Measurements, or a mapping from K to them"
                 kind = type(measurement).__name__
-                raise InputError(Fault("not a measurement", where=f"item {place + 1}", seen=kind, remedy=remedy))
+                raise InputError(Fault("not a measurement", where=f"item {place + 1}", value=kind, remedy=remedy))
             samples.setdefault(k, []).extend(float(time) for time in times)
         titles = {getattr(measurement, "title", None) for _, measurement in pairs}
         title = titles.pop() if len(titles) == 1 else None
@@ -230,7 +230,7 @@ def as_regime(value: Regime | str | None) -> Regime:
     try:
         return Regime(value)
     except ValueError:
-        raise InputError(Fault("unknown regime", seen=str(value), remedy=REGIME_HELP)) from None
+        raise InputError(Fault("unknown regime", value=str(value), remedy=REGIME_HELP)) from None
 
 
 def as_quantity(value: Quantity | str) -> Quantity:
@@ -238,4 +238,4 @@ def as_quantity(value: Quantity | str) -> Quantity:
     try:
         return Quantity(value)
     except ValueError:
-        raise InputError(Fault("unknown quantity", seen=str(value), remedy=f"one of {', '.join(Quantity)}")) from None
+        raise InputError(Fault("unknown quantity", value=str(value), remedy=f"one of {', '.join(Quantity)}")) from None

@@ -57,20 +57,20 @@ class TaskGraph:
             raise InputError(Fault("the graph has no tasks"), subject="task graph")
         if weights.ndim != 1 or len(before) != len(behind) or (names is not None and len(names) != n):
             lengths = f"{n} tasks, {len(before)} and {len(behind)} edge ends"
-            raise InputError(Fault("the columns differ in length", seen=lengths), subject="task graph")
+            raise InputError(Fault("the columns differ in length", value=lengths), subject="task graph")
         bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[:MAX_FAULTS]
         faults = [
             Fault(
                 "work is a finite number from 0",
                 where=f"task {i if names is None else names[i]}",
-                seen=f"{weights[i]:g}",
+                value=f"{weights[i]:g}",
             )
             for i in bad
         ]
         outside = np.flatnonzero((before < 0) | (before >= n) | (behind < 0) | (behind >= n))[:MAX_FAULTS]
         for i in outside:
             message = "an edge names a task that does not exist"
-            faults.append(Fault(message, where=f"edge {i + 1}", seen=f"{before[i]} -> {behind[i]}"))
+            faults.append(Fault(message, where=f"edge {i + 1}", value=f"{before[i]} -> {behind[i]}"))
         if faults:
             raise InputError(faults, subject="task graph")
         first = np.zeros(n + 1, np.int64)
@@ -94,7 +94,7 @@ class TaskGraph:
         pairs = [(name, waited) for name, waits in after.items() for waited in waits]
         unknown = sorted({name for pair in pairs for name in pair if name not in place})
         if unknown:
-            faults = [Fault("a dependency names an unknown task", seen=name) for name in unknown[:MAX_FAULTS]]
+            faults = [Fault("a dependency names an unknown task", value=name) for name in unknown[:MAX_FAULTS]]
             raise InputError(faults, subject="task graph")
         sources, targets = [place[waited] for _, waited in pairs], [place[name] for name, _ in pairs]
         return cls.of(list(work.values()), sources, targets, names=list(work), unit=unit, provenance=provenance)
@@ -119,7 +119,7 @@ class TaskGraph:
 def reduction_tree(n: int) -> TaskGraph:
     """Sum of n values: n - 1 additions in a balanced tree."""
     if n < 2:
-        raise InputError(Fault("a reduction needs at least two values", seen=str(n)))
+        raise InputError(Fault("a reduction needs at least two values", value=str(n)))
     children = np.arange(1, n - 1)  # heap order: node i adds the results of its children 2i+1 and 2i+2
     return TaskGraph.of(np.ones(n - 1), children, (children - 1) // 2)
 
@@ -127,7 +127,7 @@ def reduction_tree(n: int) -> TaskGraph:
 def prefix_sum(n: int) -> TaskGraph:
     """Blelloch's scan of n = 2^k values: the up-sweep tree, then the mirrored down-sweep tree."""
     if n < 2 or n & (n - 1):
-        raise InputError(Fault("Blelloch's scan needs a power of two", seen=str(n)))
+        raise InputError(Fault("Blelloch's scan needs a power of two", value=str(n)))
     size = n - 1
     children = np.arange(1, size)
     up = (children, (children - 1) // 2)
@@ -141,7 +141,7 @@ def prefix_sum(n: int) -> TaskGraph:
 def matrix_product(n: int) -> TaskGraph:
     """Two n x n matrices: for every entry n products and a balanced tree of n - 1 additions."""
     if n < 1:
-        raise InputError(Fault("a matrix has at least one row", seen=str(n)))
+        raise InputError(Fault("a matrix has at least one row", value=str(n)))
     nodes = 2 * n - 1  # one entry: additions 0 .. n-2 in heap order, products n-1 .. 2n-2 as its leaves
     children = np.arange(1, nodes)
     offsets = np.repeat(np.arange(n * n) * nodes, nodes - 1)
@@ -153,7 +153,7 @@ def matrix_product(n: int) -> TaskGraph:
 def pipeline(stages: int, microbatches: int) -> TaskGraph:
     """Task (stage, batch) waits for the same batch in the stage before and for the batch before in its stage."""
     if stages < 1 or microbatches < 1:
-        raise InputError(Fault("a pipeline has at least one stage and one batch", seen=f"{stages} x {microbatches}"))
+        raise InputError(Fault("a pipeline has at least one stage and one batch", value=f"{stages} x {microbatches}"))
     ids = np.arange(stages * microbatches).reshape(stages, microbatches)
     sources = np.concatenate([ids[:-1].ravel(), ids[:, :-1].ravel()])
     targets = np.concatenate([ids[1:].ravel(), ids[:, 1:].ravel()])

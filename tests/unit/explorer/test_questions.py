@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.document import to_text
 from scalecurve.explorer.questions.question import all_questions
 from scalecurve.explorer.worker import answer
@@ -37,9 +37,9 @@ def test_the_two_questions_of_one_system() -> None:
 def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
     path = tmp_path / "steps.csv"
     path.write_text(CSV)
-    printed = to_text(api.tabulate(api.load(path, regime="strong"), threshold=0.7).document())
+    printed = to_text(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
     _, found = asked("data/table", text=CSV, name="steps.csv", regime="strong")
-    assert found["html"] == fragment(api.tabulate(api.load(path, regime="strong"), threshold=0.7).document())
+    assert found["html"] == fragment(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
     for row in found["shown"]["rows"]:
         assert "  ".join(cell["text"] for cell in row).split() in [line.split() for line in printed.splitlines()]
 

@@ -41,7 +41,7 @@ def test_every_fault_has_its_place_and_value() -> None:
     with pytest.raises(FormatError) as caught:
         validate(Bike, {"gears": "many", "front": {"inches": -1}, "bell": True}, subject="bike.toml")
 
-    faults = {fault.where: fault.seen for fault in caught.value.faults}
+    faults = {fault.where: fault.value for fault in caught.value.faults}
     assert faults == {"name": None, "gears": "many", "front.inches": "-1", "bell": "True"}
 
 

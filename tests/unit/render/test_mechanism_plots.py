@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.hardware.networks import network
 from scalecurve.laws.roofline import Ceilings
 from scalecurve.mechanisms import (
     collective_cost,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.document import Document, Heading, Paragraph, table
 from scalecurve.errors import InputError, MissingExtra
 from scalecurve.findings import error
@@ -55,7 +55,7 @@ def ranked() -> Study:
 
 
 def material(of: Study, **parts: object) -> Material:
-    return Material(study=of, table=api.tabulate(of), **parts)  # type: ignore[arg-type]
+    return Material(study=of, table=sc.tabulate(of), **parts)  # type: ignore[arg-type]
 
 
 def html_of(*materials: Material, folder: Path) -> str:
@@ -217,7 +217,7 @@ def test_raw_samples_come_back_from_the_page(tmp_path: Path) -> None:
     assert packed is not None
     again = tmp_path / "again.json"
     again.write_bytes(base64.b64decode(packed[1]))
-    assert api.load(again).samples == own.samples
+    assert sc.load(again).samples == own.samples
 
 
 def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_without_a_printer_one_sentence_says_how_to_get_a_pdf(tmp_path: Path, mo
 
 def test_a_report_takes_paths_and_checks_the_ending(tmp_path: Path) -> None:
     path = tmp_path / "study.json"
-    api.save(study(), path)
+    sc.save(study(), path)
     assert write_report(tmp_path / "curve.svg", path) == [tmp_path / "curve.svg"]
     with pytest.raises(InputError, match="unknown report format"):
         write_report(tmp_path / "report.doc", path)

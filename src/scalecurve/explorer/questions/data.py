@@ -87,7 +87,7 @@ def _load(text: str, name: str, regime: str | None) -> Study:
             raise InputError(str(problem).replace(str(path), name)) from None
     if len(study.samples) > MOST_SAMPLES:
         hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
-        raise InputError(Fault("too many samples", seen=str(len(study.samples)), remedy=hint))
+        raise InputError(Fault("too many samples", value=str(len(study.samples)), remedy=hint))
     return study
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
 from scalecurve.laws.tables import LawCase, LawTable
 
@@ -27,10 +27,10 @@ def answer(request: LawRequest) -> dict[str, Any]:
     workers = doublings(request.largest)
     steps = range(CURVE_POINTS + 1)  # whole K, evenly apart on a logarithmic axis
     dense = sorted({round(request.largest ** (step / CURVE_POINTS)) for step in steps} | set(workers))
-    strong, weak = api.tabulate_law("logcomm", workers, serial=[s], comm=[c], regime="both").cases
-    curves = api.tabulate_law("logcomm", dense, serial=[s], comm=[c], regime="both").cases
-    amdahl = api.tabulate_law("amdahl", workers, serial=[s], below=hold).cases[0]
-    held = api.tabulate_law("isoefficiency", workers, serial=s, comm=c, hold=hold)
+    strong, weak = sc.laws.law_table("logcomm", workers, serial=[s], comm=[c], regime="both").cases
+    curves = sc.laws.law_table("logcomm", dense, serial=[s], comm=[c], regime="both").cases
+    amdahl = sc.laws.law_table("amdahl", workers, serial=[s], below=hold).cases[0]
+    held = sc.laws.law_table("isoefficiency", workers, serial=s, comm=c, hold=hold)
     last, loose = strong.rows[-1], weak.rows[-1]
     best = next(item for item in strong.answers if item.name == "optimum")
     top = next(item for item in amdahl.answers if item.name == "ceiling")

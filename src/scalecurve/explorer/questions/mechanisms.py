@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.explorer.questions.question import Nothing, Question, Request, doublings
 from scalecurve.laws.collectives import candidates, lower_bound
 from scalecurve.laws.roofline import Ceilings, attainable
@@ -67,7 +67,7 @@ def networks(_: Nothing) -> dict[str, Any]:
 
 def collectives(request: CollectiveRequest) -> dict[str, Any]:
     operation, ranks = request.operation, doublings(request.ranks, first=2)
-    costs = api.cost_collective(operation, request.bytes, ranks, request.network)
+    costs = sc.mechanisms.collective_cost(operation, request.bytes, ranks, request.network)
     by_size = []
     for size in (2.0**power for power in range(6, 35)):
         bound = lower_bound(costs.operation, request.ranks, size, costs.network).seconds

@@ -55,12 +55,12 @@ def read_column(source: Source, options: ReadOptions) -> Records:
     matches = [(i, match) for i, name in enumerate(names) if name and (match := _NAMED.match(name))]
     if not bare and not matches:
         remedy = "name the column latency_ms, duration_s ... or give one number a line"
-        raise FormatError(Fault("no column of latencies", seen=", ".join(names)[:80], remedy=remedy))
+        raise FormatError(Fault("no column of latencies", value=", ".join(names)[:80], remedy=remedy))
     place, factor = (0, None) if bare else (matches[0][0], UNITS.get(matches[0][1]["unit"] or ""))
     scale = options.unit or factor
     if scale is None:
         remedy = "name the column latency_ms, or say --unit ms"
-        raise FormatError(Fault("the unit of the latencies is not stated", seen=header, remedy=remedy))
+        raise FormatError(Fault("the unit of the latencies is not stated", value=header, remedy=remedy))
     values = _column(source, place, skip=0 if bare else 1) * scale
     provenance = Provenance(source=source.file_name, tool="csv")
     try:

@@ -105,7 +105,7 @@ def read_hey(source: Source, options: ReadOptions) -> Records:
     stated = {int(m["share"]) / 100: float(m["value"]) for m in _HEY_LINE.finditer(text)}
     codes = {int(m["code"]): int(m["count"]) for m in _HEY_STATUS.finditer(text)}
     if not stated or not codes:
-        raise FormatError(Fault("no request succeeded", seen=text.strip()[-160:]))
+        raise FormatError(Fault("no request succeeded", value=text.strip()[-160:]))
     failed = sum(int(m["count"]) for m in _HEY_FAILED.finditer(text.partition("Error distribution:")[2]))
     errors = failed + sum(count for code, count in codes.items() if code >= 400)
     seconds = float(total["seconds"])
@@ -123,7 +123,7 @@ def _hey_samples(source: Source, common: dict[str, Any]) -> LatencyRecord:
             ends.append(float(row["offset"]) + samples[-1])
             errors += int(row["status-code"]) >= 400
         except (TypeError, ValueError, KeyError):
-            faults.append(Fault("the row is damaged", where=f"line {number}", seen=str(row)[:80]))
+            faults.append(Fault("the row is damaged", where=f"line {number}", value=str(row)[:80]))
     if faults or not samples:
         raise FormatError(faults[:MOST_FAULTS] or [Fault("no samples below the header")])
     return LatencyRecord(histogram=Histogram.of(samples), seconds=max(ends), errors=errors, **common)
@@ -146,7 +146,7 @@ def read_oha(source: Source, options: ReadOptions) -> Records:
         shares = {round(float(name.lstrip("p")) / 100, 9): float(v) for name, v in percentiles if v is not None}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FormatError(
-            Fault("not the JSON of oha", seen=str(problem), remedy="expected summary and latencyPercentiles")
+            Fault("not the JSON of oha", value=str(problem), remedy="expected summary and latencyPercentiles")
         ) from None
     provenance = Provenance(source=source.file_name, tool="oha")
     record = LatencyRecord(
@@ -180,7 +180,7 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
         count, rate = int(requests["count"]), float(requests["rate"])
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FormatError(
-            Fault("not a summary of k6", seen=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
+            Fault("not a summary of k6", value=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
         ) from None
     record = LatencyRecord(
         name=source.stem,

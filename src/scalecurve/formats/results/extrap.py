@@ -124,7 +124,7 @@ def read_text(source: Source, options: ReadOptions) -> Reading:
                 place += 1
             case _:
                 remedy = f"a line begins with one of {', '.join(KEYWORDS)}"
-                faults.append(Fault("unknown keyword", where=f"line {number}", seen=keyword, remedy=remedy))
+                faults.append(Fault("unknown keyword", where=f"line {number}", value=keyword, remedy=remedy))
     if faults:
         raise FormatError(capped(faults))
     return _reading(points, ours, source)
@@ -146,7 +146,7 @@ def _data(
         return values
     bad = next((word for word in words if as_float(word) is None), None)
     text = bad or f"{len(coordinate[0])} coordinates for {parameters} parameters"
-    faults.append(Fault("not numbers for one point", where=where, seen=text))
+    faults.append(Fault("not numbers for one point", where=where, value=text))
     return None
 
 

@@ -29,7 +29,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
             by_k.setdefault(k, []).append(value * meaning.factor)
         elif len(faults) <= MOST_FAULTS:
             name = k_name if k is None else value_name
-            faults.append(Fault(f"{name} is not a usable number", where=f"row {number}", seen=str(row.get(name))[:80]))
+            faults.append(Fault(f"{name} is not a usable number", where=f"row {number}", value=str(row.get(name))[:80]))
     if faults:
         raise FormatError(faults)
     points = [

@@ -108,7 +108,7 @@ def _find_header(source: Source) -> TableHeader:
     number, text = header
     fields = _split(text, _delimiter(text))
     if len(fields) > MOST_COLUMNS:
-        raise FormatError(Fault("too many columns for a table", seen=f"{len(fields)} columns", remedy=EXPECTED))
+        raise FormatError(Fault("too many columns for a table", value=f"{len(fields)} columns", remedy=EXPECTED))
     return TableHeader(_delimiter(text), fields, number)
 
 
@@ -162,10 +162,10 @@ def _load_slowly(source: Source, table: TableHeader, columns: Columns) -> tuple[
         good_value = value is not None and SMALLEST_VALUE <= value <= LARGEST_VALUE
         if not good_k:
             text = f"{table.headers[columns.k].strip()} is not a whole number of workers from 1"
-            faults.append(Fault(text, where=where, seen=fields[columns.k].strip()))
+            faults.append(Fault(text, where=where, value=fields[columns.k].strip()))
         if not good_value:
             text = f"{table.headers[columns.value].strip()} is not a positive finite number"
-            faults.append(Fault(text, where=where, seen=fields[columns.value].strip()))
+            faults.append(Fault(text, where=where, value=fields[columns.value].strip()))
         if k is not None and value is not None and good_k and good_value:
             rows.append((k, value))
         if len(faults) > ENOUGH_FAULTS:

@@ -52,7 +52,7 @@ def read_osu(source: Source, options: ReadOptions) -> Sweeps:
         try:
             rows.append((operation, options.ranks, options.nodes, float(fields[0]), float(fields[1]) * MICRO))
         except (IndexError, ValueError):
-            faults.append(Fault("a size without a latency", where=f"line {number}", seen=line.strip()))
+            faults.append(Fault("a size without a latency", where=f"line {number}", value=line.strip()))
     if faults or not rows:
         truncated = [Fault("no sizes below the header; the output may be truncated")]
         raise FormatError(faults or truncated)

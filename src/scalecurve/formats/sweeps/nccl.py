@@ -50,7 +50,7 @@ def read(source: Source, options: ReadOptions) -> Sweeps:
             rows = [(operation, ranks, len(hosts), size, float(times["time"]) * MICRO) for size, times in results]
             wrong = sum(str(times.get("nwrong", 0)) not in CORRECT for _, times in results)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            raise FormatError(Fault("not the JSON of nccl-tests", seen=str(problem))) from None
+            raise FormatError(Fault("not the JSON of nccl-tests", value=str(problem))) from None
     else:
         lines = source.text.splitlines()
         host_of = {match["rank"]: match["host"] for match in map(_RANK.match, lines) if match}

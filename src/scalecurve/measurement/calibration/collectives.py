@@ -51,12 +51,12 @@ def measure_collectives(
     """
     faults = []
     if engine not in LAUNCH:
-        faults.append(Fault("unknown engine", seen=engine, remedy=f"one of {', '.join(LAUNCH)}"))
+        faults.append(Fault("unknown engine", value=engine, remedy=f"one of {', '.join(LAUNCH)}"))
     if not sizes or min(sizes) <= 0:
-        faults.append(Fault("message sizes are positive numbers of bytes", where="sizes", seen=str(sizes)))
+        faults.append(Fault("message sizes are positive numbers of bytes", where="sizes", value=str(sizes)))
     counts = as_workers(ranks)
     if min(counts) < 2:
-        faults.append(Fault("a collective is timed on two ranks or more", where="ranks", seen=str(ranks)))
+        faults.append(Fault("a collective is timed on two ranks or more", where="ranks", value=str(ranks)))
     if faults:
         raise InputError(faults, subject="collective measure")
     names = [str(as_operation(name)) for name in operations]
@@ -92,7 +92,7 @@ def command_for(engine: str, launch: str | None, k: int, plan: str) -> list[str]
     if shutil.which(start[0]) is None:
         if launch is None:
             raise MissingExtra(f"timing collectives with {engine}", engine)
-        raise InputError(Fault("the launch command does not exist", seen=start[0], remedy="check --launch"))
+        raise InputError(Fault("the launch command does not exist", value=start[0], remedy="check --launch"))
     return [*start, sys.executable, "-m", "scalecurve.measurement.calibration.collectives", engine, plan]
 
 

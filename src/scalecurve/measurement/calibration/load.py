@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.findings import Finding, warning
-from scalecurve.mechanisms.load_curve import LoadCurve, curve_of_load
+from scalecurve.mechanisms.load import LoadCurve, load_curve
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.provenance import Provenance
 
@@ -43,7 +43,7 @@ def measure_load(
     limit: int = 1000,
 ) -> LoadCurve:
     """Throughput and latency at each rate (requests per second), held for `seconds`; at most `limit` in flight."""
-    return curve_of_load(load_records(url, rates, seconds=seconds, limit=limit), slo=slo, slo_share=slo_share)
+    return load_curve(load_records(url, rates, seconds=seconds, limit=limit), slo=slo, slo_share=slo_share)
 
 
 def load_records(
@@ -52,7 +52,7 @@ def load_records(
     """One record for each rate, lowest first; an address that does not answer one request is not loaded."""
     if not rates or any(not rate > 0 for rate in rates) or not seconds > 0:
         asked = f"rates {list(rates)}, {seconds:g} s"
-        raise InputError(Fault("rates and duration are positive", seen=asked, remedy="such as --rates 10,20,40"))
+        raise InputError(Fault("rates and duration are positive", value=asked, remedy="such as --rates 10,20,40"))
     parts = urlsplit(url)
     try:
         port_is_valid = parts.port is None or parts.port > 0
@@ -60,7 +60,7 @@ def load_records(
         port_is_valid = False
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_valid:
         hint = "write http://host:port/path"
-        raise InputError(Fault("not an address that can be loaded", seen=url, remedy=hint))
+        raise InputError(Fault("not an address that can be loaded", value=url, remedy=hint))
     try:
         httpx = import_module("httpx")
     except ImportError:

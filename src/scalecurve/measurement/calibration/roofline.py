@@ -27,13 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings
-from scalecurve.mechanisms.machines import machine as machine_named
-from scalecurve.mechanisms.roofline_placement import Roofline, place_kernels
-from scalecurve.study.file import read_json
+from scalecurve.mechanisms.roofline import Roofline, place_kernels
 from scalecurve.study.kernel import Kernel
 from scalecurve.units import format_bytes, format_flops
 
@@ -76,7 +74,7 @@ class CeilingRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MeasuredCeilings(Shown):
+class MeasuredCeilings(Result):
     """Ceilings by number of threads, the method that found them, and the caches the system shows."""
 
     rows: tuple[CeilingRow, ...]
@@ -93,7 +91,7 @@ class MeasuredCeilings(Shown):
     def ceilings(self, precision: str = "fp64", threads: int | None = None) -> Ceilings:
         row = self.rows[-1] if threads is None else next((row for row in self.rows if row.threads == threads), None)
         if row is None or precision not in ("fp32", "fp64"):
-            raise InputError(Fault("not measured", seen=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
+            raise InputError(Fault("not measured", value=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
         return Ceilings(peak=row.fp32 if precision == "fp32" else row.fp64, bandwidths={"memory": row.memory})
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,7 +138,7 @@ def measure_roofline(
     """Ceilings for each number of threads; `size` is the matrix order, `words` the length of the streamed arrays."""
     if not threads or min(threads) < 1 or size < 64:
         asked = f"{list(threads)} threads, order {size}"
-        raise InputError(Fault("threads are from 1 and the matrix order from 64", seen=asked))
+        raise InputError(Fault("threads are from 1 and the matrix order from 64", value=asked))
     tick = clock or time.perf_counter
     caches = visible_caches()
     length = words or max(4_000_000, 4 * max(caches.values(), default=0) // 8)
@@ -258,40 +256,11 @@ def visible_caches() -> dict[str, int]:
     return caches
 
 
-def ceilings_from_dict(data: dict[str, Any], *, subject: str) -> MeasuredCeilings:
-    """What `roofline measure --json` wrote."""
-    try:
-        rows = tuple(
-            CeilingRow(
-                threads=int(row["threads"]),
-                fp32=float(row["fp32_flops_per_second"]),
-                fp64=float(row["fp64_flops_per_second"]),
-                memory=float(row["memory_bytes_per_second"]),
-            )
-            for row in data["rows"]
-        )
-        return MeasuredCeilings(rows=rows, method=str(data["method"]))
-    except (KeyError, TypeError, ValueError) as problem:
-        fault = Fault("not a file of roofline measure", seen=str(problem), remedy="write it with --json -o FILE")
-        raise InputError(fault, subject=subject) from None
-
-
-def ceilings_of(machine: str, precision: str) -> tuple[Ceilings, str | None]:
-    """The ceilings of a preset or of a file of `roofline measure`, and where they come from."""
-    if not Path(machine).is_file():
-        preset = machine_named(machine)
-        return preset.ceilings(precision), preset.source
-    measured = ceilings_from_dict(read_json(Path(machine)), subject=machine)
-    return measured.ceilings(precision), measured.method
-
-
 def place_torch_model(
     model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
 ) -> Roofline:
     """The operators of `module:model` under a machine's roof, counted in one forward pass on an input of `shape`."""
-    ceilings, method = ceilings_of(machine, precision)
-    kernels = count_model(model, tuple(shape))
-    return place_kernels(kernels, ceilings, machine=f"{machine} {precision}", level=level, method=method)
+    return place_kernels(count_model(model, tuple(shape)), machine=machine, precision=precision, level=level)
 
 
 def count_model(source: str, shape: tuple[int, ...]) -> tuple[Kernel, ...]:
@@ -306,7 +275,7 @@ def count_model(source: str, shape: tuple[int, ...]) -> tuple[Kernel, ...]:
         model = getattr(import_module(name), attribute or "model")
     except (ImportError, AttributeError) as problem:
         hint = "write module:model, an attribute that is a torch module or a function that makes one"
-        raise InputError(Fault(f"cannot be imported: {problem}", seen=source, remedy=hint)) from None
+        raise InputError(Fault(f"cannot be imported: {problem}", value=source, remedy=hint)) from None
     finally:
         sys.path.pop(0)
     model = (model if isinstance(model, torch.nn.Module) else model()).eval()

@@ -27,7 +27,7 @@ def launcher_named(name: str) -> Launcher:
     if name not in LAUNCHERS:
         near = get_close_matches(name, LAUNCHERS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(LAUNCHERS)}"
-        raise InputError(Fault("unknown launcher", where="launcher.name", seen=name, remedy=hint))
+        raise InputError(Fault("unknown launcher", where="launcher.name", value=name, remedy=hint))
     module, _, kind = LAUNCHERS[name].partition(".")
     launcher: Launcher = getattr(import_module(f"{__name__}.{module}"), kind)()
     return launcher

@@ -60,7 +60,7 @@ def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world:
         module, _, function = job.argv[0].partition(":")
         if not (module.replace(".", "").isidentifier() and function.isidentifier()):
             hint = "the first word of command is module:function; it is called as function(rank, size, *words)"
-            raise InputError(Fault("not a Python function", where="command", seen=job.argv[0], remedy=hint))
+            raise InputError(Fault("not a Python function", where="command", value=job.argv[0], remedy=hint))
         address = ("--address", settings.launcher.address) if settings.launcher.address else ()
         counts = ("--workers", str(job.k), "--threads", str(job.threads or 1))
         env = worker_env(job, settings) | {"PYTHONUNBUFFERED": "1"}

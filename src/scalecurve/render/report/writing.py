@@ -51,7 +51,7 @@ def write(path: Path, materials: Sequence[Material], comparison: Part = None) ->
     if kind not in FORMATS:
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
-        raise InputError(Fault("unknown report format", seen=path.suffix or path.name, remedy=hint))
+        raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
     page = page_of(materials, part_section("compared", "Compared K by K", comparison))
     contents = FORMATS[kind](page, path)
     for name, content in contents.items():

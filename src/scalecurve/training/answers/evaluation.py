@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -225,7 +225,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(Result):
     """One layout's step with its interval, where it goes, what it needs, and how sure that is."""
 
     outcome: StepOutcome

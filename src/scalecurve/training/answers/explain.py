@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scalecurve.document import Column, Document, Paragraph, Shown, table
+from scalecurve.document import Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
 from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
@@ -54,7 +54,7 @@ class ExplainedTerm:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Shown):
+class Explanation(Result):
     """The step of one outcome, term by term."""
 
     outcome: StepOutcome

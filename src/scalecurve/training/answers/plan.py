@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Listing, Paragraph, Shown, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Listing, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
@@ -48,7 +48,7 @@ LARGEST_P = 131_072  # where the search for the smallest P that fits ends
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plan(Shown):
+class Plan(Result):
     """A sweep: rows by P, the two caps on data parallelism, marks, and the cost-effective scale."""
 
     title: str

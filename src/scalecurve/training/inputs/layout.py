@@ -103,7 +103,7 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
         raise InputError(Fault("not a layout", "layout", repr(layout), how))
     if isinstance(layout, str):
         parts = [part for part in re.split(r"[,\s]+", layout.strip()) if part]
-        faults = [Fault("not a layout field", seen=part, remedy=how) for part in parts if "=" not in part]
+        faults = [Fault("not a layout field", value=part, remedy=how) for part in parts if "=" not in part]
         if faults:
             raise InputError(faults)
         items: list[tuple[str, Any]] = [(name, value) for name, _, value in (part.partition("=") for part in parts)]

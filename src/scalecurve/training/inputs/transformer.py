@@ -169,7 +169,7 @@ class Transformer:
         """Refuse sizes that make no model."""
         sizes = {name: getattr(self, name) for name in ("hidden", "layers", "heads", "vocab", "seq")}
         faults = [
-            Fault("must be a whole number above 0", where=name, seen=str(value))
+            Fault("must be a whole number above 0", where=name, value=str(value))
             for name, value in sizes.items()
             if not isinstance(value, int) or value < 1
         ]
@@ -271,7 +271,7 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
             name, equals, value = (part.strip() for part in item.partition("="))
             if not equals or not name or not value:
                 hint = "write hidden=8192,layers=80,heads=64"
-                raise InputError(Fault("not a size of a model", seen=item, remedy=hint), subject="model")
+                raise InputError(Fault("not a size of a model", value=item, remedy=hint), subject="model")
             sizes[name] = value if name == "preset" else int(parse_count(value))
     elif isinstance(model, str):
         return model_preset(model)

@@ -75,7 +75,7 @@ def read_critical_batch(
         return None
     if definition not in DEFINITIONS:
         hint = "double or overhead"
-        raise InputError(Fault("unknown definition of the critical batch", seen=definition, remedy=hint))
+        raise InputError(Fault("unknown definition of the critical batch", value=definition, remedy=hint))
     if isinstance(batch, str) and plain_name(batch) in critical_batch_laws():
         variables = {"tokens": tokens, "loss": loss, "compute": compute, "none": 1.0}
         return critical_batch_by_law(plain_name(batch), variables)
@@ -83,7 +83,7 @@ def read_critical_batch(
         raise unknown_name("critical batch", batch, critical_batch_laws())
     stated = read_count(batch, "critical-batch")
     if stated <= 0:
-        raise InputError(Fault("the critical batch is above 0 tokens", seen=str(batch)))
+        raise InputError(Fault("the critical batch is above 0 tokens", value=str(batch)))
     value = stated / (OVERHEAD if definition == "overhead" else 1.0)
     estimate = Estimate(value, method="given")
     return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=stated, source="given")
@@ -96,7 +96,7 @@ def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> C
     variable = variables[kind]
     if variable is None:
         hint = {"tokens": "--tokens", "loss": "--loss", "compute": "--tokens"}[kind]
-        raise InputError(Fault(f"the {name} law needs the run's {kind}", seen=name, remedy=f"give {hint}"))
+        raise InputError(Fault(f"the {name} law needs the run's {kind}", value=name, remedy=f"give {hint}"))
     if not (math.isfinite(variable) and variable > 0):
         raise InputError(Fault(f"the {name} law needs a {kind} above 0", kind, f"{variable:g}"))
     share = OVERHEAD if law["definition"] == "overhead" else 1.0
