@@ -31,10 +31,10 @@ def test_the_base_is_the_smallest_measured_k() -> None:
 
 
 def test_weak_studies_are_compared_with_weak_curves() -> None:
-    made = sc.stand(weak_study())
+    result = sc.stand(weak_study())
 
-    assert made.regime == "weak"
-    assert made.rows[0].sentence().startswith("99% at 2x is better than")
+    assert result.regime == "weak"
+    assert result.rows[0].sentence().startswith("99% at 2x is better than")
 
 
 def test_a_range_below_two_has_no_standing() -> None:
