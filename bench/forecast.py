@@ -16,6 +16,7 @@ from bench.baselines import BASELINES, predict_all
 from bench.extrap_model import extrap_available
 from bench.nested import nested
 from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.forecast import forecast_all
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
 from tools.published import Published, domains, folder, judged, read, read_collectives
@@ -27,8 +28,8 @@ OURS = "scalecurve"
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = [argument for argument in arguments if not argument.startswith("--")]
-    data = folder(given[0] if given else None)
+    paths = [argument for argument in arguments if not argument.startswith("--")]
+    data = folder(paths[0] if paths else None)
     if data is None:
         print("the published curves are not here; give their folder", file=sys.stderr)
         return 2
@@ -144,10 +145,10 @@ def _synthetic() -> Iterator[str]:
         sc.Study.from_samples(dict(zip(k.tolist(), own.tolist(), strict=True)), regime="strong")
         for own in _truth(k)[:, None] * noise
     ]
-    made = sc.forecast(studies, at=at, level=0.95)
+    forecasts = forecast_all(studies, at=at, level=0.95)
     table = {}
     for i, (q, truth) in enumerate(zip(at, _truth(np.array(at)), strict=True)):
-        rows = [one[i] for one in made]
+        rows = [one[i] for one in forecasts]
         error = np.array([abs(row.value / truth - 1) for row in rows])
         inside = np.mean([row.low <= truth <= row.high for row in rows])
         width = np.median([row.high / row.low for row in rows])

@@ -27,8 +27,8 @@ Middle = Callable[[Array], Array]
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = [argument for argument in arguments if not argument.startswith("--")]
-    data = folder(given[0] if given else None)
+    paths = [argument for argument in arguments if not argument.startswith("--")]
+    data = folder(paths[0] if paths else None)
     if data is None:
         print("the published curves are not here; give their folder", file=sys.stderr)
         return 2

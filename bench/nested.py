@@ -47,10 +47,10 @@ def nested(judged: Judged, seed: int = 3) -> dict[str, float]:
     chosen_scores, shipped_scores = [], []
     for _ in range(SPLITS):
         half = np.isin(application, rng.permutation(names)[: len(names) // 2])
-        for seen in (half, ~half):
-            best = int(np.argmin(_score(errors[:, seen])))
-            chosen_scores.append(_figures(errors[best, ~seen]))
-            shipped_scores.append(_figures(shipped[~seen]))
+        for fitted in (half, ~half):
+            best = int(np.argmin(_score(errors[:, fitted])))
+            chosen_scores.append(_figures(errors[best, ~fitted]))
+            shipped_scores.append(_figures(shipped[~fitted]))
     chosen, fixed = np.mean(chosen_scores, axis=0), np.mean(shipped_scores, axis=0)
     keys = ("median", "p90")
     return {f"chosen {k}": float(v) for k, v in zip(keys, chosen, strict=True)} | {

@@ -70,15 +70,15 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
 
 def widths(curves: list[Published], collectives: list[Published]) -> dict[str, Any]:
     """Widths of all panels; weak and collective curves come from few sources and borrow the strong coefficients."""
-    made: dict[str, Width] = {}
+    learned: dict[str, Width] = {}
     for path, own, by in (
         (CurveKind.STRONG, judged(curves, CurveKind.STRONG), "source_repo"),
         (CurveKind.WEAK, judged(curves, CurveKind.WEAK), "source_repo"),
         (CurveKind.COLLECTIVE, collectives, "system"),
     ):
         result = crossed.judge(own, path, crossed.folds(own, by))
-        made[path] = crossed.width_of(result, made[CurveKind.STRONG].coefficients if made else None)
-    return {name: _width_to_dict(width) for name, width in made.items()}
+        learned[path] = crossed.width_of(result, learned[CurveKind.STRONG].coefficients if learned else None)
+    return {name: _width_to_dict(width) for name, width in learned.items()}
 
 
 def _width_to_dict(width: Width) -> dict[str, Any]:

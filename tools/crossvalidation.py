@@ -100,8 +100,8 @@ def _predict(
     spread_out = [np.broadcast_to(own[:, None], at.shape)[asked] for own in columns]
     families_of_points = np.moveaxis(verdict.families, 0, -1)[asked]
     last = np.broadcast_to(packed.last, at.shape)[asked]
-    made = (verdict.ahead[asked], features(packed, at, verdict)[asked], last, spread_out[0], law.ahead[asked])
-    return rows, (at / packed.k[:, -1:])[asked], truth, *made, *spread_out[1:], families_of_points
+    predicted = (verdict.ahead[asked], features(packed, at, verdict)[asked], last, spread_out[0], law.ahead[asked])
+    return rows, (at / packed.k[:, -1:])[asked], truth, *predicted, *spread_out[1:], families_of_points
 
 
 def crossed_intervals(judged: Judged, level: float, borrowed: Array | None = None) -> tuple[Array, Array]:

@@ -26,17 +26,17 @@ def on(cpu: str, **more: object) -> Study:
 
 
 def test_ratios_with_intervals_and_verdicts() -> None:
-    found = compare(study(), study(1.3, seed=2))
+    result = compare(study(), study(1.3, seed=2))
 
-    assert [row.k for row in found.rows] == [1, 2, 4]
-    for row in found.rows:
+    assert [row.k for row in result.rows] == [1, 2, 4]
+    for row in result.rows:
         assert row.value.value == pytest.approx(1.3, rel=0.05)
         assert row.value.low is not None
         assert row.value.low < row.value.value < (row.value.high or 0)
         assert row.verdict == "slower"
-    assert found.rows[0].efficiency is None
-    assert found.rows[2].efficiency is not None
-    assert found.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
+    assert result.rows[0].efficiency is None
+    assert result.rows[2].efficiency is not None
+    assert result.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
 
 
 def test_the_interval_of_the_efficiency_ratio_is_wider() -> None:

@@ -43,10 +43,10 @@ def test_the_calibration_can_be_read_from_a_dictionary() -> None:
         "provenance": {},
     }
 
-    made = Calibration.from_dict(data)
+    result = Calibration.from_dict(data)
 
-    assert made.shapes.prior.tolist() == [0.75, 0.25]
-    assert made.widths["strong"].quantile(0.7) == pytest.approx(1.5)
+    assert result.shapes.prior.tolist() == [0.75, 0.25]
+    assert result.widths["strong"].quantile(0.7) == pytest.approx(1.5)
 
 
 def test_learned_widths_follow_the_scale_and_cover() -> None:
@@ -56,12 +56,12 @@ def test_learned_widths_follow_the_scale_and_cover() -> None:
     error = laplace.rvs(scale=np.exp(-1 + 0.8 * feature), random_state=rng)
     residuals = Residuals(error, features, np.ones(4000))
 
-    made = learn_width(residuals, sources=10_000)
+    result = learn_width(residuals, sources=10_000)
 
-    assert made.coefficients[:2] == pytest.approx([-1.0, 0.8], abs=0.08)
-    assert made.quantile(0.9) == pytest.approx(np.log(10), rel=0.06)
-    borrowed = learn_width(residuals, 10_000, made.coefficients)
-    assert borrowed.coefficients == pytest.approx(made.coefficients, abs=0.05)
+    assert result.coefficients[:2] == pytest.approx([-1.0, 0.8], abs=0.08)
+    assert result.quantile(0.9) == pytest.approx(np.log(10), rel=0.06)
+    borrowed = learn_width(residuals, 10_000, result.coefficients)
+    assert borrowed.coefficients == pytest.approx(result.coefficients, abs=0.05)
 
 
 def test_few_sources_make_the_interval_wider() -> None:
@@ -78,8 +78,8 @@ def test_balance_and_quantiles() -> None:
 
 def test_the_prior_learns_what_curves_look_like() -> None:
     def mass_near_zero(performance: np.ndarray) -> float:
-        made = learn_shapes([curve(performance)] * 6, np.ones(6))
-        ends = made.parameters[:, 0] - made.parameters[:, 1]
-        return float(made.prior[np.abs(ends) < 0.2].sum())
+        result = learn_shapes([curve(performance)] * 6, np.ones(6))
+        ends = result.parameters[:, 0] - result.parameters[:, 1]
+        return float(result.prior[np.abs(ends) < 0.2].sum())
 
     assert mass_near_zero(np.minimum(K, 4.0)) > 3 * mass_near_zero(K)

@@ -41,11 +41,11 @@ def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
     law = curve(1 / (0.04 + 0.96 / k + 0.01 * np.log2(k)), k)
     kink = curve(np.where(k <= 8, k, 8 + 0.2 * (k - 8)), k)
 
-    made = smooth_laws(pack([law, kink]), np.array([[1024.0], [1024.0]]))
+    result = smooth_laws(pack([law, kink]), np.array([[1024.0], [1024.0]]))
 
-    assert made.trust[0] > 0.99
-    assert made.trust[1] < 0.01
-    assert np.exp(-made.ahead[0, 0]) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=0.01)
+    assert result.trust[0] > 0.99
+    assert result.trust[1] < 0.01
+    assert np.exp(-result.ahead[0, 0]) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=0.01)
 
 
 def test_three_points_prove_no_law() -> None:
@@ -56,9 +56,9 @@ def test_misfit_that_repeats_explain_is_forgiven() -> None:
     k = 2.0 ** np.arange(7)
     noisy = 1 / (0.04 + 0.96 / k) * np.exp(0.03 * np.array([1, -1, 1, -1, 1, -1, 1]))
 
-    made = smooth_laws(pack([curve(noisy, k), curve(noisy, k, np.full(7, 0.04))]), np.array([[128.0], [128.0]]))
+    result = smooth_laws(pack([curve(noisy, k), curve(noisy, k, np.full(7, 0.04))]), np.array([[128.0], [128.0]]))
 
-    assert made.trust[1] > made.trust[0]
+    assert result.trust[1] > result.trust[0]
 
 
 def test_the_verdict_lies_between_the_families() -> None:
