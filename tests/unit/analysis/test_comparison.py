@@ -12,7 +12,7 @@ from scalecurve.analysis.merging import merge
 from scalecurve.errors import InputError
 from scalecurve.findings import info
 from scalecurve.study import Provenance, Regime, Run, Study, Treatment
-from scalecurve.study.file import write_study
+from scalecurve.study.file import save
 
 
 def study(factor: float = 1.0, *, seed: int = 1, **more: object) -> Study:
@@ -108,7 +108,7 @@ def test_studies_may_be_paths_and_other_things_are_refused(tmp_path: Path) -> No
     paths = [tmp_path / "first.json", tmp_path / "second.json"]
     studies = [study(), study(1.3, seed=2)]
     for path, own in zip(paths, studies, strict=True):
-        write_study(own, path)
+        save(own, path)
 
     assert compare(*paths).to_dict() == compare(*studies).to_dict()
     assert len(merge([str(path) for path in paths]).samples) == 36

@@ -8,7 +8,7 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.forecasting.forecast import band, forecast, forecast_all
-from scalecurve.study.file import write_study
+from scalecurve.study.file import save
 from tests.reference_study import strong_study, weak_study
 
 
@@ -279,7 +279,7 @@ def test_a_band_holds_its_own_middle() -> None:
 
 def test_a_study_may_be_a_path(tmp_path: Path) -> None:
     path = tmp_path / "study.json"
-    write_study(strong_study(), path)
+    save(strong_study(), path)
 
     assert forecast(path, 128).records() == forecast(strong_study(), 128).records()
     assert [own[0].k for own in forecast_all([path, str(path)], "128")] == [128, 128]
