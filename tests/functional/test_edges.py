@@ -1,4 +1,4 @@
-"""What a command line may not do at the edges: overwrite its input, print an infinity, run for ever, leave a traceback."""
+"""What no command line may do: overwrite its input, print an infinity, run for ever, leave a traceback."""
 
 import shutil
 from pathlib import Path
