@@ -18,7 +18,8 @@ from scalecurve.forecasting.calibration import FORMAT, Width, balance, weighted_
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
-from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives
+from tools.learn_stack import examples, learn
+from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives, teachers
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
 MULTIPLES = tuple(2**i for i in range(1, 11))
@@ -38,12 +39,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def calibrate(data: Path) -> dict[str, Any]:
     curves = read(data)
-    strong = judged(curves, CurveKind.STRONG)
-    shapes = crossed.whole_shapes(strong)
+    teaching = teachers(curves)
+    taught = examples(teaching, crossed.folds(teaching))
+    shapes = taught.shapes(set())
+    stack = learn(taught, taught.circumstances(set()), np.ones(len(taught.owner), dtype=bool))
     rows = np.column_stack([shapes.parameters, shapes.prior])
     return {
         "format": FORMAT,
         "provenance": provenance(data, curves),
+        "stack": stack.to_dict(),
         "shapes": {
             "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
             "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
@@ -69,16 +73,14 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
 
 
 def widths(curves: list[Published], collectives: list[Published]) -> dict[str, Any]:
-    """Widths of all panels; weak and collective curves come from few sources and borrow the strong coefficients."""
-    made: dict[str, Width] = {}
-    for path, own, by in (
-        (CurveKind.STRONG, judged(curves, CurveKind.STRONG), "source_repo"),
+    """Widths of the panels: weak curves and collectives."""
+    parts: dict[str, Any] = {}
+    for kind, own, by in (
         (CurveKind.WEAK, judged(curves, CurveKind.WEAK), "source_repo"),
         (CurveKind.COLLECTIVE, collectives, "system"),
     ):
-        result = crossed.judge(own, path, crossed.folds(own, by))
-        made[path] = crossed.width_of(result, made[CurveKind.STRONG].coefficients if made else None)
-    return {name: _width_to_dict(width) for name, width in made.items()}
+        parts[kind] = _width_to_dict(crossed.width_of(crossed.judge_panel(own, kind, crossed.folds(own, by))))
+    return parts
 
 
 def _width_to_dict(width: Width) -> dict[str, Any]:

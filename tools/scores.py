@@ -27,6 +27,15 @@ def balanced(curves: list[Published] | tuple[Published, ...], errors: Array, key
     return float(np.median([np.median(own) for own in groups.values()]))
 
 
+CAP = 100.0  # percent: one source that is off by a factor does not decide the mean over sources
+
+
+def mean_over_sources(curves: list[Published], errors: Array) -> float:
+    """Mean over sources of the source's median error, each capped at 100 %."""
+    source = np.array([curve.facts["source_repo"] for curve in curves])
+    return float(np.mean([min(float(np.median(errors[source == name])), CAP) for name in np.unique(source)]))
+
+
 def headline(judged: Judged, errors: Array) -> dict[str, float]:
     """Median, 90th percentile, study-balanced and by domain."""
     curves = list(judged.curves)
@@ -36,6 +45,7 @@ def headline(judged: Judged, errors: Array) -> dict[str, float]:
         "by study": balanced(curves, errors, lambda curve: curve.study),
         "by application": balanced(curves, errors, lambda curve: curve.facts["application"]),
         "by source": balanced(curves, errors, lambda curve: curve.facts["source_repo"]),
+        "mean over sources": mean_over_sources(curves, errors),
     }
     domain = np.array([curve.facts["domain"] for curve in curves])
     return figures | {name: float(np.median(errors[domain == name])) for name in domains(curves)}
@@ -50,7 +60,9 @@ def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
         "2-4x": (judged.ratio > 2.001) & (judged.ratio <= 4.001),
         "beyond 4x": judged.ratio > 4.001,
     }
-    figures = {"overall": float(inside.mean())}
+    source = np.array([curve.facts["source_repo"] for curve in judged.curves])[judged.curve]
+    by_source = float(np.mean([inside[source == name].mean() for name in np.unique(source)]))
+    figures = {"overall": float(inside.mean()), "by source": by_source}
     figures |= {name: float(inside[domain == name].mean()) for name in domains(judged.curves)}
     figures |= {name: float(inside[own].mean()) for name, own in ranges.items() if own.any()}
     return figures | {"median high/low": float(np.median(np.exp(high - low)))}

@@ -1,4 +1,4 @@
-"""What published curves taught: the prior over shapes, the widths of intervals, the percentiles; and how it is learned.
+"""What published curves taught: shapes, the stack, the widths of intervals, percentiles; and how it is learned.
 
 `calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers and their provenance.
 The learning functions are used by that tool and, cross-validated, by bench/forecast.py.
@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.forecasting.curves import Array, LogCurve, pack
-from scalecurve.forecasting.shapes import Shapes, grid, learn_prior
+from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.shapes import Shapes
+from scalecurve.forecasting.stack import Stack
 
-FORMAT = 1
-SHAPES_KEPT = 600
-STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
+FORMAT = 2
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 
@@ -47,6 +46,7 @@ class Calibration:
     """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency."""
 
     shapes: Shapes
+    stack: Stack
     widths: Mapping[str, Width]
     standing: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -59,7 +59,8 @@ class Calibration:
             name: Width(np.array(w["coefficients"]), np.array(w["levels"]), np.array(w["quantiles"]))
             for name, w in data["widths"].items()
         }
-        return cls(Shapes(table[:, :4], prior), widths, data["standing"], data["provenance"])
+        stack = Stack.from_dict(data["stack"])
+        return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"])
 
 
 @cache
@@ -85,14 +86,6 @@ def balance(labels: Sequence[str], power: float = 0.5) -> Array:
     """Weights that keep a study with many curves from speaking for all: n_label^-power."""
     counts = {label: labels.count(label) for label in set(labels)}
     return np.array([counts[label] ** -power for label in labels])
-
-
-def learn_shapes(curves: Sequence[LogCurve], weight: Array) -> Shapes:
-    """The prior over shapes from whole curves; only the likeliest shapes are kept, so that it stays small and fast."""
-    parameters = grid()
-    prior = learn_prior(pack(curves), parameters, weight, STEPS)
-    kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
-    return Shapes(parameters[kept], prior[kept] / prior[kept].sum())
 
 
 def learn_width(residuals: Residuals, sources: int, borrowed: Array | None = None) -> Width:

@@ -286,7 +286,7 @@ def _forecast_views(
     predictions = predict([own.fitted for own in views], [own.kind for own in views], beyond, calibration)
     forecasts = []
     for own, ks, prediction in zip(views, asked, predictions, strict=True):
-        rows = tuple(_rows(own, ks, prediction, calibration.widths[own.kind].quantile(level), extrapolate))
+        rows = tuple(_rows(own, ks, prediction, level, extrapolate))
         cautions = (*own.study.findings, *own.cautions(prediction.noise), *(f for row in rows for f in row.findings))
         forecasts.append(
             Forecast(
@@ -310,11 +310,11 @@ def _within_node(own: View, k: int) -> float:
     return float(k)
 
 
-def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extrapolate: bool) -> Iterator[ForecastRow]:
+def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
-    predicted = iter(zip(ahead.ahead.tolist(), (quantile * ahead.scale).tolist(), strict=True))
+    predicted = iter(zip(ahead.ahead.tolist(), *(ends.tolist() for ends in ahead.interval(level)), strict=True))
     for k in at:
-        log, half = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, quantile)
+        log, low, high = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
         ratio, quantity = k / own.largest_k, own.study.quantity
         if ratio > REFUSED and not extrapolate:
             message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
@@ -328,14 +328,16 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extr
             remedy = "read the interval, not the number; a run in between narrows it most"
             findings = (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
         crosses = own.node_size is not None and own.largest_k <= own.node_size < k
-        half = min(half * (NODE_WIDENING if crosses else 1.0), WIDEST)
+        if crosses:
+            low, high = log - NODE_WIDENING * (log - low), log + NODE_WIDENING * (high - log)
         value, efficiency = float(own.value(float(k), log)), float(own.efficiency(float(k), log))
+        ends = sorted(float(own.value(float(k), min(max(end, log - WIDEST), log + WIDEST))) for end in (low, high))
         yield ForecastRow(
             k=k,
             quantity=quantity,
             value=value,
-            low=value * math.exp(-half),
-            high=value * math.exp(half),
+            low=ends[0],
+            high=ends[1],
             speedup=k * efficiency,
             efficiency=efficiency,
             extrapolation=ratio,
@@ -343,14 +345,16 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extr
         )
 
 
-def _interpolated(own: View, k: int, noise: float, quantile: float) -> tuple[float, float]:
-    """Log performance and half-width on the log-log line between neighbours, 5 % of error per doubling to the nearest.
+def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float]:
+    """Log performance, low and high on the log-log line between neighbours, 5 % of error per doubling to the nearest.
 
-    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.
+    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.  The error is taken
+    as a Laplace distribution, whose quantile is -ln(1 - level) scales.
     """
     x, y, log_k = np.log(own.points.k), own.points.log_performance, math.log(k)
     gap = float(np.min(np.abs(x - log_k))) / LN2
     below = max(0.0, float(x[0]) - log_k)
     slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
     value = float(np.interp(log_k, x, y)) - slope * below
-    return value, quantile * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
+    half = -math.log(1 - level) * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
+    return value, value - half, value + half

@@ -1,54 +1,77 @@
-"""Predict many curves at once, with the scale of the error; the backtest and the expected bend of one study.
+"""Predict many curves at once, with the distribution of the error; the backtest and the expected bend of one study.
 
-How far off a forecast may be is a scale from what can be seen, times a quantile measured on published curves:
+Strong scaling and throughput are forecast by the stack (see `stack`).  Weak scaling and collectives, of which few
+curves are published, are forecast by the median of their panel; there the error is a scale from what can be seen, times
+a quantile measured on published curves:
 
     ln sigma = b . (1, ln(t + 0.1), ln(D + 0.02), ln(s + 0.01), e(1 - e))
 
 t = doublings beyond the largest measured K, D = disagreement of the families, s = noise of the curve, e = slope at the
-end cut to 0..1: a curve halfway between scaling and saturation is the hardest to forecast.  The coefficients minimise
-the Laplace likelihood of cross-validated residuals; the quantiles are conformal, cross-validated by source.
+end cut to 0..1.  The coefficients minimise the Laplace likelihood of cross-validated residuals; the quantiles are
+conformal, cross-validated by source.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from scalecurve.findings import Finding, warning
-from scalecurve.forecasting.calibration import Calibration
+from scalecurve.forecasting.calibration import Calibration, Width
 from scalecurve.forecasting.curves import Array, Curves, LogCurve, last_slope, pack
-from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Family, Verdict, consult, strong_panel
+from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
+from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
 from scalecurve.forecasting.view import CurveKind, View
 
-SMOOTH_LAWS = "smooth laws within the noise"
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
 FEWEST, SHARE = 4, 0.6  # of the backtest: at least so many K, so large a share of them fitted
 FAILED_ERROR = 0.5
 HORIZON = 16.0
 KNEE, EFFICIENCY = "knee (dlnS/dlnK passes 1/2)", "efficiency below 0.7"
 WEAK_THRESHOLD = 0.7
+PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
+
+
+@dataclass(frozen=True)
+class PanelError:
+    """The error of a panel's median, the same up and down: a scale times a quantile of published errors."""
+
+    scale: Array
+    width: Width
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        half = np.minimum(self.width.quantile(level) * self.scale, WIDEST)
+        return -half, half
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One curve's forecast: log performance and the scale of its error at each K, and the weight of each family."""
+    """One curve's forecast: log performance at each K, its error and the weight of each expert.
+
+    `last` is log performance at the largest measured K, from which the stack counts its gains.
+    """
 
     ahead: Array
-    scale: Array
+    error: PanelError | StackedGains
     weights: Mapping[str, float]
     noise: float
-    trust: float
+    last: float = 0.0
 
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Low and high log performance at each K."""
+        low, high = self.error.interval(level)
+        if isinstance(self.error, StackedGains):
+            return np.maximum(self.last + low, self.ahead - WIDEST), np.minimum(self.last + high, self.ahead + WIDEST)
+        return self.ahead + low, self.ahead + high
 
-def panel_of(kind: CurveKind, calibration: Calibration) -> dict[str, Family]:
-    """The families that forecast a kind of curve, by name."""
-    if kind is CurveKind.STRONG:
-        return strong_panel(calibration.shapes)
-    return WEAK_PANEL if kind is CurveKind.WEAK else COLLECTIVE_PANEL
+    def half_width(self, level: float) -> Array:
+        """Half the width of the interval of log performance."""
+        low, high = self.interval(level)
+        return np.asarray((high - low) / 2)
 
 
 def features(curves: Curves, at: Array, verdict: Verdict) -> Array:
@@ -65,32 +88,50 @@ def predict(
     points: Sequence[LogCurve], kinds: Sequence[CurveKind], at: Sequence[Array], calibration: Calibration
 ) -> list[Prediction]:
     """Forecast every curve at its own list of K, each of them beyond its largest measured K."""
-    predictions = [Prediction(np.empty(0), np.empty(0), {}, 0.0, 0.0)] * len(points)
+    nothing = PanelError(np.empty(0), Width(np.empty(0), np.ones(1), np.ones(1)))
+    predictions = [Prediction(np.empty(0), nothing, {}, 0.0)] * len(points)
     for kind in sorted(set(kinds)):
         chosen = [i for i, own in enumerate(kinds) if own is kind and len(at[i])]
         if not chosen:
             continue
-        curves, panel = pack([points[i] for i in chosen]), panel_of(kind, calibration)
+        curves = pack([points[i] for i in chosen])
         width = max(len(at[i]) for i in chosen)
         ahead = np.stack([np.r_[at[i], np.full(width - len(at[i]), at[i][-1])] for i in chosen])
-        verdict = consult(curves, ahead, panel, laws=kind is CurveKind.STRONG)
-        few = np.where(curves.count < 3, 1.5, 1.0)[:, None]  # two points lie beyond the calibration
-        scale = few * np.exp(features(curves, ahead, verdict) @ calibration.widths[kind].coefficients)
-        for row, i in enumerate(chosen):
-            asked, trust = len(at[i]), float(verdict.trust[row])
-            weights = _family_weights(verdict.families[:, row, :asked], list(panel), trust)
-            noise = float(verdict.noise[row])
-            predictions[i] = Prediction(verdict.ahead[row, :asked], scale[row, :asked], weights, noise, trust)
+        counts = [len(at[i]) for i in chosen]
+        answer = _stacked if kind is CurveKind.STRONG else _panelled
+        for i, prediction in zip(chosen, answer(curves, kind, ahead, counts, calibration), strict=True):
+            predictions[i] = prediction
     return predictions
 
 
-def _family_weights(families: Array, names: list[str], trust: float) -> dict[str, float]:
-    """Each family's share in the median (the middle one or two at each K), and the share of the smooth laws."""
-    count = len(names)
-    middle = np.argsort(families, axis=0, kind="stable")[(count - 1) // 2 : count // 2 + 1]
-    votes = np.bincount(middle.ravel(), minlength=count) / middle.size
-    shares = {name: float((1 - trust) * vote) for name, vote in zip(names, votes, strict=True) if vote > 0}
-    return shares | ({SMOOTH_LAWS: trust} if trust > 0.005 else {})
+def _stacked(
+    curves: Curves, kind: CurveKind, at: Array, counts: list[int], calibration: Calibration
+) -> Iterator[Prediction]:
+    """The stack's forecast of strong curves."""
+    seen = circumstances(curves, at, calibration.shapes)
+    gains = stacked_gains(seen, calibration.stack)
+    for row, count in enumerate(counts):
+        own, last = gains.row(row, count), float(curves.last[row, 0])
+        weights = dict(zip(EXPERTS, own.shares.mean(axis=0).tolist(), strict=True))
+        yield Prediction(last + own.point, own, weights, float(seen.verdict.noise[row]), last)
+
+
+def _panelled(
+    curves: Curves, kind: CurveKind, at: Array, counts: list[int], calibration: Calibration
+) -> Iterator[Prediction]:
+    """The panel's forecast of weak curves and collectives."""
+    panel, width = PANELS[kind], calibration.widths[kind]
+    verdict = consult(curves, at, panel)
+    few = np.where(curves.count < 3, 1.5, 1.0)[:, None]  # two points lie beyond the calibration
+    scale = few * np.exp(features(curves, at, verdict) @ width.coefficients)
+    for row, count in enumerate(counts):
+        # A family's weight is its share in the median: the middle one or two at each K.
+        middle = np.argsort(verdict.families[:, row, :count], axis=0, kind="stable")
+        middle = middle[(len(panel) - 1) // 2 : len(panel) // 2 + 1]
+        votes = np.bincount(middle.ravel(), minlength=len(panel)) / middle.size
+        weights = {name: float(vote) for name, vote in zip(panel, votes, strict=True) if vote > 0}
+        error = PanelError(scale[row, :count], width)
+        yield Prediction(verdict.ahead[row, :count], error, weights, float(verdict.noise[row]))
 
 
 @dataclass(frozen=True)
@@ -159,10 +200,10 @@ def backtest(view: View, level: float, calibration: Calibration) -> Backtest | N
         return None
     n = max(3, math.ceil(SHARE * len(points.k)))
     ahead = predict([points.part(slice(n))], [view.kind], [points.k[n:]], calibration)[0]
-    half = np.minimum(calibration.widths[view.kind].quantile(level) * ahead.scale, WIDEST)
-    predicted = view.value(points.k[n:], ahead.ahead)
-    measured = view.value(points.k[n:], points.log_performance[n:])
-    columns = (points.k[n:].astype(int), predicted, measured, predicted * np.exp(-half), predicted * np.exp(half))
+    k = points.k[n:]
+    ends = [view.value(k, end) for end in ahead.interval(level)]
+    predicted, measured = view.value(k, ahead.ahead), view.value(k, points.log_performance[n:])
+    columns = (k.astype(int), predicted, measured, np.minimum(*ends), np.maximum(*ends))
     rows = tuple(BacktestRow(*numbers) for numbers in zip(*(column.tolist() for column in columns), strict=True))
     return Backtest(int(points.k[n - 1]), rows)
 
@@ -197,10 +238,9 @@ def expected_bend(view: View, level: float, calibration: Calibration) -> Expecte
     strong = view.kind is CurveKind.STRONG
     grid = np.asarray(view.largest_k * 2.0 ** (np.arange(1, 9) / 2))
     ahead = predict([view.fitted], [view.kind], [grid], calibration)[0]
-    half = calibration.widths[view.kind].quantile(level) * ahead.scale
     k, bends = np.r_[view.points.k, grid], []
-    for shift in (0.0, -1.0, 1.0):
-        log = np.r_[view.points.log_performance, ahead.ahead + shift * half]
+    for edge in (ahead.ahead, *ahead.interval(level)):
+        log = np.r_[view.points.log_performance, edge]
         if strong:
             best = int(np.argmax(2 * log - np.log(k)))  # ln of S^2/K up to a constant
             bends.append(None if best == len(k) - 1 else float(k[best]))

@@ -6,7 +6,6 @@ of one worker under weak scaling and for collectives, because that is what stays
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +15,7 @@ import numpy as np
 from scalecurve.analysis.curve import Conversion, Number, conversion_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.forecasting.curves import LogCurve, pack, weighted_slope
+from scalecurve.forecasting.curves import LogCurve, Traits, pack, weighted_slope
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.samples import Samples
 
@@ -25,9 +24,6 @@ RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is
 NODES_ENOUGH = 3
 NOISY = 0.1
 SMALL_SAMPLE = 4
-
-SHARED_DEVICE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?|(input|output|i/o).*/s", re.IGNORECASE)
-CEILING = 0.5  # share of a forecast change believed there: published storage curves end near their last value
 
 
 class CurveKind(StrEnum):
@@ -114,17 +110,13 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None) ->
         raise InputError(fault, subject=study.name)
     if kind and kind not in set(CurveKind):
         raise InputError(Fault("unknown kind of curve", seen=kind, remedy=f"use one of {', '.join(CurveKind)}"))
-    points = replace(medians(study.samples, conversion_of(study)), believed=believed(study.unit))
+    traits = Traits.of(study.unit, study.k_unit, is_time=study.quantity is Quantity.SECONDS)
+    points = replace(medians(study.samples, conversion_of(study)), traits=traits)
     node, fitted = node_size or study.node_size, points
     if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:
         # Scaling inside a node says little about the network.
         fitted = points.part(slice(int(np.searchsorted(points.k, node)), None))
     return View(study, CurveKind(kind) if kind else choose_kind(study, points), points, fitted, node)
-
-
-def believed(unit: str | None) -> float:
-    """Half for rates of a shared device (bytes or operations per second), where a ceiling is near; else all."""
-    return CEILING if unit is not None and SHARED_DEVICE.fullmatch(unit.strip()) else 1.0
 
 
 def choose_kind(study: Study, points: LogCurve) -> CurveKind:

@@ -30,6 +30,7 @@ OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out wor
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
+TYPICAL = 0.5  # level of the interval whose half-width is the typical error of a run
 INDISTINCT = 0.05  # standard errors
 
 
@@ -140,7 +141,7 @@ def _candidates(seen: View, last: float, run_seconds: float | None, learned: Cal
     made = [Candidate(k, log, 0.0, _seconds(seen, k, log, run_seconds)) for k, log in _measured(seen)]
     if len(beyond):
         ahead = predict([seen.fitted], [seen.kind], [beyond], learned)[0]
-        expected = zip(beyond.tolist(), ahead.ahead.tolist(), ahead.scale.tolist(), strict=True)
+        expected = zip(beyond.tolist(), ahead.ahead.tolist(), ahead.half_width(TYPICAL).tolist(), strict=True)
         made += [Candidate(k, log, scale, _seconds(seen, k, log, run_seconds)) for k, log, scale in expected]
     return made
 
@@ -158,7 +159,6 @@ def _seconds(seen: View, k: float, log: float, run_seconds: float | None) -> flo
 def _narrow(
     seen: View, candidates: list[Candidate], goal: float, budget: float | None, learned: Calibration
 ) -> NextRuns:
-    quantile = learned.widths[seen.kind].quantile(LEVEL)
     plans = [plan for plan in _plans(candidates) if budget is None or _cost(plan, 1) <= budget]
     if not plans:
         cheapest = min(candidate.k * candidate.seconds for candidate in candidates)
@@ -178,8 +178,8 @@ def _narrow(
         aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
         budget=budget,
         suggestions=_suggest(plans[chosen], budget),
-        before=float(np.exp(2 * quantile * now)),
-        after=float(np.exp(2 * quantile * min(now, float(after[chosen])))),
+        before=float(np.exp(2 * now)),
+        after=float(np.exp(2 * min(now, float(after[chosen])))),
         findings=tuple(_findings(seen)),
     )
 
@@ -204,11 +204,11 @@ def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestio
 
 
 def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, learned: Calibration) -> Array:
-    """The scale of the error at the goal after each plan, averaged over how its runs might turn out."""
+    """Half the width of the interval at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continue(seen.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, own.k[-1] * 1.0001)]) for own in continued]
     made = predict(continued, [seen.kind] * len(continued), at, learned)
-    scales = np.array([one.scale[0] for one in made]).reshape(len(plans), len(OUTCOMES))
+    scales = np.array([one.half_width(LEVEL)[0] for one in made]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
@@ -227,7 +227,7 @@ def _continue(points: LogCurve, plan: Sequence[Candidate], outcome: float) -> Lo
 
 def _with_point(points: LogCurve, k: float, log: float) -> LogCurve:
     error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
-    return LogCurve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.believed)
+    return LogCurve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.traits)
 
 
 def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:

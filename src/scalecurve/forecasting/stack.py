@@ -1,0 +1,303 @@
+"""A gated stack of experts: which simple extrapolation to believe for a curve, learned from published curves.
+
+Every expert states a gain of log performance over the last measured point.  The point forecast is their weighted mean,
+
+    gain = sum_j softmax_j(x A + b) e_j,
+
+averaged over five gates that see different features x and are shrunk by different amounts; b = 2 for the panel's median
+is its head start.  The interval comes from a mixture of Laplace densities centred on some experts and on quantiles of
+the published shapes; their weights and scales depend on the same features, so it is wider towards what is likelier.
+Everything is learned with whole sources left out (tools/learn_stack.py) and shipped in calibration.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalecurve.forecasting.curves import LN2, Array, Curves, last_slope, repeat_error, roughness
+from scalecurve.forecasting.panel import AMDAHL, STRONG_FAMILIES, Verdict, consult, positive
+from scalecurve.forecasting.shapes import Shapes, shape_quantiles
+
+LARGEST_GAIN = 3.0  # experts are cut to this change of log performance
+MIXTURE_SHARE = 0.25  # of the mixture's median in the point forecast
+SHAPE_LEVELS = (0.15, 0.5, 0.85)
+RECENT = 0.2  # weight of a point per doubling back, for the Amdahl fit that forgets fast
+EXPERTS = (*STRONG_FAMILIES, "published shapes", "smooth laws", "recent Amdahl", "panel", "last value")
+PANEL = EXPERTS.index("panel")
+CENTRES = ("panel", "serial + shared + log K", "recent Amdahl", "last value", "fading trend")
+NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
+
+FEATURES = (
+    "last slope", "slope before", "change of slope", "curvature", "local misfit", "roughness", "spread of experts",
+    "drop below best", "points", "span", "doublings ahead", "trust in a law", "misfit of the law", "halfway",
+    "starts beyond 1", "is a time", "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
+)  # fmt: skip
+SLOPE, SPREAD, AHEAD, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = 0, 6, 10, 15, 16, 17, 18, 19, 21
+OCTAVES = 7
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What gates and mixture see of N curves asked at Q worker counts.
+
+    `gains` is N x Q x experts, `centres` N x Q x components (gains too), `features` N x Q x 23, `octaves` N x 7.
+    """
+
+    gains: Array
+    centres: Array
+    features: Array
+    octaves: Array
+    noise: Array
+    verdict: Verdict
+
+    def for_gate(self, kind: str) -> Array:
+        """The features of one kind of gate: all see the first 23, some see slopes by octave or units by slope."""
+        f = self.features
+        if kind == "octaves":
+            slopes = np.broadcast_to(self.octaves[:, None, :], (*f.shape[:2], OCTAVES))
+            return np.concatenate([f, slopes], axis=-1)
+        if kind == "units":
+            blocks = [f[..., i] for i in (DEVICE, LOAD, CLIENTS, THREADS, IS_TIME)]
+            crossed = [block * f[..., SLOPE] for block in blocks] + [block * f[..., AHEAD] for block in blocks]
+            crossed.append((1 - f[..., IS_TIME]) * f[..., NODES] * f[..., SLOPE])
+            return np.concatenate([f, np.stack(crossed, axis=-1)], axis=-1)
+        return f
+
+    def for_scale(self) -> Array:
+        """What the scale of the error depends on, N x Q x 11."""
+        f = self.features
+        t = np.maximum(f[..., AHEAD], 0.0)
+        noise = np.broadcast_to(self.noise[:, None], t.shape)
+        kept = [f[..., i] for i in (SPREAD, 13, 8, 11, DEVICE, LOAD, CLIENTS, 7)]
+        return np.stack([np.log(t + 0.1), np.log(noise + 0.01), np.log(f[..., 12] + 0.005), *kept], axis=-1)
+
+
+def circumstances(curves: Curves, at: Array, shapes: Shapes) -> Circumstances:
+    """Experts and features of curves at the K asked for; `at` is N x Q."""
+    quantiles = shape_quantiles(curves, at, shapes, SHAPE_LEVELS)
+    verdict = consult(curves, at, STRONG_FAMILIES, shapes=quantiles[..., 1])
+    laws, last = verdict.laws, curves.last
+    if laws is None:
+        raise ValueError("the stack needs the smooth laws")
+    recent = positive(curves, at, AMDAHL, curves.weights(RECENT))
+    experts = [*verdict.families, laws.ahead, recent, verdict.ahead, np.broadcast_to(last, at.shape)]
+    gains = np.clip(np.stack(experts, axis=-1) - last[..., None], -LARGEST_GAIN, LARGEST_GAIN)
+    chosen = [gains[..., EXPERTS.index(name)] for name in CENTRES]
+    cut = np.clip(quantiles - last[..., None], -LARGEST_GAIN, LARGEST_GAIN)
+    centres = np.concatenate([np.stack(chosen, axis=-1), cut], axis=-1)
+    noise = np.hypot(roughness(curves), repeat_error(curves))
+    return Circumstances(gains, centres, _features(curves, at, verdict), _octave_slopes(curves), noise, verdict)
+
+
+def _features(curves: Curves, at: Array, verdict: Verdict) -> Array:
+    """N x Q x 23 numbers in the order of FEATURES, not standardised."""
+    x, y, mask = np.log(curves.k), curves.y - curves.last, curves.mask
+    slope = last_slope(curves)
+    before = slope
+    if x.shape[1] > 2:
+        gap = x[:, -2] - x[:, -3]
+        before = np.where(mask[:, -3], (y[:, -2] - y[:, -3]) / np.where(gap > 0, gap, 1.0), slope)
+    t = (x - x[:, -1:]) / LN2
+    weight = np.where(mask, 0.5**-t, 0.0)
+    design = np.stack([np.ones_like(t), t, t * t], axis=-1)
+    gram = np.einsum("npi,np,npj->nij", design, weight, design) + 1e-12 * np.eye(3)
+    local = np.linalg.solve(gram, np.einsum("npi,np,np->ni", design, weight, y)[..., None])[..., 0]
+    residual = y - np.einsum("npi,ni->np", design, local)
+    misfit = np.sqrt((weight * residual**2).sum(axis=1) / weight.sum(axis=1))
+    halfway = np.clip(slope, 0, 1) * (1 - np.clip(slope, 0, 1))
+    best, law = np.where(mask, y, -np.inf).max(axis=1), verdict.laws
+    zeros = np.zeros(len(curves))
+    trust, law_misfit = (zeros, zeros) if law is None else (law.trust, np.minimum(law.misfit, 1.0))
+    unit, worker, is_time = curves.traits.T
+    columns = [slope, before, slope - before, local[:, 2], misfit, roughness(curves), zeros, best, np.log(curves.count)]
+    columns += [-t[:, 0], zeros, trust, law_misfit, halfway, curves.k[:, 0] > 1, is_time, unit == 0, unit == 1]
+    columns += [worker == i for i in range(5)]
+    table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=-1)
+    out = np.repeat(table[:, None, :], at.shape[1], axis=1)
+    out[..., SPREAD] = np.log(verdict.families.std(axis=0) + 0.02)
+    out[..., AHEAD] = curves.doublings(at)
+    return out
+
+
+def _octave_slopes(curves: Curves) -> Array:
+    """N x 7 slopes over the last doubling, the one before, and so on; before the first point the earliest repeats."""
+    slopes = np.zeros((len(curves), OCTAVES))
+    for row, own in enumerate(curves.mask):
+        x, y = np.log2(curves.k[row, own]), curves.y[row, own]
+        for j in range(OCTAVES):
+            low, high = max(x[-1] - j - 1, x[0]), x[-1] - j
+            if high <= x[0]:
+                slopes[row, j] = slopes[row, j - 1]
+                continue
+            start, end = np.interp([low, high], x, y)
+            slopes[row, j] = (end - start) / ((high - low) * LN2)
+    return slopes
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Features made comparable: (x - mean) / scale, cut to three, times an emphasis."""
+
+    mean: Array
+    scale: Array
+    emphasis: Array
+
+    def apply(self, features: Array) -> Array:
+        return np.asarray(np.clip((features - self.mean) / self.scale, -3.0, 3.0) * self.emphasis)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One softmax over the experts; `weights` is features x experts, `bias` one number for each expert."""
+
+    kind: str
+    standard: Standard
+    weights: Array
+    bias: Array
+
+    def shares(self, seen: Circumstances) -> Array:
+        """The weight of each expert, N x Q x experts."""
+        return softmax(self.standard.apply(seen.for_gate(self.kind)) @ self.weights + self.bias)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Laplace densities around the centres: softmax weights, log scale = features . slope + one offset a component."""
+
+    standard: Standard
+    weights: Array
+    bias: Array
+    scale_standard: Standard
+    scale_slope: Array
+    scale_offset: Array
+
+    def density(self, seen: Circumstances) -> Density:
+        shares = softmax(self.standard.apply(seen.features) @ self.weights + self.bias)
+        log_scale = (self.scale_standard.apply(seen.for_scale()) @ self.scale_slope)[..., None] + self.scale_offset
+        return Density(shares, seen.centres, np.exp(np.clip(log_scale, NARROWEST, WIDEST)))
+
+
+@dataclass(frozen=True)
+class Density:
+    """A mixture of Laplace densities of the gain at each K; the last axis runs over components."""
+
+    shares: Array
+    centres: Array
+    scales: Array
+
+    def quantile(self, level: float) -> Array:
+        """The gain below which `level` of the probability lies, by bisection to 1e-9 of the starting range."""
+        low = (self.centres - 14 * self.scales).min(axis=-1)
+        high = (self.centres + 14 * self.scales).max(axis=-1)
+        for _ in range(34):
+            middle = (low + high) / 2
+            u = (middle[..., None] - self.centres) / self.scales
+            tail = 0.5 * np.exp(-np.abs(u))
+            below = (self.shares * np.where(u < 0, tail, 1 - tail)).sum(axis=-1) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)
+
+    def row(self, place: int, count: int) -> Density:
+        """The first `count` K of one curve."""
+        return Density(*(part[place, :count] for part in (self.shares, self.centres, self.scales)))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The gates and the mixture; `sources` is the number of sources they were learned from."""
+
+    gates: tuple[Gate, ...]
+    mixture: Mixture
+    sources: int
+
+    def shares(self, seen: Circumstances) -> Array:
+        """The mean weight of each expert over the gates, N x Q x experts."""
+        return np.asarray(np.mean([gate.shares(seen) for gate in self.gates], axis=0))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Stack:
+        def standard(part: Mapping[str, Any]) -> Standard:
+            return Standard(*(np.array(part[name], dtype=np.float64) for name in ("mean", "scale", "emphasis")))
+
+        gates = tuple(
+            Gate(part["kind"], standard(part["standard"]), np.array(part["weights"]), np.array(part["bias"]))
+            for part in data["gates"]
+        )
+        mix = data["mixture"]
+        arrays = (np.array(mix["weights"]), np.array(mix["bias"]))
+        scale = (standard(mix["scale_standard"]), np.array(mix["scale_slope"]), np.array(mix["scale_offset"]))
+        return cls(gates, Mixture(standard(mix["standard"]), *arrays, *scale), int(data["sources"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        def standard(part: Standard) -> dict[str, Any]:
+            return {name: rounded(getattr(part, name)) for name in ("mean", "scale", "emphasis")}
+
+        gates = [
+            {
+                "kind": gate.kind,
+                "standard": standard(gate.standard),
+                "weights": rounded(gate.weights),
+                "bias": rounded(gate.bias),
+            }
+            for gate in self.gates
+        ]
+        mix = self.mixture
+        mixture = {
+            "standard": standard(mix.standard),
+            "weights": rounded(mix.weights),
+            "bias": rounded(mix.bias),
+            "scale_standard": standard(mix.scale_standard),
+            "scale_slope": rounded(mix.scale_slope),
+            "scale_offset": rounded(mix.scale_offset),
+        }
+        return {"gates": gates, "mixture": mixture, "sources": self.sources}
+
+
+@dataclass(frozen=True)
+class StackedGains:
+    """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert."""
+
+    point: Array
+    density: Density
+    shares: Array
+    sources: int
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Low and high gain at `level`: the mixture's quantiles moved halfway to the point.
+
+        The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
+        """
+        corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
+        shift = (self.point - self.density.quantile(0.5)) / 2
+        low, high = (self.density.quantile(tail) + shift for tail in ((1 - corrected) / 2, (1 + corrected) / 2))
+        return np.minimum(low, self.point), np.maximum(high, self.point)
+
+    def row(self, place: int, count: int) -> StackedGains:
+        """The first `count` K of one curve."""
+        shares, point = self.shares[place, :count], self.point[place, :count]
+        return StackedGains(point, self.density.row(place, count), shares, self.sources)
+
+
+def stacked_gains(seen: Circumstances, stack: Stack) -> StackedGains:
+    """The forecast of the stack."""
+    shares, density = stack.shares(seen), stack.mixture.density(seen)
+    gated = (shares * seen.gains).sum(axis=-1)
+    point = (1 - MIXTURE_SHARE) * gated + MIXTURE_SHARE * density.quantile(0.5)
+    return StackedGains(np.asarray(point), density, shares, stack.sources)
+
+
+def softmax(logits: Array) -> Array:
+    """Positive weights that sum to one along the last axis."""
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def rounded(numbers: Array | Sequence[float], digits: int = 5) -> Any:
+    """Nested lists with so many significant digits, small enough to ship."""
+    if isinstance(numbers, np.ndarray):
+        return rounded(numbers.tolist(), digits)
+    return [rounded(n, digits) if isinstance(n, list) else float(f"{n:.{digits}g}") for n in numbers]
