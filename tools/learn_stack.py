@@ -33,10 +33,9 @@ from scalecurve.forecasting.stack import (
     stacked_gains,
 )
 from scalecurve.forecasting.view import CurveKind
-from tools.published import Published
+from tools.published import FARTHEST, Published
 
 FEWEST_POINTS = 3
-FARTHEST = 64.001  # six doublings
 PANEL_BIAS = 2.0
 SMOOTHING = 0.03  # errors below 3 % are not worth weights
 GATES = (("plain", 0.1), ("plain", 0.05), ("plain", 0.03), ("octaves", 0.1), ("units", 0.2))

@@ -17,6 +17,7 @@ from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind
 
 FILE = "curves_open.csv"
 COLLECTIVES = "collectives_open.csv"
+FARTHEST = 64.001  # targets beyond six doublings are neither learned from nor judged
 FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
 
 
@@ -48,9 +49,10 @@ class Published:
         return LogCurve(self.k, log, self.error, traits)
 
     def split(self, path: CurveKind) -> tuple[LogCurve, Array, Array]:
-        """The fitted part, the K to predict and the log performance measured there."""
+        """The fitted part, the K to predict (at most six doublings ahead) and the log performance measured there."""
         curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
-        return curve.part(slice(n)), self.k[n:], curve.log_performance[n:]
+        near = self.k[n:] <= FARTHEST * self.k[n - 1]
+        return curve.part(slice(n)), self.k[n:][near], curve.log_performance[n:][near]
 
 
 def folder(given: str | None = None) -> Path | None:

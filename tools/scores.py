@@ -66,3 +66,39 @@ def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
     figures |= {name: float(inside[domain == name].mean()) for name in domains(judged.curves)}
     figures |= {name: float(inside[own].mean()) for name, own in ranges.items() if own.any()}
     return figures | {"median high/low": float(np.median(np.exp(high - low)))}
+
+
+RESAMPLES = 400
+
+
+def cluster_errors(judged: Judged, errors: Array) -> dict[str, float]:
+    """Standard error of every figure of `headline`: whole sources are drawn again, with replacement."""
+    rng = np.random.default_rng(11)
+    sources = np.array([curve.facts["source_repo"] for curve in judged.curves])
+    domain = np.array([curve.facts["domain"] for curve in judged.curves])
+    names = np.unique(sources)
+    members = [np.flatnonzero(sources == name) for name in names]
+    labels = {
+        "by study": np.array([curve.study for curve in judged.curves]),
+        "by application": np.array([curve.facts["application"] for curve in judged.curves]),
+        "by source": sources,
+    }
+    groups = {key: [errors[label == name] for name in np.unique(label)] for key, label in labels.items()}
+    medians = {key: np.array([np.median(own) for own in parts]) for key, parts in groups.items()}
+    home = {key: [np.unique(label[own]) for own in members] for key, label in labels.items()}
+    place = {key: {name: i for i, name in enumerate(np.unique(label))} for key, label in labels.items()}
+    draws: dict[str, list[float]] = defaultdict(list)
+    for _ in range(RESAMPLES):
+        chosen = rng.integers(len(names), size=len(names))
+        rows = np.concatenate([members[i] for i in chosen])
+        own = errors[rows]
+        draws["median"].append(float(np.median(own)))
+        draws["p90"].append(float(np.percentile(own, 90)))
+        for key, parts in home.items():
+            drawn = [place[key][name] for i in chosen for name in parts[i]]
+            draws[key].append(float(np.median(medians[key][drawn])))
+        draws["mean over sources"].append(float(np.minimum(medians["by source"][chosen], CAP).mean()))
+        for name in domains(judged.curves):
+            inside = own[domain[rows] == name]
+            draws[name] += [float(np.median(inside))] if len(inside) else []
+    return {key: float(np.std(values)) for key, values in draws.items()}

@@ -19,6 +19,10 @@ from scalecurve.units import parse_share
 @click.option("--level", type=Parsed("share", parse_share), default="0.9", show_default=True, help="Of the intervals.")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
+@click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
+@click.option(
+    "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
+)
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the forecast to a .svg, .png or .pdf file.")
 @output_options
@@ -28,6 +32,8 @@ def command(
     level: float,
     extrapolate: bool,
     kind: str | None,
+    cores: int | None,
+    like: tuple[str, ...],
     domain: str | None,
     plot: Path | None,
     output: Output,
@@ -36,7 +42,9 @@ def command(
 
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
-    made = api.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain)
+    made = api.forecast(
+        study, at=at, level=level, extrapolate=extrapolate, kind=kind, cores=cores, like=like, domain=domain
+    )
     emit(made, output)
     if plot is not None:
         api.plot(made, plot)

@@ -88,27 +88,23 @@ def balance(labels: Sequence[str], power: float = 0.5) -> Array:
     return np.array([counts[label] ** -power for label in labels])
 
 
-def learn_width(residuals: Residuals, sources: int, borrowed: Array | None = None) -> Width:
+def learn_width(residuals: Residuals, sources: int) -> Width:
     """Coefficients by the Laplace likelihood, then conformal quantiles of |error| / scale.
 
     The finite-sample correction level * (1 + 1/n) counts independent sources, not points: siblings err together.
-    Where curves are few, all coefficients but the first are `borrowed` from the strong curves.
     """
+    from scipy.optimize import minimize
+
     features, size, weight = residuals.features, np.abs(residuals.error), residuals.weight
-    if borrowed is None:
-        from scipy.optimize import minimize
 
-        def loss(b: Array) -> tuple[float, Array]:
-            log_scale = features @ b
-            ratio = size * np.exp(-log_scale)
-            return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
+    def loss(b: Array) -> tuple[float, Array]:
+        log_scale = features @ b
+        ratio = size * np.exp(-log_scale)
+        return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
 
-        start = np.zeros(features.shape[1])
-        start[0] = np.log(np.average(size, weights=weight))
-        coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
-    else:
-        rest = size * np.exp(-features[:, 1:] @ borrowed[1:])
-        coefficients = np.r_[np.log(np.average(rest, weights=weight)), borrowed[1:]]
+    start = np.zeros(features.shape[1])
+    start[0] = np.log(np.average(size, weights=weight))
+    coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
     standard = size * np.exp(-features @ coefficients)
     corrected = [min(level * (1 + 1 / sources), 1.0) for level in LEVELS]
     quantiles = np.array([weighted_quantile(standard, weight, level) for level in corrected])

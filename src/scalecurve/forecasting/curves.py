@@ -28,13 +28,13 @@ WORKER_WORDS = (
     ("rank", "process", "task"),
 )
 WORKER_ORDER = (2, 1, 3, 4, 0)  # "ranks (GPUs, 4/node)" count GPUs, "cluster nodes" nodes
-OTHER_WORKER = len(WORKER_WORDS)
+THREADS, OTHER_WORKER = 0, len(WORKER_WORDS)
 CEILING = 0.5  # share of a forecast change believed of a device's rate: published ones end near their last value
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a curve measures: the class of its unit (a device's rate, a server's load, other), of K, and time or rate."""
+    """What a curve measures: class of its unit (a device's rate, a server's load, other), class of K, time or rate."""
 
     unit: int = OTHER_UNIT
     worker: int = OTHER_WORKER
@@ -53,7 +53,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class LogCurve:
-    """One curve: rising K, log performance (-log T, higher is better) and the standard error of each point, if known."""
+    """One curve: rising K, log performance (-log T, higher is better), the standard error of each point if known."""
 
     k: Array
     log_performance: Array

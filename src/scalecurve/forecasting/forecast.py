@@ -14,16 +14,10 @@ from scalecurve.document import Block, Cell, Column, Document, FindingList, Head
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
+from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
 from scalecurve.forecasting.curves import LN2
-from scalecurve.forecasting.prediction import (
-    WIDEST,
-    Backtest,
-    ExpectedBend,
-    Prediction,
-    backtest,
-    expected_bend,
-    predict,
-)
+from scalecurve.forecasting.prediction import FEWEST, WIDEST, Prediction
+from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
@@ -32,13 +26,17 @@ from scalecurve.study.samples import MAX_K
 from scalecurve.units import WorkersLike, as_workers, format_seconds
 
 GREY, REFUSED = 4.0, 16.0  # times the largest measured K
-NODE_WIDENING = 1.5
+VAGUE, VAGUE_LEVEL = 10.0, 0.9  # published points with a wider interval were missed by 32 % in the median
+INTERVAL_ONLY = "interval-only"
+LEAST_SHOWN = 0.01  # of the weight of an expert
+WIDENING = 1.5  # of the interval, for each boundary crossed that was never measured across
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastRow:
     """The value expected at K with its interval; all None where the forecast is refused.
 
+    Where too little is known for a value, `value`, `speedup` and `efficiency` are None and the interval stands alone.
     `extrapolation` is K over the largest measured K; up to 1 the row is interpolated between measurements.
     """
 
@@ -100,7 +98,11 @@ class Forecast(Shown):
     def __repr__(self) -> str:
         values = [(row, row.value, row.low, row.high) for row in self.rows]
         answers = [
-            f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})" if value and low and high else f"refused at {row.k}"
+            f"refused at {row.k}"
+            if low is None or high is None
+            else f"{low:.4g}..{high:.4g} at {row.k}"
+            if value is None
+            else f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})"
             for row, value, low, high in values[:3]
         ]
         more = f", {len(self.rows) - 3} more K" if len(self.rows) > 3 else ""
@@ -171,8 +173,12 @@ class Forecast(Shown):
         rows: list[list[Cell | str | None]] = []
         for row in self.rows:
             ratio = f"{row.extrapolation:.3g}x"
-            if row.value is None or row.low is None or row.high is None:
+            if row.low is None or row.high is None:
                 rows.append([str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")])
+                continue
+            if row.value is None:
+                alone = Cell(f"{ratio} interval only", "bad")
+                rows.append([str(row.k), None, show(row.low), show(row.high), None, None, alone])
                 continue
             tone: Tone = "muted" if row.extrapolation > GREY else "plain"
             ends = (show(row.value), show(row.low), show(row.high))
@@ -183,7 +189,7 @@ class Forecast(Shown):
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])
-        weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= 0.005)
+        weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= LEAST_SHOWN)
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
         blocks: list[Block] = [Paragraph(head), table(columns, rows)]
         blocks += [Paragraph(self.bend.sentence()), Paragraph(source)]
@@ -213,6 +219,8 @@ def forecast(
     level: float = 0.9,
     extrapolate: bool = False,
     node_size: int | None = None,
+    cores: int | None = None,
+    like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
     calibration: Calibration | None = None,
@@ -220,8 +228,10 @@ def forecast(
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
 
     Without `at`, at 2 and 4 times the largest measured K.  `level` is that of the intervals.  Rows beyond 16 times the
-    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `kind`
-    ("strong", "weak", "collective") the panel, `domain` the published curves that `standing` compares with.
+    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `cores` is
+    the number of cores all workers share, `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
+    the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
+    or versions of this study.
     """
     return forecast_all(
         [study],
@@ -229,6 +239,8 @@ def forecast(
         level=level,
         extrapolate=extrapolate,
         node_size=node_size,
+        cores=cores,
+        like=like,
         kind=kind,
         domain=domain,
         calibration=calibration,
@@ -242,6 +254,8 @@ def forecast_all(
     level: float = 0.9,
     extrapolate: bool = False,
     node_size: int | None = None,
+    cores: int | None = None,
+    like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
     calibration: Calibration | None = None,
@@ -255,6 +269,8 @@ def forecast_all(
         faults.append(Fault("not a level for an interval", where="level", seen=f"{level:g}", remedy=hint))
     if node_size is not None and node_size < 1:
         faults.append(Fault("a node holds at least one worker", where="node_size", seen=str(node_size)))
+    if cores is not None and cores < 1:
+        faults.append(Fault("a machine has at least one core", where="cores", seen=str(cores)))
     if at is not None:
         try:
             workers = as_workers(at)
@@ -267,8 +283,15 @@ def forecast_all(
     if faults:
         raise InputError(faults, subject="forecast")
     check_domain(domain, learned)
-    views = [view(as_study(study), kind, node_size) for study in studies]
+    views = [view(as_study(study), kind, node_size, cores) for study in studies]
+    if like:
+        views = [with_siblings(own, _siblings(own, like, kind)) for own in views]
     return _forecast_views(views, workers, level, extrapolate, domain, learned)
+
+
+def _siblings(own: View, like: Sequence[StudyLike], kind: str | None) -> list[View]:
+    """The siblings as views, of the regime of the study where a file does not state its own."""
+    return [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
 
 
 def _forecast_views(
@@ -280,14 +303,14 @@ def _forecast_views(
     calibration: Calibration,
 ) -> list[Forecast]:
     asked = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
-    beyond = [
-        np.array([_within_node(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)
-    ]
-    predictions = predict([own.fitted for own in views], [own.kind for own in views], beyond, calibration)
+    beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, asked, strict=True)]
+    predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
     forecasts = []
-    for own, ks, prediction in zip(views, asked, predictions, strict=True):
+    for own, ks, ahead, prediction in zip(views, asked, beyond, predictions, strict=True):
         rows = tuple(_rows(own, ks, prediction, level, extrapolate))
-        cautions = (*own.study.findings, *own.cautions(prediction.noise), *(f for row in rows for f in row.findings))
+        moved = sibling_finding(prediction, ahead)
+        general = (*own.study.findings, *own.cautions(prediction.noise), *([moved] if moved else []))
+        cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(
                 name=own.name,
@@ -303,18 +326,12 @@ def _forecast_views(
     return forecasts
 
 
-def _within_node(own: View, k: int) -> float:
-    """Threads cannot leave their node: beyond its cores nothing more is gained than at its last core."""
-    if own.node_size and own.study.k_unit.startswith("thread"):
-        return max(own.largest_k, min(float(k), float(own.node_size)))
-    return float(k)
-
-
 def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
-    predicted = iter(zip(ahead.ahead.tolist(), *(ends.tolist() for ends in ahead.interval(level)), strict=True))
+    ends, vague = ahead.interval(level), 2 * ahead.half_width(VAGUE_LEVEL) > math.log(VAGUE)
+    predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
     for k in at:
-        log, low, high = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
+        log, low, high, unsure = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
         ratio, quantity = k / own.largest_k, own.study.quantity
         if ratio > REFUSED and not extrapolate:
             message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
@@ -322,31 +339,46 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapo
             refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
             yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
             continue
-        findings: tuple[Finding, ...] = ()
-        if ratio > GREY:
-            message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
-            remedy = "read the interval, not the number; a run in between narrows it most"
-            findings = (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
-        crosses = own.node_size is not None and own.largest_k <= own.node_size < k
-        if crosses:
-            low, high = log - NODE_WIDENING * (log - low), log + NODE_WIDENING * (high - log)
-        value, efficiency = float(own.value(float(k), log)), float(own.efficiency(float(k), log))
-        ends = sorted(float(own.value(float(k), min(max(end, log - WIDEST), log + WIDEST))) for end in (low, high))
+        crossed = tuple(own.boundaries(k))
+        wider = WIDENING ** len(crossed)
+        low, high = log - wider * (log - low), log + wider * (high - log)
+        bounds = sorted(float(own.value(float(k), min(max(end, log - WIDEST), log + WIDEST))) for end in (low, high))
+        doubt = _doubt(own, k, ratio, unsure)
+        efficiency = float(own.efficiency(float(k), log))
+        alone = any(finding.code == INTERVAL_ONLY for finding in doubt)
         yield ForecastRow(
             k=k,
             quantity=quantity,
-            value=value,
-            low=ends[0],
-            high=ends[1],
-            speedup=k * efficiency,
-            efficiency=efficiency,
+            value=None if alone else float(own.value(float(k), log)),
+            low=bounds[0],
+            high=bounds[1],
+            speedup=None if alone else k * efficiency,
+            efficiency=None if alone else efficiency,
             extrapolation=ratio,
-            findings=findings,
+            findings=(*crossed, *doubt),
         )
 
 
-def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float]:
-    """Log performance, low and high on the log-log line between neighbours, 5 % of error per doubling to the nearest.
+def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]:
+    """Findings about a row beyond the measured range: only an interval can be told, or it is far."""
+    points = len(own.fitted.k)
+    if ratio > 1 and points < FEWEST:
+        message = f"K = {k}: {points} worker counts show a slope but no bend; only the interval is told"
+        remedy = "measure a third K, better five"
+        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k, points=points),)
+    if unsure:
+        message = f"K = {k}: the experts disagree by more than a factor of {VAGUE:g}; only the interval is told"
+        remedy = "measure a K in between, or name siblings with like= (--like)"
+        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k),)
+    if ratio > GREY:
+        message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
+        remedy = "read the interval, not the number; a run in between narrows it most"
+        return (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
+    return ()
+
+
+def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float, bool]:
+    """Log performance, low, high and no doubt: the log-log line between neighbours, 5 % of error per doubling to them.
 
     Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.  The error is taken
     as a Laplace distribution, whose quantile is -ln(1 - level) scales.
@@ -357,4 +389,4 @@ def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float,
     slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
     value = float(np.interp(log_k, x, y)) - slope * below
     half = -math.log(1 - level) * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
-    return value, value - half, value + half
+    return value, value - half, value + half, False

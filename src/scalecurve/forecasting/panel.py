@@ -88,22 +88,20 @@ def growing(curves: Curves, at: Array) -> Array:
     return np.asarray((near + positive(curves, at, GROWING, curves.without_first())) / 2)
 
 
-def growing_root(curves: Curves, at: Array) -> Array:
-    """Weak scaling with an overhead growing as a root of K."""
-    cube = positive(curves, at, ("1", "K^1/3"), curves.weights())
-    return np.asarray((cube + positive(curves, at, ("1", "K^1/2"), curves.weights())) / 2)
+def growing_late(curves: Curves, at: Array) -> Array:
+    """Weak scaling: the same terms, fitted to the late points alone."""
+    return positive(curves, at, GROWING, curves.weights())
 
 
-def weak_trend(curves: Curves, at: Array) -> Array:
-    """The last slope, soon fading, and the slope of all points, fading slowly."""
-    short = damped(curves, at, last_slope(curves), 0.5)
-    return np.asarray((short + damped(curves, at, weighted_slope(curves), 0.8)) / 2)
+def falling_power(curves: Curves, at: Array) -> Array:
+    """Weak scaling: the slope of all points goes on; efficiency never rises."""
+    return damped(curves, at, np.minimum(weighted_slope(curves), 0.0), 0.999)
 
 
 WEAK_PANEL: dict[str, Family] = {
     "constant + log K + K": growing,
-    "constant + root of K": growing_root,
-    "fading trend": weak_trend,
+    "constant + log K + K, late points": growing_late,
+    "power of K": falling_power,
 }
 
 

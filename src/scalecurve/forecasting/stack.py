@@ -12,8 +12,8 @@ Everything is learned with whole sources left out (tools/learn_stack.py) and shi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ RECENT = 0.2  # weight of a point per doubling back, for the Amdahl fit that for
 EXPERTS = (*STRONG_FAMILIES, "published shapes", "smooth laws", "recent Amdahl", "panel", "last value")
 PANEL = EXPERTS.index("panel")
 CENTRES = ("panel", "serial + shared + log K", "recent Amdahl", "last value", "fading trend")
+BISECTIONS = 34
 NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
 
 FEATURES = (
@@ -125,17 +126,18 @@ def _features(curves: Curves, at: Array, verdict: Verdict) -> Array:
 
 def _octave_slopes(curves: Curves) -> Array:
     """N x 7 slopes over the last doubling, the one before, and so on; before the first point the earliest repeats."""
-    slopes = np.zeros((len(curves), OCTAVES))
-    for row, own in enumerate(curves.mask):
-        x, y = np.log2(curves.k[row, own]), curves.y[row, own]
-        for j in range(OCTAVES):
-            low, high = max(x[-1] - j - 1, x[0]), x[-1] - j
-            if high <= x[0]:
-                slopes[row, j] = slopes[row, j - 1]
-                continue
-            start, end = np.interp([low, high], x, y)
-            slopes[row, j] = (end - start) / ((high - low) * LN2)
-    return slopes
+    x = np.log2(curves.k)  # padded points repeat the first one, so that they change no interpolation
+    first, last = x[:, :1], x[:, -1:]
+    ends = np.maximum(last - np.arange(OCTAVES + 1), first)
+    place = np.clip((x[:, None, :] < ends[..., None]).sum(axis=-1) - 1, 0, x.shape[1] - 2)
+    left, right = (np.take_along_axis(x, place + step, axis=1) for step in (0, 1))
+    low, high = (np.take_along_axis(curves.y, place + step, axis=1) for step in (0, 1))
+    share = np.where(right > left, (ends - left) / np.where(right > left, right - left, 1.0), 0.0)
+    height = low + share * (high - low)
+    width = ends[:, :-1] - ends[:, 1:]
+    slopes = (height[:, :-1] - height[:, 1:]) / (np.where(width > 0, width, 1.0) * LN2)
+    reached = np.maximum((width > 0).sum(axis=1, keepdims=True) - 1, 0)
+    return np.asarray(np.take_along_axis(slopes, np.minimum(np.arange(OCTAVES), reached), axis=1))
 
 
 @dataclass(frozen=True)
@@ -189,21 +191,20 @@ class Density:
     centres: Array
     scales: Array
 
-    def quantile(self, level: float) -> Array:
-        """The gain below which `level` of the probability lies, by bisection to 1e-9 of the starting range."""
-        low = (self.centres - 14 * self.scales).min(axis=-1)
-        high = (self.centres + 14 * self.scales).max(axis=-1)
-        for _ in range(34):
+    def quantile(self, *levels: float) -> Array:
+        """The gains below which each level of the probability lies, levels x N x Q, by bisection."""
+        share = np.array(levels).reshape(-1, *(1,) * (self.centres.ndim - 1))
+        low = np.broadcast_to(
+            (self.centres - 14 * self.scales).min(axis=-1), np.broadcast(share, self.centres[..., 0]).shape
+        )
+        high = np.broadcast_to((self.centres + 14 * self.scales).max(axis=-1), low.shape)
+        for _ in range(BISECTIONS):
             middle = (low + high) / 2
             u = (middle[..., None] - self.centres) / self.scales
             tail = 0.5 * np.exp(-np.abs(u))
-            below = (self.shares * np.where(u < 0, tail, 1 - tail)).sum(axis=-1) < level
+            below = (self.shares * np.where(u < 0, tail, 1 - tail)).sum(axis=-1) < share
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray((low + high) / 2)
-
-    def row(self, place: int, count: int) -> Density:
-        """The first `count` K of one curve."""
-        return Density(*(part[place, :count] for part in (self.shares, self.centres, self.scales)))
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,15 @@ class Stack:
             for part in data["gates"]
         )
         mix = data["mixture"]
-        arrays = (np.array(mix["weights"]), np.array(mix["bias"]))
-        scale = (standard(mix["scale_standard"]), np.array(mix["scale_slope"]), np.array(mix["scale_offset"]))
-        return cls(gates, Mixture(standard(mix["standard"]), *arrays, *scale), int(data["sources"]))
+        mixture = Mixture(
+            standard(mix["standard"]),
+            np.array(mix["weights"]),
+            np.array(mix["bias"]),
+            standard(mix["scale_standard"]),
+            np.array(mix["scale_slope"]),
+            np.array(mix["scale_offset"]),
+        )
+        return cls(gates, mixture, int(data["sources"]))
 
     def to_dict(self) -> dict[str, Any]:
         def standard(part: Standard) -> dict[str, Any]:
@@ -259,35 +266,38 @@ class Stack:
 
 @dataclass(frozen=True)
 class StackedGains:
-    """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert."""
+    """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
+
+    `intervals` remembers the ends at each level asked for, so that a thousand curves cost one bisection.
+    """
 
     point: Array
+    median: Array
     density: Density
     shares: Array
     sources: int
+    intervals: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Low and high gain at `level`: the mixture's quantiles moved halfway to the point.
 
         The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
         """
-        corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
-        shift = (self.point - self.density.quantile(0.5)) / 2
-        low, high = (self.density.quantile(tail) + shift for tail in ((1 - corrected) / 2, (1 + corrected) / 2))
-        return np.minimum(low, self.point), np.maximum(high, self.point)
-
-    def row(self, place: int, count: int) -> StackedGains:
-        """The first `count` K of one curve."""
-        shares, point = self.shares[place, :count], self.point[place, :count]
-        return StackedGains(point, self.density.row(place, count), shares, self.sources)
+        if level not in self.intervals:
+            corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
+            shift = (self.point - self.median) / 2
+            low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
+            self.intervals[level] = np.minimum(low, self.point), np.maximum(high, self.point)
+        return self.intervals[level]
 
 
 def stacked_gains(seen: Circumstances, stack: Stack) -> StackedGains:
     """The forecast of the stack."""
     shares, density = stack.shares(seen), stack.mixture.density(seen)
     gated = (shares * seen.gains).sum(axis=-1)
-    point = (1 - MIXTURE_SHARE) * gated + MIXTURE_SHARE * density.quantile(0.5)
-    return StackedGains(np.asarray(point), density, shares, stack.sources)
+    median = density.quantile(0.5)[0]
+    point = (1 - MIXTURE_SHARE) * gated + MIXTURE_SHARE * median
+    return StackedGains(np.asarray(point), median, density, shares, stack.sources)
 
 
 def softmax(logits: Array) -> Array:
@@ -296,8 +306,8 @@ def softmax(logits: Array) -> Array:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def rounded(numbers: Array | Sequence[float], digits: int = 5) -> Any:
+def rounded(numbers: Array, digits: int = 5) -> Any:
     """Nested lists with so many significant digits, small enough to ship."""
-    if isinstance(numbers, np.ndarray):
-        return rounded(numbers.tolist(), digits)
-    return [rounded(n, digits) if isinstance(n, list) else float(f"{n:.{digits}g}") for n in numbers]
+    if numbers.ndim > 1:
+        return [rounded(row, digits) for row in numbers]
+    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]

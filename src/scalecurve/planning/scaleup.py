@@ -234,7 +234,7 @@ def efficiency_of_forecast(
     if not others:
         return [measured[k] for k in asked], study.findings
     made = forecast(study, others)
-    ahead = {row.k: _forecast(row) for row in made.rows if not row.refused}
+    ahead = {row.k: _forecast(row) for row in made.rows if row.value is not None}
     known = {**measured, **ahead}
     return [known[k] for k in asked if k in known], made.findings
 
