@@ -26,7 +26,7 @@ from scalecurve.study.samples import MAX_K
 from scalecurve.units import WorkersLike, as_workers, format_seconds
 
 GREY, REFUSED = 4.0, 16.0  # times the largest measured K
-VAGUE, VAGUE_LEVEL = 10.0, 0.9  # published points with a wider interval were missed by 32 % in the median
+VAGUE, VAGUE_LEVEL = 10.0, 0.9  # high/low at up to 4 times: wider published intervals missed by 32 % in the median
 INTERVAL_ONLY = "interval-only"
 LEAST_SHOWN = 0.01  # of the weight of an expert
 WIDENING = 1.5  # of the interval, for each boundary crossed that was never measured across
@@ -328,7 +328,9 @@ def _forecast_views(
 
 def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
-    ends, vague = ahead.interval(level), 2 * ahead.half_width(VAGUE_LEVEL) > math.log(VAGUE)
+    far = np.log2(np.array([k for k in at if k > own.largest_k], dtype=np.float64) / own.largest_k)
+    vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
+    ends = ahead.interval(level)
     predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
     for k in at:
         log, low, high, unsure = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
@@ -367,7 +369,7 @@ def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]
         remedy = "measure a third K, better five"
         return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k, points=points),)
     if unsure:
-        message = f"K = {k}: the experts disagree by more than a factor of {VAGUE:g}; only the interval is told"
+        message = f"K = {k}: the experts disagree by more than a forecast can bear; only the interval is told"
         remedy = "measure a K in between, or name siblings with like= (--like)"
         return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k),)
     if ratio > GREY:

@@ -40,6 +40,9 @@ class PanelError:
         half = np.minimum(self.width.quantile(level) * self.scale, WIDEST)
         return -half, half
 
+    def disagreement(self, level: float) -> Array:
+        return 2 * self.width.quantile(level) * self.scale
+
 
 @dataclass(frozen=True)
 class StackError:
@@ -54,6 +57,10 @@ class StackError:
         point = self.gains.point[self.row, : self.count]
         low, high = (self.wider * (end[self.row, : self.count] - point) for end in self.gains.interval(level))
         return np.maximum(low, -WIDEST), np.minimum(high, WIDEST)
+
+    def disagreement(self, level: float) -> Array:
+        low, high = self.gains.learned(level)
+        return np.asarray(self.wider * (high - low)[self.row, : self.count])
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,10 @@ class Prediction:
         """Low and high log performance at each K."""
         low, high = self.error.interval(level)
         return self.ahead + low, self.ahead + high
+
+    def disagreement(self, level: float) -> Array:
+        """The width of the part of the interval that experts and their past errors make."""
+        return self.error.disagreement(level)
 
     def half_width(self, level: float) -> Array:
         """Half the width of the interval of log performance."""

@@ -12,6 +12,7 @@ Everything is learned with whole sources left out (tools/learn_stack.py) and shi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.forecasting.curves import LN2, Array, Curves, last_slope, repeat_error, roughness
-from scalecurve.forecasting.panel import AMDAHL, STRONG_FAMILIES, Verdict, consult, positive
+from scalecurve.forecasting.panel import AMDAHL, LAW_SHARE, STRONG_FAMILIES, Verdict, consult, positive
 from scalecurve.forecasting.shapes import Shapes, shape_quantiles
 
 LARGEST_GAIN = 3.0  # experts are cut to this change of log performance
@@ -27,9 +28,11 @@ MIXTURE_SHARE = 0.25  # of the mixture's median in the point forecast
 SHAPE_LEVELS = (0.15, 0.5, 0.85)
 RECENT = 0.2  # weight of a point per doubling back, for the Amdahl fit that forgets fast
 EXPERTS = (*STRONG_FAMILIES, "published shapes", "smooth laws", "recent Amdahl", "panel", "last value")
-PANEL = EXPERTS.index("panel")
+PANEL, LAWS = EXPERTS.index("panel"), EXPERTS.index("smooth laws")
 CENTRES = ("panel", "serial + shared + log K", "recent Amdahl", "last value", "fading trend")
 BISECTIONS = 34
+LAW_POINTS = 6
+UNSEEN, UNSEEN_LEVEL = 0.4, 0.9
 NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
 
 FEATURES = (
@@ -37,7 +40,19 @@ FEATURES = (
     "drop below best", "points", "span", "doublings ahead", "trust in a law", "misfit of the law", "halfway",
     "starts beyond 1", "is a time", "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
 )  # fmt: skip
-SLOPE, SPREAD, AHEAD, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = 0, 6, 10, 15, 16, 17, 18, 19, 21
+SLOPE, SPREAD, POINTS, AHEAD, TRUST, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = (
+    0,
+    6,
+    8,
+    10,
+    11,
+    15,
+    16,
+    17,
+    18,
+    19,
+    21,
+)
 OCTAVES = 7
 
 
@@ -73,7 +88,7 @@ class Circumstances:
         f = self.features
         t = np.maximum(f[..., AHEAD], 0.0)
         noise = np.broadcast_to(self.noise[:, None], t.shape)
-        kept = [f[..., i] for i in (SPREAD, 13, 8, 11, DEVICE, LOAD, CLIENTS, 7)]
+        kept = [f[..., i] for i in (SPREAD, 13, POINTS, TRUST, DEVICE, LOAD, CLIENTS, 7)]
         return np.stack([np.log(t + 0.1), np.log(noise + 0.01), np.log(f[..., 12] + 0.005), *kept], axis=-1)
 
 
@@ -268,36 +283,69 @@ class Stack:
 class StackedGains:
     """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
 
-    `intervals` remembers the ends at each level asked for, so that a thousand curves cost one bisection.
+    `unseen` is how far below the last value the low end reaches at 90 % at least: see `unseen_boundary`.  `quantiles`
+    remembers those at each level asked for, so that a thousand curves cost one bisection.
     """
 
     point: Array
     median: Array
     density: Density
     shares: Array
+    unseen: Array
     sources: int
-    intervals: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    quantiles: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Low and high gain at `level`: the mixture's quantiles moved halfway to the point.
+        """Low and high gain at `level`."""
+        low, high = self.learned(level)
+        depth = self.unseen * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
+        return np.where(depth > 0, np.minimum(low, -depth), low), high
+
+    def learned(self, level: float) -> tuple[Array, Array]:
+        """The mixture's quantiles moved halfway to the point.
 
         The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
         """
-        if level not in self.intervals:
+        if level not in self.quantiles:
             corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
             shift = (self.point - self.median) / 2
             low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
-            self.intervals[level] = np.minimum(low, self.point), np.maximum(high, self.point)
-        return self.intervals[level]
+            self.quantiles[level] = np.minimum(low, self.point), np.maximum(high, self.point)
+        return self.quantiles[level]
 
 
 def stacked_gains(seen: Circumstances, stack: Stack) -> StackedGains:
     """The forecast of the stack."""
-    shares, density = stack.shares(seen), stack.mixture.density(seen)
-    gated = (shares * seen.gains).sum(axis=-1)
+    density, law = stack.mixture.density(seen), law_share(seen.features)[..., None]
+    shares = (1 - law) * stack.shares(seen) + law * (np.arange(len(EXPERTS)) == LAWS)
     median = density.quantile(0.5)[0]
-    point = (1 - MIXTURE_SHARE) * gated + MIXTURE_SHARE * median
-    return StackedGains(np.asarray(point), median, density, shares, stack.sources)
+    share = MIXTURE_SHARE * (1 - law[..., 0])
+    point = (1 - share) * (shares * seen.gains).sum(axis=-1) + share * median
+    return StackedGains(np.asarray(point), median, density, shares, unseen_boundary(seen.features), stack.sources)
+
+
+def law_share(features: Array) -> Array:
+    """The share of the smooth laws beside the gates, N x Q: half where a clean curve of at least six K has bent.
+
+    Few published curves are that clean, so gates learn nothing of it: errors there are the same with and without.
+    """
+    enough = features[..., POINTS] > math.log(LAW_POINTS - 0.5)
+    return np.asarray(LAW_SHARE * features[..., TRUST] * enough * (1 - _rising(features)))
+
+
+def _rising(features: Array) -> Array:
+    """1 where the last slope is above 0.7, 0 where the curve has bent below 0.3."""
+    return np.asarray(np.clip((features[..., SLOPE] - 0.3) / 0.4, 0.0, 1.0))
+
+
+def unseen_boundary(features: Array) -> Array:
+    """How far below the last value the low end reaches at 90 %, N x Q: 0.4 for a clean curve that still rises.
+
+    A curve that follows a law within its noise is no proof that it goes on: a full node or memory beyond the largest
+    measured K shows in none of its points.  So clean curves are too few among the published ones to learn that from.
+    """
+    near = np.clip(features[..., AHEAD], 0.0, 1.0)
+    return np.asarray(UNSEEN * features[..., TRUST] * _rising(features) * near)
 
 
 def softmax(logits: Array) -> Array:
