@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SCALECURVE := $(BIN)/scalecurve
 OUT := out
 
-.PHONY: help install study test check test-engines explore format lock docs bench clean
+.PHONY: help install study test coverage test-lowest test-pythons check test-engines explore format lock docs bench clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,15 @@ study: $(VENV)/.core ## measure a real job on this machine and show how it scale
 
 test: $(VENV)/.dev ## run all tests that need no engine
 	@$(BIN)/python -m pytest -m "not engine and not browser"
+
+coverage: $(VENV)/.dev ## the same with branch coverage, which must not fall below the floor in pyproject.toml
+	@$(BIN)/python -m pytest -m "not engine and not browser" --cov --cov-report=term
+
+test-lowest: ## run the tests with the lowest versions that pyproject.toml admits
+	@tools/test-matrix lowest
+
+test-pythons: $(VENV)/.dev ## run the tests on every other Python of 3.11 to 3.14 on this machine
+	@tools/test-matrix pythons
 
 check: $(VENV)/.dev ## lint, types, layers, generated pages
 	@$(BIN)/ruff check .
@@ -70,4 +79,4 @@ lock: $(VENV)/.dev ## pin all requirements anew, with hashes and without any add
 	@tools/lock
 
 clean: ## remove what make made
-	rm -rf $(VENV) $(OUT)
+	rm -rf $(VENV) .venvs $(OUT)

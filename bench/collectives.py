@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 from scalecurve.errors import InputError
-from scalecurve.formats.message_csv import read_message_csv
+from scalecurve.formats.sweeps import read_sweeps
 from scalecurve.mechanisms.network_extension import HeldOut, hold_out
 
 
 def main(path: Path) -> None:
-    sweeps = read_message_csv(path)
+    sweeps = read_sweeps([path])
     for operation in ("allreduce", "allgather", "alltoall"):
         results: list[HeldOut] = []
         for sweep in sweeps:

@@ -51,21 +51,21 @@ def judge(truth: Truth, detail: str, rng: np.random.Generator) -> Judged:
 
 
 def report(judged: list[Judged], detail: str) -> None:
-    given = [each for each in judged if each.given]
+    given = [case for case in judged if case.given]
     print(f"\n{detail}: {len(judged)} studies")
     print(f"  likeliest cause right      {share([each.right for each in judged])}")
     print(f"  answers given (>= 0.8)     {share([each.given for each in judged])}")
     print(f"  right among those given    {share([each.right for each in given])}")
     for name in (*CAUSES, "none", "mixture"):
-        chosen = [each for each in judged if kind(each.truth) == name]
-        sure = [each for each in chosen if each.given]
-        wrong = Counter(each.answer for each in sure if not each.right)
-        answered, correct = share([each.given for each in chosen]), share([each.right for each in sure])
+        chosen = [case for case in judged if kind(case.truth) == name]
+        sure = [case for case in chosen if case.given]
+        wrong = Counter(case.answer for case in sure if not case.right)
+        answered, correct = share([case.given for case in chosen]), share([case.right for case in sure])
         print(f"  {name:14} given {answered}  right {correct}  {dict(wrong)}")
     for low, high in BANDS:
-        band = [each for each in judged if low <= each.probability < high]
+        band = [case for case in judged if low <= case.probability < high]
         if band:
-            mean = np.mean([each.probability for each in band])
+            mean = np.mean([case.probability for case in band])
             print(f"  said {mean:.2f}  right {share([each.right for each in band])}  of {len(band)}")
 
 

@@ -31,8 +31,8 @@ LOADS = ("database", "threads")
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = [argument for argument in arguments if not argument.startswith("--")]
-    data = folder(given[0] if given else None)
+    paths = [argument for argument in arguments if not argument.startswith("--")]
+    data = folder(paths[0] if paths else None)
     if data is None:
         print("the published curves are not here; give their folder", file=sys.stderr)
         return 2
@@ -47,14 +47,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
     teaching = teachers(curves)
-    made = crossvalidate(examples(teaching, crossed.folds(teaching)))
-    result = crossed.judged_rows(made)
+    trial = crossvalidate(examples(teaching, crossed.folds(teaching)))
+    result = crossed.judged_rows(trial)
     errors = {name: curve_errors(result, ahead) for name, ahead in _singles(result)}
     errors[OURS] = curve_errors(result)
     yield from _accuracy(result, errors)
     yield from _by_domain(result, errors)
     yield from _intervals(result)
-    yield from _siblings(made)
+    yield from _siblings(trial)
     yield from _other_panels(curves, sweeps)
     yield from synthetic()
 
@@ -133,10 +133,10 @@ def _intervals(result: crossed.Judged) -> Iterator[str]:
     yield from table_lines(rows, "{:.3f}")
 
 
-def _siblings(made: Crossed) -> Iterator[str]:
+def _siblings(trial: Crossed) -> Iterator[str]:
     yield "### Siblings: other curves of the same application, system and source, measured further, leave one out"
     yield ""
-    yield from table_lines(leave_one_sibling_out(made), "{}")
+    yield from table_lines(leave_one_sibling_out(trial), "{}")
 
 
 def _other_panels(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:

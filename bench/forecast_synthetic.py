@@ -8,6 +8,7 @@ import numpy as np
 
 import scalecurve as sc
 from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.forecast import forecast_all
 from tools.pages import table_lines
 
 TRIALS, OUTSIDE_TRIALS = 1000, 200
@@ -31,10 +32,10 @@ def _inside() -> Iterator[str]:
         return np.asarray(0.04 + 0.96 / workers + 0.01 * np.log2(workers))
 
     noise = 1 + 0.02 * rng.standard_normal((TRIALS, len(k), 5))
-    made = sc.forecast([_study(k, own) for own in truth(k)[:, None] * noise], at=at, level=0.95)
+    forecasts = forecast_all([_study(k, own) for own in truth(k)[:, None] * noise], at=at, level=0.95)
     table = {}
     for i, (q, exact) in enumerate(zip(at, truth(np.array(at)), strict=True)):
-        rows = [one[i] for one in made]
+        rows = [one[i] for one in forecasts]
         error = [abs(row.value / exact - 1) for row in rows if row.value is not None]
         table[f"K = {q}"] = {
             "median error, %": 100 * np.median(error),
@@ -95,11 +96,13 @@ def _outside() -> Iterator[str]:
         rng = np.random.default_rng(number)
         laws = [kind(rng) for _ in range(OUTSIDE_TRIALS)]
         noise = 1 + 0.005 * rng.standard_normal((OUTSIDE_TRIALS, len(k), 3))
-        made = sc.forecast([_study(k, law(k)[:, None] * own) for law, own in zip(laws, noise, strict=True)], at=at)
+        forecasts = forecast_all(
+            [_study(k, law(k)[:, None] * own) for law, own in zip(laws, noise, strict=True)], at=at
+        )
         figures: dict[str, float] = {}
         for i, q in enumerate(at):
             exact = [float(law(np.array([q]))[0]) for law in laws]
-            rows = [one[i] for one in made]
+            rows = [one[i] for one in forecasts]
             inside = [row.low <= true <= row.high for row, true in zip(rows, exact, strict=True)]
             off = [abs(row.value / true - 1) for row, true in zip(rows, exact, strict=True) if row.value is not None]
             figures |= {

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.mutation import mutated
 from scalecurve.errors import ScalecurveError
-from scalecurve.formats.loading import load_study
+from scalecurve.formats.loading import load
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "formats" / "samples"
 MOST_SECONDS = 2.0
@@ -73,7 +73,7 @@ def settings_for(name: str, chance: random.Random) -> dict[str, str]:
 def attempt(path: Path, settings: dict[str, str]) -> str:
     """study, refused, or the name of the exception that should not have been."""
     try:
-        load_study(path, regime="strong", **settings)
+        load(path, regime="strong", **settings)
     except ScalecurveError as problem:
         str(problem)
         return "refused"

@@ -87,20 +87,20 @@ class Truth:
 
 def draw_truth(causes: tuple[str, ...], rng: np.random.Generator) -> Truth:
     """Parameters from the ranges of the issue."""
-    given: dict[str, object] = {"causes": causes, "noise": float(rng.uniform(0.005, 0.05))}
+    sizes: dict[str, object] = {"causes": causes, "noise": float(rng.uniform(0.005, 0.05))}
     if "serial" in causes:
-        given |= {"serial": float(rng.uniform(0.02, 0.2))}
+        sizes |= {"serial": float(rng.uniform(0.02, 0.2))}
     if "communication" in causes:
         form = str(rng.choice(["log", "linear", "ring"]))
-        given |= {"comm": float(np.exp(rng.uniform(np.log(0.003), np.log(0.03)))), "comm_form": form}
+        sizes |= {"comm": float(np.exp(rng.uniform(np.log(0.003), np.log(0.03)))), "comm_form": form}
     if "imbalance" in causes:
         form = str(rng.choice(["heavy", "ramp", "random"]))
-        given |= {"excess": float(rng.uniform(0.1, 1.0)), "excess_form": form, "excess_grows": bool(rng.random() < 0.3)}
+        sizes |= {"excess": float(rng.uniform(0.1, 1.0)), "excess_form": form, "excess_grows": bool(rng.random() < 0.3)}
     if "straggler" in causes:
-        given |= {"sigma": float(rng.uniform(0.1, 0.6)), "barriers": int(rng.integers(1, 11))}
+        sizes |= {"sigma": float(rng.uniform(0.1, 0.6)), "barriers": int(rng.integers(1, 11))}
     if "contention" in causes:
-        given |= {"contention": float(rng.uniform(0.02, 0.3)), "contention_form": str(rng.choice(["usl", "log"]))}
-    return Truth(**given)  # type: ignore[arg-type]
+        sizes |= {"contention": float(rng.uniform(0.02, 0.3)), "contention_form": str(rng.choice(["usl", "log"]))}
+    return Truth(**sizes)  # type: ignore[arg-type]
 
 
 def simulate(

@@ -14,7 +14,7 @@ import time
 import networkx as nx
 import numpy as np
 
-from scalecurve.mechanisms.critical_path import critical_path
+from scalecurve.mechanisms.workdepth import critical_path
 from scalecurve.study.task_graph import TaskGraph
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from scalecurve.auditing import RULES
+from scalecurve.auditing.audit import RULES
 from scalecurve.auditing.rule import Item, Rule
 
 INTRODUCTION = """# Audit rules
 
-What `scalecurve audit` looks for. A rule that speaks leaves a finding with its code; one that belongs to a row of the
-reporting checklist also makes that row *missing* or *violated*. An error, a violated row, or more than two missing rows
-make a result *not publishable*.
+What `scalecurve audit` looks for. A rule that belongs to a row of the reporting checklist makes that row *missing* or
+*violated* and is named there; any other rule leaves a finding with its code. An error, a violated row, or more than two
+missing rows make a result *not publishable*.
 
 """
 

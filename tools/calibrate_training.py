@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,10 @@ import numpy as np
 from training_report import DENSE, write_report
 from training_tables import Row, all_rows
 
-from scalecurve.training.calibration import SPREAD, Observation, calibration_of, fit_constants, log_errors, on_chip
-from scalecurve.training.evaluation import Job
-from scalecurve.training.machines import prior_constants
-from scalecurve.training.presets import accelerator, stack
-from scalecurve.training.stack import Constants
+from scalecurve.hardware.accelerators import accelerator
+from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
+from scalecurve.training.inputs.stack import Constants, calibration_of, prior_constants, read_stack
 
 ROOT = Path(__file__).resolve().parent.parent
 POOL_REFERENCE = 0.8
@@ -77,11 +76,11 @@ SCOPES = (
 )
 
 
-def observe(rows: Sequence[Row]) -> list[Observation]:
+def observe(rows: Sequence[Row]) -> list[MeasuredStep]:
     """Rows on reduced models in one node say less about whole jobs, so they count less."""
     return [
-        Observation(
-            job=Job(
+        MeasuredStep(
+            job=TrainingJob(
                 model=row.model, cluster=row.cluster, stack=row.stack, layout=row.layout, seq=row.seq,
                 precision=row.precision,
             ),
@@ -100,19 +99,19 @@ def belongs(scope: Scope, row: Row) -> bool:
 def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
     """Constants from these rows: rows that a rule excludes, and other precisions than the scope fits, stay out."""
     used = [row for row in rows if row.excluded is None]
-    names = stack(scope.stack).constants
+    names = read_stack(scope.stack).constants
     chip = accelerator(scope.accelerator)
-    prior = prior_constants(chip, stack(scope.stack))
+    prior = prior_constants(chip, read_stack(scope.stack))
     own = [row for row in used if belongs(scope, row)]
     if not scope.pool:
         bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
         return fit_constants(observe(bf16), names, prior, weight=scope.weight)
     pooled = [row for row in used if row.table in scope.pool]
-    start = prior.with_values(matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
+    start = replace(prior, matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
     common = fit_constants(observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE)
     here = on_chip(common, chip, POOL_REFERENCE)
     if scope.borrow:
-        here = here.with_values(matmul=borrowed(scope, rows).matmul)
+        here = replace(here, matmul=borrowed(scope, rows).matmul)
     return fit_constants(observe(own), names, here, tolerance=0.1, spread=WIDE)
 
 
@@ -134,7 +133,7 @@ class Scored:
 def score(scope: Scope, rows: Sequence[Row]) -> tuple[Constants, list[Scored]]:
     own = [row for row in rows if belongs(scope, row)]
     everything = fitted(scope, rows)
-    prior = prior_constants(accelerator(scope.accelerator), stack(scope.stack))
+    prior = prior_constants(accelerator(scope.accelerator), read_stack(scope.stack))
     inside, assumed = log_errors(observe(own), everything), log_errors(observe(own), prior)
     outside: dict[int, float] = {}
     for left in sorted({scope.left_out(row) for row in own}):
@@ -163,7 +162,7 @@ def pooled_width(scored: Sequence[Scored]) -> float:
 
 
 def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], pooled: float) -> dict[str, Any]:
-    names = stack(scope.stack).constants
+    names = read_stack(scope.stack).constants
     used = [one for one in scored if one.row.excluded is None]
     return {
         "stack": scope.stack,
@@ -197,7 +196,7 @@ def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row]) -> f
     for scope in SCOPES:
         kept = [e for e in entries if (e["stack"], e["accelerator"]) != (scope.stack, scope.accelerator)]
         record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
-        known = calibration_of(accelerator(scope.accelerator), stack(scope.stack), record)
+        known = calibration_of(accelerator(scope.accelerator), read_stack(scope.stack), record)
         own = [row for row in rows if belongs(scope, row) and row.excluded is None]
         errors += list(np.abs(log_errors(observe(own), known.constants)))
     return float(np.quantile(errors, 0.9))

@@ -120,18 +120,18 @@ def examples(curves: Sequence[Published], fold: Array) -> Examples:
     return Examples(curves, fold, owner, np.array(counts), pack(fitted), at, asked, truth, weight)
 
 
-def learn(data: Examples, seen: Circumstances, rows: Array) -> Stack:
+def learn(data: Examples, case: Circumstances, rows: Array) -> Stack:
     """The stack learned from some rows; all inputs are cross-fitted already."""
     mask = data.asked & rows[:, None]
     weight = data.weight[mask] / data.weight[mask].sum()
     gain = np.clip(data.gain[mask], -LARGEST_GAIN, LARGEST_GAIN)
     gates = []
     for kind, penalty in GATES:
-        features = seen.for_gate(kind)[mask]
+        features = case.for_gate(kind)[mask]
         standard = _standard(features, weight, EMPHASIS_FROM if kind == "units" else None)
-        weights, bias = learn_gate(standard.apply(features), seen.gains[mask], gain, weight, penalty)
+        weights, bias = learn_gate(standard.apply(features), case.gains[mask], gain, weight, penalty)
         gates.append(Gate(kind, standard, weights, bias))
-    mixture = learn_mixture(seen.features[mask], seen.for_scale()[mask], seen.centres[mask], gain, weight)
+    mixture = learn_mixture(case.features[mask], case.for_scale()[mask], case.centres[mask], gain, weight)
     sources = {data.curves[i].facts["source_repo"] for i in np.unique(data.owner[rows]).tolist()}
     return Stack(tuple(gates), mixture, len(sources))
 
@@ -164,8 +164,8 @@ def learn_gate(features: Array, gains: Array, gain: Array, weight: Array, penalt
         value = float((weight * size).sum() + shrink * (weights**2).sum())
         return value, (features.T @ slope + 2 * shrink * weights).ravel()
 
-    found = minimize(loss, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    return np.asarray(found.x).reshape(shape), bias
+    solution = minimize(loss, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(solution.x).reshape(shape), bias
 
 
 def learn_mixture(features: Array, scale_features: Array, centres: Array, gain: Array, weight: Array) -> Mixture:
@@ -201,8 +201,8 @@ def learn_mixture(features: Array, scale_features: Array, centres: Array, gain: 
         ]
 
     start = np.r_[np.zeros(d * k + k + q), np.full(k, -2.0)]
-    found = parts(np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x))
-    return Mixture(standard, found[0], found[1], scale_standard, found[2], found[3])
+    solution = parts(np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x))
+    return Mixture(standard, solution[0], solution[1], scale_standard, solution[2], solution[3])
 
 
 @dataclass(frozen=True)
@@ -221,14 +221,14 @@ def crossvalidate(data: Examples) -> Crossed:
     point, gains = np.full(shape, np.nan), np.full((*shape, len(EXPERTS)), np.nan)
     ends = {level: (np.full(shape, np.nan), np.full(shape, np.nan)) for level in LEVELS}
     for number in np.unique(data.fold).tolist():
-        seen = data.circumstances({number})
+        case = data.circumstances({number})
         own = data.fold[data.owner] == number
-        stack = learn(data, seen, ~own)
+        stack = learn(data, case, ~own)
         held = Circumstances(
-            seen.gains[own], seen.centres[own], seen.features[own], seen.octaves[own], seen.noise[own], seen.verdict
+            case.gains[own], case.centres[own], case.features[own], case.octaves[own], case.noise[own], case.verdict
         )
-        made = stacked_gains(held, stack)
-        point[own], gains[own] = made.point, held.gains
+        result = stacked_gains(held, stack)
+        point[own], gains[own] = result.point, held.gains
         for level in LEVELS:
-            ends[level][0][own], ends[level][1][own] = made.interval(level)
+            ends[level][0][own], ends[level][1][own] = result.interval(level)
     return Crossed(data, gains, point, ends)

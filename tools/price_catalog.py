@@ -25,7 +25,7 @@ FLOOR_SHARE = 0.02
 REPEATED = 3
 CORES_PER_CHIP = {"v2": 2, "v3": 2, "v4": 2, "v5p": 2, "v5litepod": 1, "v6e": 1}
 NAMES = {"v5litepod": "v5e"}
-TARGET = Path(__file__).parent.parent / "src/scalecurve/planning/catalog/prices.csv"
+TARGET = Path(__file__).parent.parent / "src/scalecurve/hardware/data/prices.csv"
 FIELDS = ("accelerator", "provider", "offers", "low", "median", "high", "currency", "date", "source")
 
 

@@ -11,12 +11,12 @@ from scalecurve.forecasting.siblings import Residual, cut_of, pooled_shift
 from tools.learn_stack import Crossed
 
 
-def sibling_shifts(made: Crossed) -> dict[int, Array]:
+def sibling_shifts(trial: Crossed) -> dict[int, Array]:
     """For each judged row that has siblings, what they add to its log performance.
 
     Their residuals are those of stacks that saw neither the curve nor them, since siblings share their source.
     """
-    data = made.data
+    data = trial.data
     row_of = {pair: row for row, pair in enumerate(zip(data.owner.tolist(), data.fitted_points.tolist(), strict=True))}
     families: dict[str, list[int]] = defaultdict(list)
     for i, curve in enumerate(data.curves):
@@ -27,7 +27,7 @@ def sibling_shifts(made: Crossed) -> dict[int, Array]:
         own = int(data.owner[row])
         largest = float(data.packed.k[row, -1])
         residuals = [
-            _residual(made, row_of[other, n])
+            _residual(trial, row_of[other, n])
             for other in home[own]
             if other != own and (n := cut_of(data.curves[other].k, largest)) is not None and (other, n) in row_of
         ]
@@ -36,23 +36,23 @@ def sibling_shifts(made: Crossed) -> dict[int, Array]:
     return shifts
 
 
-def _residual(made: Crossed, row: int) -> Residual:
-    data, asked = made.data, made.data.asked[row]
+def _residual(trial: Crossed, row: int) -> Residual:
+    data, asked = trial.data, trial.data.asked[row]
     doublings = np.log2(data.at[row, asked] / data.packed.k[row, -1])
-    return Residual(doublings, (data.gain[row] - made.point[row])[asked])
+    return Residual(doublings, (data.gain[row] - trial.point[row])[asked])
 
 
-def leave_one_sibling_out(made: Crossed) -> dict[str, dict[str, object]]:
+def leave_one_sibling_out(trial: Crossed) -> dict[str, dict[str, object]]:
     """Median and 90th percentile of the curves' errors and coverage at 90 %, alone and with siblings."""
-    data, shifts = made.data, sibling_shifts(made)
+    data, shifts = trial.data, sibling_shifts(trial)
     table = {}
     for name, share in (("alone", 0.0), ("with siblings", 1.0)):
         errors, inside = [], []
         for row, shift in shifts.items():
             asked, moved = data.asked[row], share * shift
-            off = (made.point[row] + moved - data.gain[row])[asked]
+            off = (trial.point[row] + moved - data.gain[row])[asked]
             errors.append(100 * float(np.median(np.abs(np.expm1(np.clip(off, -50, 50))))))
-            low, high = (end[row] + moved for end in made.ends[0.9])
+            low, high = (end[row] + moved for end in trial.ends[0.9])
             inside += ((data.gain[row] >= low) & (data.gain[row] <= high))[asked].tolist()
         figures = float(np.median(errors)), float(np.percentile(errors, 90)), float(np.mean(inside))
         names = ("median", "p90", "90 % covers")

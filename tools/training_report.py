@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from training_tables import Row
 
-from scalecurve.training.calibration import calibration_of
-from scalecurve.training.evaluation import Job, batches
+from scalecurve.training.answers.evaluation import TrainingJob, columns_of_jobs, evaluate_jobs
+from scalecurve.training.answers.measured import predicted_seconds
+from scalecurve.training.inputs.stack import calibration_of
 
 if TYPE_CHECKING:
     from calibrate_training import Scored
@@ -130,13 +131,13 @@ def apart_lines(rows: Sequence[Row]) -> list[str]:
     depth) on a machine whose links are not published: shown with the shipped constants, never fitted."""
     chosen = [row for row in rows if row.table == "vtrain-single"]
     lines = ["| rows of | n | shipped constants |", "|---|---|---|"]
-    jobs = [Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq) for r in chosen]
+    jobs = [TrainingJob(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq) for r in chosen]
     errors = np.zeros(len(chosen))
-    for batch in batches(jobs):
-        first = batch.jobs[0]
+    for columns in columns_of_jobs(jobs):
+        first = columns.jobs[0]
         constants = calibration_of(first.cluster.accelerator, first.stack).constants
-        measured = np.array([chosen[place].seconds for place in batch.places])
-        errors[list(batch.places)] = np.log(batch.seconds(constants) / measured)
+        measured = np.array([chosen[place].seconds for place in columns.places])
+        errors[list(columns.places)] = np.log(predicted_seconds(columns, constants) / measured)
     for name, tp in (("vtrain-single, all", None), ("vtrain-single, tp 1", 1), ("vtrain-single, tp 2", 2)):
         mine = [error for row, error in zip(chosen, errors, strict=True) if tp is None or row.layout.tp == tp]
         lines.append(f"| {name} | {len(mine)} | {percent(mine)} |")
@@ -145,15 +146,13 @@ def apart_lines(rows: Sequence[Row]) -> list[str]:
 
 def memory_errors(rows: Sequence[Row]) -> list[float]:
     jobs = [
-        Job(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq, precision=r.precision)
+        TrainingJob(model=r.model, cluster=r.cluster, stack=r.stack, layout=r.layout, seq=r.seq, precision=r.precision)
         for r in rows
     ]
-    errors = [0.0] * len(rows)
-    for batch in batches(jobs):
-        first = batch.jobs[0]
-        constants = calibration_of(first.cluster.accelerator, first.stack).constants
-        for place, value in zip(batch.places, batch.bytes(constants), strict=True):
-            errors[place] = float(np.log(value / (rows[place].memory or value)))
+    errors = []
+    for row, job in zip(rows, jobs, strict=True):
+        [outcome] = evaluate_jobs([job], calibration_of(job.cluster.accelerator, job.stack))
+        errors.append(float(np.log(outcome.memory_bytes / (row.memory or outcome.memory_bytes))))
     return errors
 
 

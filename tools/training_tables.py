@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scalecurve.training import presets
-from scalecurve.training.cluster import Cluster
-from scalecurve.training.layout import Layout
-from scalecurve.training.stack import Stack
-from scalecurve.training.transformer import Transformer
+from scalecurve.training.inputs.cluster import Cluster, cluster_preset
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import Stack, read_stack
+from scalecurve.training.inputs.transformer import Transformer, model_preset
 
 GIB = 2.0**30
 
@@ -64,8 +63,8 @@ def sc21_weak(folder: Path) -> list[Row]:
         micro = SC21_MICRO.get(entry["model"], 1)
         rows.append(
             Row(
-                table="sc21-t1", label=entry["model"], model=model, cluster=presets.cluster("selene"),
-                stack=presets.stack("megatron-lm"), seq=2048, seconds=float(entry["iter_time_s_derived"]),
+                table="sc21-t1", label=entry["model"], model=model, cluster=cluster_preset("selene"),
+                stack=read_stack("megatron-lm"), seq=2048, seconds=float(entry["iter_time_s_derived"]),
                 layout=Layout(tp=tp, pp=pp, dp=dp, micro=micro, recompute="full",
                               accumulation=int(entry["global_batch_seqs"]) // dp // micro),
             )
@@ -98,8 +97,8 @@ def sc21_strong(folder: Path) -> list[Row]:
         rows.append(
             Row(
                 table="sc21-t2-zero3" if sharded else "sc21-t2", label=entry["row"], model=model, layout=layout,
-                cluster=presets.cluster("selene"), seq=2048, seconds=seconds,
-                stack=presets.stack("deepspeed-zero3" if sharded else "megatron-lm"), group=entry["params_b"],
+                cluster=cluster_preset("selene"), seq=2048, seconds=seconds,
+                stack=read_stack("deepspeed-zero3" if sharded else "megatron-lm"), group=entry["params_b"],
             )
         )  # fmt: skip
     return rows
@@ -121,7 +120,7 @@ def korthikanti(folder: Path) -> list[Row]:
             rows.append(
                 Row(
                     table="korthikanti-t5", label=f"{entry['model']} {extra['recompute']}", model=model, seq=2048,
-                    cluster=presets.cluster("selene"), stack=presets.stack("megatron-lm"),
+                    cluster=cluster_preset("selene"), stack=read_stack("megatron-lm"),
                     layout=Layout(**shared, **extra), seconds=float(entry[column]),
                 )
             )  # fmt: skip
@@ -138,7 +137,7 @@ def vtrain(folder: Path, name: str) -> list[Row]:
         rows.append(
             Row(
                 table=f"vtrain-{name}", label=f"h{model.hidden} tp{tp} pp{pp} dp{dp} b{micro}", model=model, seq=seq,
-                cluster=presets.cluster("a100-4nic"), stack=presets.stack("megatron-lm"), group=str(model.hidden),
+                cluster=cluster_preset("a100-4nic"), stack=read_stack("megatron-lm"), group=str(model.hidden),
                 layout=Layout(tp=tp, pp=pp, dp=dp, micro=micro, accumulation=batch // dp // micro,
                               recompute="full"),
                 seconds=float(entry["iteration_time_(ms)"]) / 1e3,
@@ -168,15 +167,15 @@ def mpt(folder: Path) -> list[Row]:
     rows = []
     for entry in read(folder, "llm_foundry_mpt.csv"):
         seq, gpus = int(entry["seq"]), int(entry["gpus"])
-        model = presets.model(f"mpt-{entry['model']}").with_sizes(seq=seq, positions=seq)
+        model = replace(model_preset(f"mpt-{entry['model']}"), seq=seq, positions=seq)
         layout = Layout(dp=gpus, micro=int(entry["microbatch"]), accumulation=int(entry["grad_accum"]), zero=3,
                         recompute="full" if entry["act_ckpt"] == "True" else "none")  # fmt: skip
         tokens = layout.sequences * seq
-        stack = replace(presets.stack("fsdp"), gradient_bytes=2.0 if entry["mp_mode"] == "PURE" else 4.0)
+        stack = replace(read_stack("fsdp"), gradient_bytes=2.0 if entry["mp_mode"] == "PURE" else 4.0)
         rows.append(
             Row(
                 table=f"mpt-{entry['gpu']}", label=f"{entry['model']} s{seq} x{gpus}", model=model, seq=seq,
-                cluster=presets.cluster(MPT_CLUSTERS[entry["gpu"]]), stack=stack, layout=layout, group=entry["model"],
+                cluster=cluster_preset(MPT_CLUSTERS[entry["gpu"]]), stack=stack, layout=layout, group=entry["model"],
                 seconds=tokens / float(entry["tokens_per_s"]),
                 precision="fp8" if "fp8" in entry["precision"] else "bf16",
             )
@@ -193,15 +192,15 @@ def torchtitan(folder: Path) -> list[Row]:
         layout = Layout(dp=degrees["fsdp"], tp=degrees.get("tp", 1), cp=degrees.get("cp", 1), zero=3,
                         micro=int(entry["local_batch"]), recompute="full" if full else "selective",
                         sequence_parallel=degrees.get("tp", 1) > 1)  # fmt: skip
-        model = presets.model("llama3-8b").with_sizes(seq=seq)
+        model = replace(model_preset("llama3-8b"), seq=seq)
         fp8 = "float8" in technique or "fp8" in technique
         eager = "compile" not in technique and "tp" not in technique
         rate = float(entry["tokens_per_s_per_gpu"]) * layout.gpus
         rows.append(
             Row(
                 table="torchtitan", label=f"{entry['parallelism']} s{seq} {entry['technique']}", model=model, seq=seq,
-                cluster=presets.cluster("torchtitan-h200" if "H200" in entry["hardware"] else "torchtitan-h100"),
-                stack=presets.stack("torchtitan-eager" if eager else "torchtitan"), layout=layout,
+                cluster=cluster_preset("torchtitan-h200" if "H200" in entry["hardware"] else "torchtitan-h100"),
+                stack=read_stack("torchtitan-eager" if eager else "torchtitan"), layout=layout,
                 seconds=layout.sequences * seq / rate, precision="fp8" if fp8 else "bf16",
                 memory=float(entry["mem_gib"]) * GIB if entry["mem_gib"] else None, group=entry["technique"],
                 excluded="row-wise fp8" if "rowwise" in technique else None,
@@ -253,9 +252,9 @@ def _bridge_row(entry: dict[str, str]) -> Row | None:
                     sequence_parallel=sizes["tp"] > 1)  # fmt: skip
     rate = float(re.match(r"[\d.]+", entry["tokens_per_s_per_gpu"])[0])  # type: ignore[index]
     return Row(
-        table="bridge-moe" if presets.model(name).is_moe else "bridge-dense", model=presets.model(name), seq=seq,
+        table="bridge-moe" if model_preset(name).is_moe else "bridge-dense", model=model_preset(name), seq=seq,
         label=f"{entry['model']} {entry['system']} {entry['precision']} {entry['release']}",
-        cluster=presets.cluster(entry["system"]), stack=presets.stack("megatron-core"), layout=layout,
+        cluster=cluster_preset(entry["system"]), stack=read_stack("megatron-core"), layout=layout,
         seconds=batch * seq / (rate * gpus), precision="bf16" if entry["precision"] == "BF16" else "fp8",
         group=f"{entry['model']} {entry['system']}",
         excluded="token-drop recipe" if "tokendrop" in entry["model"] else None,
@@ -277,14 +276,14 @@ def simumax(folder: Path) -> list[Row]:
         base, changes = next(found for key, found in SIMUMAX_MODELS.items() if case.startswith(key))
         found = dict(re.findall(r"_(l|tp|ep|cp|pp|dp|mbc|seq)(\d+)", case))
         seq = int(found.get("seq", 4096))
-        model = presets.model(base).with_sizes(layers=int(found["l"]), seq=seq, **changes)
+        model = replace(model_preset(base), layers=int(found["l"]), seq=seq, **changes)
         degrees = {axis: int(found.get(axis, 1)) for axis in ("tp", "cp", "pp", "dp", "ep")}
         layout = Layout(**degrees, accumulation=int(found["mbc"]), zero=1, sequence_parallel=degrees["tp"] > 1,
                         data_overlap=False, tensor_overlap=0.0)  # fmt: skip
         rows.append(
             Row(
                 table="simumax-moe" if model.is_moe else "simumax-dense", label=case, model=model, seq=seq,
-                cluster=presets.cluster("b200"), stack=replace(presets.stack("megatron-core"), pipeline_overlap=0.0),
+                cluster=cluster_preset("b200"), stack=replace(read_stack("megatron-core"), pipeline_overlap=0.0),
                 layout=layout, seconds=float(entry["real_ms"]) / 1e3, memory=float(entry["real_alloc_gib"]) * GIB,
                 group=base,
             )

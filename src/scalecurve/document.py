@@ -1,16 +1,14 @@
-"""Neutral tables and text, so that every noun can show itself without importing `render`.
+"""Documents: the neutral tables and text that every result builds, and `Result`, the base of all results.
 
-A noun builds a `Document`; here it becomes plain text (`__str__`) or an HTML fragment (`_repr_html_`).
-Markdown, LaTeX, the terminal's colours and the full report are made from the same Document in `render`.
+A Document becomes plain text (`str(result)`) here; `render` makes HTML, Markdown, LaTeX and the report from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from textwrap import wrap
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from scalecurve.findings import Finding
 
@@ -74,27 +72,39 @@ class Document:
     blocks: tuple[Block, ...]
 
 
-class Shown:
-    """What every noun that can show itself shares: one `document()` gives both representations."""
+class Result:
+    """What every verb returns: `document()`, `to_dict()` and `findings`; a result with a table also has `records()`."""
+
+    if TYPE_CHECKING:  # a field of the dataclass, or a property; at run time the base must not give it a default
+
+        @property
+        def findings(self) -> Sequence[Finding]: ...
 
     def document(self) -> Document:
-        raise NotImplementedError  # each noun describes itself
+        """The whole answer as headings, text, tables and findings."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole answer as JSON-ready values, as `--json` prints it."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return to_text(self.document())
 
     def _repr_html_(self) -> str:
-        return to_html(self.document())
+        from scalecurve.render.html import fragment  # the renderer stands above; notebooks alone need it
+
+        return fragment(self.document())
 
     def to_frame(self, library: str | None = None) -> Any:
         """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
         from scalecurve.errors import InputError
         from scalecurve.frames import frame_of
 
-        rows = getattr(self, "records", None)
-        if rows is None:
+        records = getattr(self, "records", None)
+        if records is None:
             raise InputError(f"a {type(self).__name__} has no table to give as a frame; use to_dict()")
-        return frame_of(rows(), library)
+        return frame_of(records(), library)
 
 
 def table(
@@ -105,109 +115,59 @@ def table(
 ) -> Table:
     """A Table from plain values; None is shown as absent."""
     heads = tuple(column if isinstance(column, Column) else Column(column) for column in columns)
-    return Table(heads, tuple(tuple(_as_cell(cell) for cell in row) for row in rows), caption)
-
-
-def _as_cell(value: Cell | str | None) -> Cell:
-    if isinstance(value, Cell):
-        return value
-    return Cell(ABSENT, "muted") if value is None else Cell(value)
-
-
-def to_text(document: Document) -> str:
-    """The document as plain text, blocks parted by one empty line."""
-    parts = [document.title] if document.title else []
-    parts += [text for block in document.blocks if (text := _block_text(block))]
-    return "\n\n".join(parts)
-
-
-def _block_text(block: Block) -> str:
-    match block:
-        case Heading(text):
-            return f"{text}\n{'-' * len(text)}"
-        case Paragraph(text):
-            return "\n".join(line for part in text.splitlines() for line in wrap(part, TEXT_WIDTH) or [""])
-        case Listing(text):
-            return "\n".join("    " + line for line in text.splitlines())
-        case Table():
-            return _table_text(block)
-        case FindingList(found):
-            return "\n".join(finding_text(finding) for finding in found)
-
-
-def finding_text(finding: Finding) -> str:
-    text = f"{finding.severity} [{finding.code}] {finding.message}"
-    if finding.remedy:
-        text += f" -> {finding.remedy}"
-    return "\n".join(wrap(text, TEXT_WIDTH, subsequent_indent="    "))
-
-
-def _table_text(block: Table) -> str:
-    grid = [[column.header for column in block.columns]]
-    grid += [[one_line(cell.text) for cell in row] for row in block.rows]
-    widths = [max(len(row[i]) for row in grid) for i in range(len(block.columns))]
-    lines = [_row_text(row, widths, block.columns) for row in grid]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(([block.caption] if block.caption else []) + lines)
-
-
-def _row_text(row: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
     cells = [
-        text.ljust(width) if column.align == "left" else text.rjust(width)
-        for text, width, column in zip(row, widths, columns, strict=True)
+        tuple(Cell(ABSENT, "muted") if cell is None else Cell(cell) if isinstance(cell, str) else cell for cell in row)
+        for row in rows
     ]
-    return "  ".join(cells).rstrip()
+    return Table(heads, tuple(cells), caption)
 
 
 def one_line(text: str) -> str:
-    """Control characters made visible, so that a name from a file cannot move the cursor or break a row."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    """The text with control characters made visible, so that a name from a file cannot move the cursor."""
+    hidden = {ord(char) for char in text if not (char.isprintable() or char == "\xa0")}
+    return text.translate({code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in hidden})
 
 
-def to_html(document: Document) -> str:
-    """The document as an HTML fragment; every text is escaped."""
-    parts = [f"<h3>{escape(document.title)}</h3>"] if document.title else []
-    parts += [_block_html(block) for block in document.blocks]
-    return f'<div class="scalecurve">{"".join(parts)}</div>'
+def safe_lines(text: str) -> list[str]:
+    """The lines of a text, each safe to print on a terminal."""
+    return [one_line(line) for line in text.splitlines()]
 
 
-def _block_html(block: Block) -> str:
-    match block:
-        case Heading(text):
-            return f"<h4>{escape(text)}</h4>"
-        case Paragraph(text, tone):
-            return f'<p class="tone-{tone}">{escape(text)}</p>'
-        case Listing(text):
-            return f"<pre>{escape(text)}</pre>"
-        case Table():
-            return _table_html(block)
-        case FindingList(found):
-            items = "".join(_finding_html(finding) for finding in found)
-            return f'<ul class="findings">{items}</ul>' if items else ""
+def to_text(document: Document) -> str:
+    """The document as plain text, with one empty line between blocks and no control characters."""
+    parts = [one_line(document.title)] if document.title else []
+    for block in document.blocks:
+        match block:
+            case Heading(text):
+                parts.append(f"{one_line(text)}\n{'-' * len(one_line(text))}")
+            case Paragraph(text):
+                parts.append("\n".join(line for part in safe_lines(text) for line in wrap(part, TEXT_WIDTH) or [""]))
+            case Listing(text):
+                parts.append("\n".join("    " + line for line in safe_lines(text)))
+            case Table():
+                parts.append(table_text(block))
+            case FindingList(findings):
+                parts.append("\n".join(finding_text(finding) for finding in findings))
+    return "\n\n".join(part for part in parts if part)
 
 
-def _finding_html(finding: Finding) -> str:
-    remedy = f" <em>{escape(finding.remedy)}</em>" if finding.remedy else ""
-    head = f"<b>{escape(finding.severity)}</b> <code>{escape(finding.code)}</code>"
-    return f'<li class="{escape(finding.severity)}">{head} {escape(finding.message)}{remedy}</li>'
+def finding_text(finding: Finding) -> str:
+    """A finding as wrapped lines: severity, code, sentence and remedy."""
+    text = f"{finding.severity} [{finding.code}] {finding.message}"
+    if finding.remedy:
+        text += f" -> {finding.remedy}"
+    return "\n".join(wrap(one_line(" ".join(text.split())), TEXT_WIDTH, subsequent_indent="    "))
 
 
-def _table_html(block: Table) -> str:
-    caption = f"<caption>{escape(block.caption)}</caption>" if block.caption else ""
-    head = "".join(
-        f'<th scope="col" class="{column.align}"{_title_attribute(column)}>{escape(column.header)}</th>'
-        for column in block.columns
-    )
-    body = "".join(f"<tr>{_row_html(row, block.columns)}</tr>" for row in block.rows)
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _title_attribute(column: Column) -> str:
-    return f' title="{escape(column.meaning)}"' if column.meaning else ""
-
-
-def _row_html(row: Sequence[Cell], columns: Sequence[Column]) -> str:
-    return "".join(
-        f'<td class="{column.align} tone-{cell.tone}">{escape(cell.text)}</td>'
-        for cell, column in zip(row, columns, strict=True)
-    )
+def table_text(block: Table) -> str:
+    """A table with aligned columns, its caption above."""
+    grid = [[one_line(column.header) for column in block.columns]]
+    grid += [[one_line(cell.text) for cell in row] for row in block.rows]
+    widths = [max(len(row[i]) for row in grid) for i in range(len(block.columns))]
+    lines = []
+    for row in grid:
+        cells = zip(row, widths, block.columns, strict=True)
+        padded = [f"{text:{'<' if column.align == 'left' else '>'}{width}}" for text, width, column in cells]
+        lines.append("  ".join(padded).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([*safe_lines(block.caption or ""), *lines])

@@ -1,14 +1,14 @@
-"""Everything the package raises on purpose.
+"""The errors that the package raises on purpose; the command line exits with 2 for each of them.
 
     ScalecurveError
-    ├── InputError          what was given is wrong: every fault at once           (exit 2)
-    │   └── FormatError     a file that cannot be read as what it claims to be     (exit 2)
-    ├── Refused             the data cannot support the answer; says what would    (exit 2)
-    │   └── Undecided       several laws explain the data equally well             (exit 2)
-    ├── MissingExtra        an optional engine is not installed                    (exit 2)
-    └── RunError            a measured job or its launcher failed                  (exit 2)
+    ├── InputError          the input is wrong; lists every fault
+    │   └── FormatError     a file cannot be read as the format it should be
+    ├── Refused             the data cannot support the answer; says which data would
+    │   └── Undecided       several laws explain the data equally well
+    ├── MissingExtra        an optional package is not installed
+    └── RunError            a measured job or its launcher failed
 
-A message says what is wrong, where, the value seen and the way out.  Nothing here is for control flow.
+A message says what is wrong, where, the value, and what to do.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong with an input: where it is, what it is, what was seen there and how to mend it."""
+    """One thing wrong with an input: where it is, what it is, the value there and how to correct it."""
 
     message: str
     where: str | None = None
-    seen: str | None = None
+    value: str | None = None
     remedy: str | None = None
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
-        if self.seen is not None:
-            text += f" (saw {shorten(self.seen)})"
+        if self.value is not None:
+            text += f" (saw {shorten(self.value)})"
         if self.remedy:
             text += f"; {self.remedy}"
         return text
 
 
-def shorten(seen: str, limit: int = 80) -> str:
+def shorten(value: str, limit: int = 80) -> str:
     """A value quoted for a message: control characters escaped, long text cut."""
-    quoted = repr(seen)
+    quoted = repr(value)
     return quoted if len(quoted) <= limit else quoted[: limit - 4] + "...'"
 
 
@@ -48,11 +48,12 @@ class ScalecurveError(Exception):
 
 
 class InputError(ScalecurveError):
-    """What was given is wrong; carries every fault found, not only the first."""
+    """The input is wrong; `faults` holds every fault, not only the first."""
 
     def __init__(self, faults: str | Fault | Iterable[Fault], *, subject: str | None = None) -> None:
         self.subject = subject
-        self.faults = _as_faults(faults)
+        listed = Fault(faults) if isinstance(faults, str) else faults
+        self.faults = (listed,) if isinstance(listed, Fault) else tuple(listed)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -63,20 +64,12 @@ class InputError(ScalecurveError):
         return "\n  ".join([head, *lines])
 
 
-def _as_faults(faults: str | Fault | Iterable[Fault]) -> tuple[Fault, ...]:
-    if isinstance(faults, str):
-        return (Fault(faults),)
-    if isinstance(faults, Fault):
-        return (faults,)
-    return tuple(faults)
-
-
 class FormatError(InputError):
-    """A file that cannot be read as what it claims, or is asked, to be."""
+    """A file cannot be read as the format that it claims or that was asked for."""
 
 
 class Refused(ScalecurveError):
-    """The data cannot support the answer asked for."""
+    """The data cannot support the answer."""
 
 
 class Undecided(Refused):
@@ -96,4 +89,4 @@ class MissingExtra(ScalecurveError):
 
 
 class RunError(ScalecurveError):
-    """A measured job, or the launcher that was to start it, failed."""
+    """A measured job or its launcher failed."""

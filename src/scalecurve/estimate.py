@@ -1,4 +1,4 @@
-"""A number that says how sure it is."""
+"""A number with its interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with an interval at `level`, and the method that made the interval.
+    """A value with an interval at `level`, and the method behind the interval.
 
     `low` and `high` are None where the data gives no interval (a single sample, an exact number): absent, never 0.
     """
@@ -40,5 +40,5 @@ class Estimate:
 
 
 def exact(value: float) -> Estimate:
-    """A number known by definition, such as the speedup at the baseline: it has no interval."""
+    """A number that is exact by definition, such as the speedup at the baseline; it has no interval."""
     return Estimate(value, method="exact")

@@ -1,4 +1,4 @@
-"""Warnings as data: a Finding lives inside the result it qualifies, so terminal, JSON and HTML say the same."""
+"""Findings: what a reader of a result must know, kept inside the result so that terminal, JSON and HTML agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a finding should change what the reader believes."""
+    """How much a finding should change the reader's trust in the result."""
 
     INFO = "info"
     WARNING = "warning"

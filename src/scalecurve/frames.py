@@ -1,4 +1,4 @@
-"""Records as a data frame, with whatever library of frames is installed; none is required."""
+"""Records as a data frame of pandas, polars or xarray; none of them is required."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIBRARIES = ("pandas", "polars", "xarray")
 def frame_of(records: Sequence[dict[str, Any]], library: str | None = None) -> Any:
     """A pandas or polars DataFrame, or an xarray Dataset along `row`; the first that is installed unless named."""
     if library is not None and library not in LIBRARIES:
-        raise InputError(Fault("unknown library of frames", seen=library, remedy=f"one of {', '.join(LIBRARIES)}"))
+        raise InputError(Fault("unknown data frame library", value=library, remedy=f"one of {', '.join(LIBRARIES)}"))
     chosen = library or next((name for name in LIBRARIES if find_spec(name) is not None), None)
     if chosen is None or find_spec(chosen) is None:
         raise MissingExtra(f"a data frame ({chosen or 'pandas, polars or xarray'})", "frames")

@@ -1,4 +1,4 @@
-"""What a measured program imports: it times its own steps and says what work it did.
+"""What a measured program imports: it times its own steps and reports the work it did.
 
     from scalecurve import probe
 
@@ -66,8 +66,12 @@ def steps(iterable: Iterable[Item], *, work: Work = None) -> Iterator[Item]:
 
 def phase(name: str) -> AbstractContextManager[Any]:
     """Time spent inside is added to `name`; a phase does not contain itself."""
-    found = _phases.get(name)
-    return _new_phase(name) if found is None else found
+    timer = _phases.get(name)
+    if timer is None:
+        if _recorder is None:
+            return _NOTHING
+        timer = _phases[name] = _Phase()
+    return timer
 
 
 def region(*, work: float | None = None) -> AbstractContextManager[None]:
@@ -76,7 +80,7 @@ def region(*, work: float | None = None) -> AbstractContextManager[None]:
 
 
 def whole() -> AbstractContextManager[None]:
-    """The block counts as measured unless steps or regions inside it say better; for launchers that call functions."""
+    """The block is measured unless it has steps or regions of its own; for launchers that call functions."""
     return _NOTHING if _recorder is None else _recorder.whole()
 
 
@@ -105,7 +109,7 @@ def record(name: str, value: float) -> None:
 
 
 def identify(*, rank: int, size: int) -> None:
-    """Say who this worker is, where a program starts its workers itself."""
+    """Set rank and size, where a program starts its workers itself."""
     if _recorder is not None:
         _recorder.identity = (rank, size)
 
@@ -143,18 +147,6 @@ def finish() -> None:
         _phases.clear()
 
 
-def _new_phase(name: str) -> AbstractContextManager[Any]:
-    if _recorder is None:
-        return _NOTHING
-    _phases[name] = _Phase()
-    return _phases[name]
-
-
-def _use_clock(clock: Callable[[], int]) -> None:
-    global _tick
-    _tick = clock
-
-
 class _Phase:
     """Adds the time between enter and exit to its total; one object per name, reused at every step."""
 
@@ -172,7 +164,7 @@ class _Phase:
 
 
 class _Recorder:
-    """Everything one worker saw, in memory."""
+    """Everything one worker recorded, in memory."""
 
     def __init__(self, folder: str, warmup_steps: int) -> None:
         self.folder = folder
@@ -200,7 +192,10 @@ class _Recorder:
         self.loops.append(ticks)
         if first and self.warmup_steps:
             yield from self._loop(islice(iterator, self.warmup_steps), ticks, work)
-            self._forget_warmup()
+            # Phases and work of warm-up steps do not count; the warm-up step times themselves are kept.
+            self.warmup_work, self.work = self.work or 0.0, None
+            for timer in _phases.values():
+                timer.nanoseconds = 0
             ticks.pop()  # the first measured step begins anew, just below
         self._meet()
         yield from self._loop(iterator, ticks, work)
@@ -214,27 +209,17 @@ class _Recorder:
                     yield item
                     append(now())
             else:
-                yield from self._loop_with_work(iterator, ticks, _amount_of(work))
+                amount_of = work if callable(work) else None
+                amount = 0.0 if callable(work) else work
+                total = self.work or 0.0
+                for item in iterator:
+                    yield item
+                    append(now())
+                    total += amount if amount_of is None else amount_of(item)
+                    self.work = total
         except GeneratorExit:  # the caller left the loop: the step it left in is over now
             append(now())
             raise
-
-    def _loop_with_work(
-        self, iterator: Iterator[Item], ticks: list[int], work: Callable[[Any], float]
-    ) -> Iterator[Item]:
-        append, now = ticks.append, self.now
-        total = self.work or 0.0
-        for item in iterator:
-            yield item
-            append(now())
-            total += work(item)
-            self.work = total
-
-    def _forget_warmup(self) -> None:
-        """Phases and work of warm-up steps do not count; the warm-up step times themselves are kept."""
-        self.warmup_work, self.work = self.work or 0.0, None
-        for each in _phases.values():
-            each.nanoseconds = 0
 
     @contextmanager
     def region(self, work: float | None) -> Iterator[None]:
@@ -255,15 +240,20 @@ class _Recorder:
             self.regions.append([opened, self.now()])
 
     def _prepare(self) -> None:
-        """Once, when set-up is over: who are we, is there a GPU."""
+        """Once, when set-up is over: the clock, rank and size, thread pools, and the ways in which a process ends."""
+        global _tick
         if self.ready:
             return
         self.ready = True
-        _use_clock(_synchronising_clock() or time.perf_counter_ns)
-        self.now = _tick
+        self.now = _tick = _gpu_clock() or time.perf_counter_ns
         self.identity = self.identity or _find_identity()
         self.threads = _thread_counts()
-        _write_when_ended(self)
+        # Write on exit, on an exception, on SIGTERM, and at the end of a multiprocessing child (which skips atexit).
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.Finalize(None, finish, exitpriority=100)
+        if current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _write_and_die)
 
     def _meet(self) -> None:
         """Wait in the folder for the other workers, once, so that the measured part has a common start."""
@@ -281,61 +271,58 @@ class _Recorder:
             time.sleep(0.0005)
 
     def write(self) -> None:
+        """The two lines of docs/reference/probe-protocol.md."""
+        loops = [ticks for ticks in self.loops if ticks]
         if os.getpid() != self.pid or not (self.loops or self.regions):
             return  # a forked copy that measured nothing, or a program that never began
+        begins = [ticks[0] for ticks in (*loops, *self.regions)]
+        if loops:
+            begins[0] = loops[0][min(self.warmup_steps, len(loops[0]) - 1)]
+        begin, end = min(begins), max(ticks[-1] for ticks in (*loops, *self.regions))
         rank, size = self.identity or _find_identity()
-        name = f"rank-{rank if rank is not None else 'x'}-{_host()}-{self.pid}.jsonl"
-        text = "\n".join(json.dumps(line) for line in (self._first_line(rank, size), self._last_line())) + "\n"
-        try:
-            _replace_file(os.path.join(self.folder, name), text)
-        except OSError as problem:
-            sys.stderr.write(f"scalecurve.probe: nothing recorded, {name}: {problem.strerror}\n")
-
-    def _first_line(self, rank: int | None, size: int | None) -> dict[str, Any]:
-        begin = self._bounds()[0]
-        line: dict[str, Any] = {
+        host = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # the node as the scheduler names it
+        signs = ["python -X dev"] if sys.flags.dev_mode else []
+        signs += ["debug build of Python"] if hasattr(sys, "gettotalrefcount") else []
+        first = {
             "probe": VERSION,
             "rank": rank,
             "size": size,
             "begin": self._unix(begin),
             "begin_ns": begin,
+            "host": host,
+            "boot": _boot_id(),
+            "pid": self.pid,
+            "threads": self.threads,
+            "cores": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
+            "debug": signs,
         }
-        line |= {"host": _host(), "boot": _boot_id(), "pid": self.pid, "threads": self.threads}
-        return line | {"cores": _cores(), "debug": _debug_signs()}
-
-    def _last_line(self) -> dict[str, Any]:
-        end = self._bounds()[1]
-        return {
+        last = {
             "end": self._unix(end),
             "end_ns": end,
             "steps": [(b - a) / 1e9 for ticks in self.loops for a, b in pairwise(ticks)],
             "warmup_steps": min(self.warmup_steps, max(0, len(self.loops[0]) - 1)) if self.loops else 0,
-            "phases": {name: each.nanoseconds / 1e9 for name, each in _phases.items()},
+            "phases": {name: timer.nanoseconds / 1e9 for name, timer in _phases.items()},
             "work": self.work,
             "warmup_work": self.warmup_work,
             "digest": self.digest,
-            "quality": [[(tick - self._bounds()[0]) / 1e9, value] for tick, value in self.quality],
+            "quality": [[(tick - begin) / 1e9, value] for tick, value in self.quality],
             "series": self.series,
         }
-
-    def _bounds(self) -> tuple[int, int]:
-        """From the first measured step or region to the end of the last one."""
-        loops = [ticks for ticks in self.loops if ticks]
-        begins = [ticks[0] for ticks in (*loops, *self.regions)]
-        if loops:
-            begins[0] = loops[0][min(self.warmup_steps, len(loops[0]) - 1)]
-        return min(begins), max(ticks[-1] for ticks in (*loops, *self.regions))
+        name = f"rank-{rank if rank is not None else 'x'}-{host}-{self.pid}.jsonl"
+        path = os.path.join(self.folder, name)
+        try:
+            with open(path + ".tmp", "w") as file:
+                file.write(f"{json.dumps(first)}\n{json.dumps(last)}\n")
+            os.replace(path + ".tmp", path)
+        except OSError as problem:
+            sys.stderr.write(f"scalecurve.probe: nothing recorded, {name}: {problem.strerror}\n")
 
     def _unix(self, tick: int) -> float:
         return (self.origin[1] + tick - self.origin[0]) / 1e9
 
 
-def _amount_of(work: float | Callable[[Any], float]) -> Callable[[Any], float]:
-    return work if callable(work) else lambda _: work
-
-
-def _synchronising_clock() -> Callable[[], int] | None:
-    """A clock that waits for the GPU first, where torch is loaded and says there is one."""
+def _gpu_clock() -> Callable[[], int] | None:
+    """A clock that waits for the GPU first, where torch is loaded and has one."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return None
@@ -349,10 +336,16 @@ def _synchronising_clock() -> Callable[[], int] | None:
 
 
 def _find_identity() -> tuple[int | None, int | None]:
-    """Rank and size: as the communication library knows them, else as the launcher told."""
-    known = _identity_by_library()
-    if known is not None:
-        return known
+    """Rank and size: from the communication library, else from the launcher's variables.
+
+    The library comes first because a mismatched mpirun starts K jobs of size 1 while the environment says K.
+    """
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+        return mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+    group = sys.modules.get("torch.distributed")
+    if group is not None and group.is_available() and group.is_initialized():
+        return group.get_rank(), group.get_world_size()
     for rank, size in _LAUNCHERS:
         if os.environ.get(rank, "").isdigit():
             count = os.environ.get(size, "")
@@ -360,49 +353,19 @@ def _find_identity() -> tuple[int | None, int | None]:
     return None, None
 
 
-def _identity_by_library() -> tuple[int, int] | None:
-    """Asked first because a mismatched mpirun starts K jobs of size 1 while the environment says K."""
-    mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
-        return mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
-    group = sys.modules.get("torch.distributed")
-    if group is not None and group.is_available() and group.is_initialized():
-        return group.get_rank(), group.get_world_size()
-    return None
-
-
 def _thread_counts() -> dict[str, int]:
-    """Sizes of the thread pools as this worker sees them."""
+    """Sizes of the thread pools of this worker: variables, torch, and loaded BLAS and OpenMP (threadpoolctl)."""
     counts = {name: int(os.environ[name]) for name in _THREAD_VARIABLES if os.environ.get(name, "").isdigit()}
     torch = sys.modules.get("torch")
     if torch is not None:
         counts["torch"] = torch.get_num_threads()
-    return counts | _library_threads()
-
-
-def _library_threads() -> dict[str, int]:
-    """BLAS and OpenMP pools that are loaded, where threadpoolctl is installed; they default to all cores."""
-    if "numpy" not in sys.modules:
-        return {}
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        return {}
-    return {str(pool["internal_api"]): int(pool["num_threads"]) for pool in threadpool_info()}
-
-
-def _cores() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-
-
-def _debug_signs() -> list[str]:
-    signs = ["python -X dev"] if sys.flags.dev_mode else []
-    return signs + (["debug build of Python"] if hasattr(sys, "gettotalrefcount") else [])
-
-
-def _host() -> str:
-    """The node as the scheduler names it, else the host's own name."""
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+    if "numpy" in sys.modules:
+        try:
+            from threadpoolctl import threadpool_info
+        except ImportError:
+            return counts
+        counts |= {str(pool["internal_api"]): int(pool["num_threads"]) for pool in threadpool_info()}
+    return counts
 
 
 def _boot_id() -> str | None:
@@ -412,21 +375,6 @@ def _boot_id() -> str | None:
             return file.read().strip()
     except OSError:
         return None
-
-
-def _replace_file(path: str, text: str) -> None:
-    with open(path + ".tmp", "w") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)
-
-
-def _write_when_ended(recorder: _Recorder) -> None:
-    """On exit, on an exception, on SIGTERM, and at the end of a multiprocessing child (which skips atexit)."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.Finalize(None, finish, exitpriority=100)
-    if current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _write_and_die)
 
 
 def _write_and_die(number: int, frame: FrameType | None) -> None:

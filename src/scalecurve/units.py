@@ -1,11 +1,11 @@
-"""Reading and writing quantities at the edges; inside, all is seconds, bytes, FLOP, dollars and whole workers."""
+"""Quantities as people write them, read and written; inside, all is seconds, bytes, FLOP, dollars and whole workers."""
 
 from __future__ import annotations
 
 import math
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
@@ -31,10 +31,12 @@ MAX_WORKERS_LISTED = 100_000
 def _split(text: str, kind: str, example: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)
     if match is None:
-        raise InputError(Fault(f"not {kind}", seen=text, remedy=f"write it like {example}"))
+        raise InputError(Fault(f"not {kind}", value=text, remedy=f"write it like {example}"))
     value = float(match[1].replace("_", ""))
     if not math.isfinite(value):
-        raise InputError(Fault(f"not a finite {kind.removeprefix('a ')}", seen=text, remedy=f"write it like {example}"))
+        raise InputError(
+            Fault(f"not a finite {kind.removeprefix('a ')}", value=text, remedy=f"write it like {example}")
+        )
     return value, match[2] or ""
 
 
@@ -43,11 +45,11 @@ def parse_seconds(text: str) -> float:
     parts = re.findall(rf"({_NUMBER})\s*([a-zA-Zµ]*)", text)
     rest = re.sub(rf"({_NUMBER})\s*([a-zA-Zµ]*)", "", text).strip()
     if not parts or rest or any(unit and unit not in _SECONDS for _, unit in parts):
-        known = "ns us ms s min h d w"
-        raise InputError(Fault("not a duration", seen=text, remedy=f"write it like 90s, 1h30m or 2d; units: {known}"))
+        hint = "write it like 90s, 1h30m or 2d; units: ns us ms s min h d w"
+        raise InputError(Fault("not a duration", value=text, remedy=hint))
     seconds = sum(float(number.replace("_", "")) * _SECONDS[unit or "s"] for number, unit in parts)
     if not math.isfinite(seconds):
-        raise InputError(Fault("not a finite duration", seen=text, remedy="write it like 90s, 1h30m or 2d"))
+        raise InputError(Fault("not a finite duration", value=text, remedy="write it like 90s, 1h30m or 2d"))
     return seconds
 
 
@@ -56,7 +58,9 @@ def parse_count(text: str) -> float:
     value, suffix = _split(text, "a count", "4Mi, 1.5k or 70B")
     factor = _BINARY.get(suffix, _DECIMAL.get(suffix))
     if factor is None:
-        raise InputError(Fault("unknown suffix of a count", seen=text, remedy="use k M G/B T (decimal) or Ki Mi Gi Ti"))
+        raise InputError(
+            Fault("unknown suffix of a count", value=text, remedy="use k M G/B T (decimal) or Ki Mi Gi Ti")
+        )
     return value * factor
 
 
@@ -67,7 +71,7 @@ def parse_bytes(text: str) -> float:
     factor = _BINARY.get(prefix, _DECIMAL.get(prefix) if prefix != "B" else None)
     if factor is None or suffix.endswith("b"):
         hint = "bytes are written with a capital B (350MB, 16MiB); a small b means bits"
-        raise InputError(Fault("not a size in bytes", seen=text, remedy=hint))
+        raise InputError(Fault("not a size in bytes", value=text, remedy=hint))
     return value * factor
 
 
@@ -77,27 +81,40 @@ def parse_bandwidth(text: str) -> float:
     match = re.fullmatch(r"(k|K|M|G|T|Ki|Mi|Gi|Ti)?(b|B|bit|bits)(?:/s|ps)", suffix)
     if match is None:
         hint = "say bits or bytes: 400Gb/s (bits) or 50GB/s (bytes)"
-        raise InputError(Fault("not a bandwidth", seen=text, remedy=hint))
+        raise InputError(Fault("not a bandwidth", value=text, remedy=hint))
     prefix = match[1] or ""
     factor = _BINARY.get(prefix, _DECIMAL.get(prefix, 1))
     return value * factor / (1 if match[2] == "B" else 8)
 
 
 def parse_share(text: str) -> float:
-    """`0.05` or `5%` as a number."""
+    """A share or a confidence level as a number: `0.95`, `95%`, `95 %` and `95` are all 0.95.
+
+    A bare number from 2 to 100 is a percentage; between 1 and 2 it could be either, so it is refused.
+    """
     value, suffix = _split(text, "a share", "0.05 or 5%")
+    if suffix == "%":
+        return value / 100
+    if suffix or 1 < value < 2 or value > 100:
+        raise InputError(Fault("not a share", value=text, remedy="write 0.05 or 5%"))
+    return value / 100 if value >= 2 else value
+
+
+def parse_number(text: str) -> float:
+    """`1.5` or `20%` as a number; a bare number stays as it is."""
+    value, suffix = _split(text, "a number", "0.05 or 5%")
     if suffix not in ("", "%"):
-        raise InputError(Fault("not a share", seen=text, remedy="write 0.05 or 5%"))
+        raise InputError(Fault("not a number", value=text, remedy="write 0.05 or 5%"))
     return value / 100 if suffix == "%" else value
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
-    """`0.01,0.05,20%` as numbers; every bad item is reported."""
+    """`0.01,1.5,20%` as numbers; every bad item is reported."""
     values: list[float] = []
     faults: list[Fault] = []
     for item in text.split(","):
         try:
-            values.append(parse_share(item))
+            values.append(parse_number(item))
         except InputError as problem:
             faults += problem.faults
     if faults:
@@ -115,6 +132,7 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
     """
     if isinstance(value, str):
         return parse_workers(value)
+    accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
     items: list[Any]
     try:
         items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
@@ -128,9 +146,10 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
         except TypeError:
             count = 0
         if count < 1:
-            accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
-            faults.append(Fault("not a worker count", seen=str(item), remedy=accepted))
+            faults.append(Fault("not a worker count", value=str(item), remedy=accepted))
         counts.append(count)
+    if not counts:
+        faults.append(Fault("there are no worker counts", remedy=accepted))
     if faults:
         raise InputError(faults)
     return tuple(counts)
@@ -141,36 +160,26 @@ def parse_workers(text: str) -> tuple[int, ...]:
     counts: set[int] = set()
     faults: list[Fault] = []
     for item in text.split(","):
-        try:
-            counts.update(_parse_worker_item(item.strip()))
-        except InputError as problem:
-            faults += problem.faults
+        match = re.fullmatch(r"\s*(\d+)(?:\.\.(\d+)(?::(\d+))?)?\s*", item)
+        if match is None:
+            hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step)"
+            faults.append(Fault("not a worker count", value=item.strip(), remedy=hint))
+            continue
+        first, last = int(match[1]), int(match[2] or match[1])
+        step = None if match[3] is None else int(match[3])
+        if first < 1 or last < first or step == 0:
+            message = "worker counts are whole numbers from 1, rising"
+            faults.append(Fault(message, value=item.strip(), remedy="write 1..512"))
+        elif step is None:
+            counts |= {last, *(first << doubling for doubling in range((last // first).bit_length()))}
+        elif (last - first) // step >= MAX_WORKERS_LISTED:
+            hint = f"at most {MAX_WORKERS_LISTED} counts; use a larger step"
+            faults.append(Fault("too many worker counts", value=item.strip(), remedy=hint))
+        else:
+            counts.update(range(first, last + 1, step))
     if faults:
         raise InputError(faults)
     return tuple(sorted(counts))
-
-
-def _parse_worker_item(item: str) -> Sequence[int]:
-    match = re.fullmatch(r"(\d+)(?:\.\.(\d+)(?::(\d+))?)?", item)
-    if match is None:
-        hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step)"
-        raise InputError(Fault("not a worker count", seen=item, remedy=hint))
-    first, last, step = int(match[1]), int(match[2] or match[1]), match[3]
-    if first < 1 or last < first or step == "0":
-        raise InputError(Fault("worker counts are whole numbers from 1, rising", seen=item, remedy="write 1..512"))
-    if step is None:
-        return _doublings(first, last)
-    if (last - first) // int(step) >= MAX_WORKERS_LISTED:
-        hint = f"at most {MAX_WORKERS_LISTED} counts; use a larger step"
-        raise InputError(Fault("too many worker counts", seen=item, remedy=hint))
-    return range(first, last + 1, int(step))
-
-
-def _doublings(first: int, last: int) -> list[int]:
-    counts = [first]
-    while counts[-1] * 2 <= last:
-        counts.append(counts[-1] * 2)
-    return counts if counts[-1] == last else [*counts, last]
 
 
 def format_seconds(seconds: float) -> str:

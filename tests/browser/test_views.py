@@ -108,7 +108,7 @@ def test_a_larger_model_lifts_the_curve_and_moves_the_cap_right(
     open_page: Callable[..., Any], settle: Callable[[Any], None]
 ) -> None:
     """Tokens follow the model, so the critical batch grows with it."""
-    page = open_page("#training")
+    page = open_page("#training?batch_tokens=200000000")
     settle(page)
     before, cap = efficiencies(page), caps(page)
     slide(page, "size", 200e9)

@@ -326,7 +326,7 @@ def bruck_alltoall(ranks: Sequence[int], data: Data) -> Group:
 
 def tree_schedule(p: int, segments: int) -> list[list[tuple[int, int, int, int]]]:
     """(tree, parent, child, segment) of each round of a double binary tree broadcast."""
-    from scalecurve.laws.collectives import double_tree
+    from scalecurve.laws import collective_algorithms as double_tree
 
     came = double_tree.arrivals(p)
     rounds: list[list[tuple[int, int, int, int]]] = [[] for _ in range(double_tree.fill_rounds(p) + 2 * (segments - 1))]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scalecurve.measurement.ports import Command, Job, Outcome, World
-from scalecurve.measurement.settings import Settings
+from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import RunStatus
 
 
@@ -43,11 +43,15 @@ class FakeRunner:
     """Answers `capture` from a dictionary of first words; remembers what it was asked to run."""
 
     answers: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    outcome: Outcome = field(default_factory=lambda: Outcome(status=RunStatus.OK, launched=0.0, wall_seconds=1.0))
+    outcome: LaunchOutcome = field(
+        default_factory=lambda: LaunchOutcome(status=RunStatus.OK, launched=0.0, wall_seconds=1.0)
+    )
     ran: list[list[Command]] = field(default_factory=list)
     captured: list[tuple[str, ...]] = field(default_factory=list)
 
-    def run_together(self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None) -> Outcome:
+    def run_together(
+        self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
+    ) -> LaunchOutcome:
         self.ran.append(list(commands))
         return self.outcome
 
@@ -64,35 +68,37 @@ def fake_world(cores: int = 8, **files: str) -> World:
 
 
 @dataclass
-class FakeLauncher:
+class FakeLauncher(Launcher):
     """A job whose time is a function of K and the repeat; it may also fail or be interrupted."""
 
-    seconds: Callable[[Job], float]
+    seconds: Callable[[LaunchJob], float]
     name: str = "fake"
-    work: Callable[[Job], float | None] = lambda job: 1000.0
-    digest: Callable[[Job], str | None] = lambda job: "same"
-    fails: Callable[[Job], bool] = lambda job: False
-    interrupts: Callable[[Job], bool] = lambda job: False
-    steps: Callable[[Job], list[float]] = lambda job: []
-    launched: list[Job] = field(default_factory=list)
+    work: Callable[[LaunchJob], float | None] = lambda job: 1000.0
+    digest: Callable[[LaunchJob], str | None] = lambda job: "same"
+    fails: Callable[[LaunchJob], bool] = lambda job: False
+    interrupts: Callable[[LaunchJob], bool] = lambda job: False
+    steps: Callable[[LaunchJob], list[float]] = lambda job: []
+    launched: list[LaunchJob] = field(default_factory=list)
 
     def missing(self, world: World) -> str | None:
         return None
 
-    def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         self.launched.append(job)
         if self.interrupts(job):
             raise KeyboardInterrupt
         wall = self.seconds(job)
         world.clock.sleep(wall)
         if self.fails(job):
-            return Outcome(status=RunStatus.FAILED, launched=world.clock.unix(), wall_seconds=wall, error="exit code 3")
+            return LaunchOutcome(
+                status=RunStatus.FAILED, launched=world.clock.unix(), wall_seconds=wall, error="exit code 3"
+            )
         job.probe_folder.mkdir(parents=True, exist_ok=True)
         for rank in range(job.k):
             self._write(job, rank, wall)
-        return Outcome(status=RunStatus.OK, launched=world.clock.unix() - 1.0, wall_seconds=wall + 1.0)
+        return LaunchOutcome(status=RunStatus.OK, launched=world.clock.unix() - 1.0, wall_seconds=wall + 1.0)
 
-    def _write(self, job: Job, rank: int, wall: float) -> None:
+    def _write(self, job: LaunchJob, rank: int, wall: float) -> None:
         amount = self.work(job)
         lines = [
             {"probe": 1, "rank": rank, "size": job.k, "host": "h", "begin": 1.79e9},

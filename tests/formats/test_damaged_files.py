@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import scalecurve as sc
 from bench.fuzz import SAMPLES, attempt, settings_for
 from bench.mutation import mutated
-from scalecurve import api
 from scalecurve.errors import FormatError, InputError
 
 EACH = 75
@@ -40,7 +40,7 @@ def test_pickles_are_named_and_never_loaded(tmp_path: Path, protocol: int, monke
     (tmp_path / "thicket.pkl").write_bytes(pickle.dumps(_Evil(), protocol=protocol))
 
     with pytest.raises(FormatError, match="pickle"):
-        api.load("thicket.pkl", regime="strong")
+        sc.load("thicket.pkl", regime="strong")
     assert not (tmp_path / "pickle_was_loaded").exists()
 
 
@@ -49,9 +49,9 @@ def test_a_gzipped_trace_is_read_and_a_bomb_is_not(tmp_path: Path) -> None:
     (tmp_path / "t.json.gz").write_bytes(gzip.compress(trace))
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 50_000_000))
 
-    assert api.load(tmp_path / "t.json.gz", regime="strong").all_k == (1,)
+    assert sc.load(tmp_path / "t.json.gz", regime="strong").all_k == (1,)
     with pytest.raises(FormatError, match="unpacks to too much"):
-        api.load(tmp_path / "bomb.json.gz", regime="strong")
+        sc.load(tmp_path / "bomb.json.gz", regime="strong")
 
 
 @pytest.mark.parametrize(
@@ -61,17 +61,17 @@ def test_other_binaries_are_named(tmp_path: Path, magic: bytes, what: str) -> No
     (tmp_path / "file").write_bytes(magic + bytes(50))
 
     with pytest.raises(FormatError, match=what):
-        api.load(tmp_path / "file", regime="strong")
+        sc.load(tmp_path / "file", regime="strong")
 
 
 def test_files_of_several_formats_or_machines_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="several formats"):
-        api.import_results(SAMPLES / "hyperfine.json", SAMPLES / "pyperf.json", regime="strong")
+        sc.formats.import_results(SAMPLES / "hyperfine.json", SAMPLES / "pyperf.json", regime="strong")
 
     text = (SAMPLES / "pyperf.json").read_text()
     (tmp_path / "a.json").write_text(text)
     (tmp_path / "b.json").write_text(re.sub(r'"hostname": ?"vm"', '"hostname": "other"', text))
     with pytest.raises(FormatError, match="different machines"):
-        api.import_results(tmp_path, regime="strong")
-    mixed = api.import_results(tmp_path, regime="strong", allow_mixed=True)
+        sc.formats.import_results(tmp_path, regime="strong")
+    mixed = sc.formats.import_results(tmp_path, regime="strong", allow_mixed=True)
     assert "mixed-machines" in {finding.code for finding in mixed.findings}

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import scalecurve as sc
-from scalecurve import api
 from scalecurve.errors import InputError, MissingExtra
+from scalecurve.render.exports import export_formats
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.digest import study_digest
+from scalecurve.study.file import study_digest
 
 TIMES = {1: [10.125, 9.5], 2: [5.25, 5.5, 5.0], 8: [1.75]}
 
@@ -28,7 +28,7 @@ def study(**more: Any) -> Study:
 
 def back(exported: bytes, path: Path, **how: Any) -> Study:
     path.write_bytes(exported)
-    return api.load(path, **how)
+    return sc.load(path, **how)
 
 
 def same(one: Study, other: Study) -> bool:
@@ -53,11 +53,11 @@ def test_export_and_import_give_the_same_study(
     unit = "s" if quantity is Quantity.SECONDS else "images/s"
     before = Study.from_samples(observed, regime=regime, quantity=quantity, name="a job", k_unit=k_unit, unit=unit)
 
-    assert same(before, back(api.export(before, format), tmp_path / "exported"))
+    assert same(before, back(sc.export(before, format), tmp_path / "exported"))
 
 
 def test_the_csv_is_a_plain_table(tmp_path: Path) -> None:
-    after = back(api.export(study(), "csv"), tmp_path / "a.csv", regime="strong")
+    after = back(sc.export(study(), "csv"), tmp_path / "a.csv", regime="strong")
 
     assert {k: v.tolist() for k, v in after.samples.by_k().items()} == TIMES
     assert after.k_unit == "gpus"
@@ -66,8 +66,8 @@ def test_the_csv_is_a_plain_table(tmp_path: Path) -> None:
 def test_extrap_itself_reads_the_text_and_the_lines(tmp_path: Path) -> None:
     reader = pytest.importorskip("extrap.fileio.file_reader.text_file_reader").TextFileReader()
     lines = pytest.importorskip("extrap.fileio.file_reader.json_file_reader").JsonFileReader()
-    (tmp_path / "a.txt").write_bytes(api.export(study(), "extra-p"))
-    (tmp_path / "a.jsonl").write_bytes(api.export(study(), "extra-p-jsonl"))
+    (tmp_path / "a.txt").write_bytes(sc.export(study(), "extra-p"))
+    (tmp_path / "a.jsonl").write_bytes(sc.export(study(), "extra-p-jsonl"))
 
     for experiment in (reader.read_experiment(tmp_path / "a.txt"), lines.read_experiment(tmp_path / "a.jsonl")):
         (measurements,) = experiment.measurements.values()
@@ -77,29 +77,29 @@ def test_extrap_itself_reads_the_text_and_the_lines(tmp_path: Path) -> None:
 
 def test_pyperf_itself_reads_its_json(tmp_path: Path) -> None:
     pyperf = pytest.importorskip("pyperf")
-    (tmp_path / "a.json").write_bytes(api.export(study(), "pyperf"))
+    (tmp_path / "a.json").write_bytes(sc.export(study(), "pyperf"))
 
     suite = pyperf.BenchmarkSuite.load(str(tmp_path / "a.json"))
     assert [b.get_name() for b in suite.get_benchmarks()] == ["my job gpus=1", "my job gpus=2", "my job gpus=8"]
     assert suite.get_benchmarks()[1].mean() == pytest.approx(5.25)
-    assert {k: v.tolist() for k, v in api.load(tmp_path / "a.json", regime="strong").samples.by_k().items()} == TIMES
+    assert {k: v.tolist() for k, v in sc.load(tmp_path / "a.json", regime="strong").samples.by_k().items()} == TIMES
     with pytest.raises(InputError, match="times only"):
-        api.export(Study.from_samples(TIMES, regime="weak", quantity="throughput"), "pyperf")
+        sc.export(Study.from_samples(TIMES, regime="weak", quantity="throughput"), "pyperf")
 
 
 def test_r_usl_data_is_load_and_throughput(tmp_path: Path) -> None:
-    text = api.export(Study.from_samples({1: [64.9], 18: [995.9]}, regime="strong", quantity="throughput"), "r-usl")
+    text = sc.export(Study.from_samples({1: [64.9], 18: [995.9]}, regime="strong", quantity="throughput"), "r-usl")
     after = back(text, tmp_path / "a.csv", regime="strong")
 
     assert text.decode().splitlines()[1:] == ["load,throughput", "1,64.9", "18,995.9"]
     assert text.decode().startswith("# R: summary(usl::usl(throughput ~ load")
     assert after.quantity is Quantity.THROUGHPUT
-    assert b"1,0.1\n" in api.export(Study.from_samples({1: [10.0], 2: [5.0]}, regime="strong"), "r-usl")
-    assert b"2,0.4\n" in api.export(Study.from_samples({1: [10.0], 2: [5.0]}, regime="weak"), "r-usl")
+    assert b"1,0.1\n" in sc.export(Study.from_samples({1: [10.0], 2: [5.0]}, regime="strong"), "r-usl")
+    assert b"2,0.4\n" in sc.export(Study.from_samples({1: [10.0], 2: [5.0]}, regime="weak"), "r-usl")
 
 
 def test_openmetrics_is_well_formed() -> None:
-    text = api.export(study(name='a "name"\nwith \\ breaks'), "openmetrics").decode()
+    text = sc.export(study(name='a "name"\nwith \\ breaks'), "openmetrics").decode()
 
     sample = re.compile(r'[a-z_]+\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+\} \S+')
     rows = [line for line in text.splitlines() if not line.startswith("#")]
@@ -109,7 +109,7 @@ def test_openmetrics_is_well_formed() -> None:
 
 
 def test_bibtex_names_exactly_this_study() -> None:
-    entry = api.export(study(name="50% of {x}_y"), "bibtex").decode()
+    entry = sc.export(study(name="50% of {x}_y"), "bibtex").decode()
 
     assert study_digest(study(name="50% of {x}_y")) in entry
     assert r"50\% of \{x\}\_y" in entry
@@ -117,16 +117,16 @@ def test_bibtex_names_exactly_this_study() -> None:
 
 
 def test_texts_for_people() -> None:
-    assert "| K (gpus) |" in api.export(study(), "markdown").decode()
-    assert r"\toprule" in api.export(study(), "latex").decode()
-    summary = api.export(study(name="<script>"), "github-summary").decode()
+    assert "| K (gpus) |" in sc.export(study(), "markdown").decode()
+    assert r"\toprule" in sc.export(study(), "latex").decode()
+    summary = sc.export(study(name="<script>"), "github-summary").decode()
     assert "**K = 8 gpus: efficiency" in summary
     assert "<script>" not in summary
 
 
 def test_parquet_keeps_every_observation(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    (tmp_path / "a.parquet").write_bytes(api.export(study(), "parquet"))
+    (tmp_path / "a.parquet").write_bytes(sc.export(study(), "parquet"))
 
     table = parquet.read_table(tmp_path / "a.parquet")
     assert table.column("k").to_pylist() == [1, 1, 2, 2, 2, 8]
@@ -137,13 +137,13 @@ def test_parquet_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
 
     with pytest.raises(MissingExtra, match=r"scalecurve\[parquet\]"):
-        api.export(study(), "parquet")
+        sc.export(study(), "parquet")
 
 
 def test_unknown_formats_are_refused_with_the_list() -> None:
     with pytest.raises(InputError, match="openmetrics"):
-        api.export(study(), "excel")
-    assert set(api.export_formats()) >= {"csv", "json", "parquet", "markdown", "latex", "extra-p", "r-usl", "bibtex"}
+        sc.export(study(), "excel")
+    assert set(export_formats()) >= {"csv", "json", "parquet", "markdown", "latex", "extra-p", "r-usl", "bibtex"}
 
 
 def test_frames_without_any_library_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,4 +162,4 @@ def test_frames_where_a_library_is_installed(library: str) -> None:
 
 
 def test_every_format_answers_json(tmp_path: Path) -> None:
-    assert json.loads(api.export(study(), "json"))["samples"]["8"] == [1.75]
+    assert json.loads(sc.export(study(), "json"))["samples"]["8"] == [1.75]

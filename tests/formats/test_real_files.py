@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.imported import Imported
 from scalecurve.study import Quantity, RunStatus, Treatment
@@ -17,7 +17,7 @@ US = 1e-6
 
 
 def imported(*names: str, **settings: Any) -> Imported:
-    return api.import_results(*(SAMPLES / name for name in names), **settings)
+    return sc.formats.import_results(*(SAMPLES / name for name in names), **settings)
 
 
 def means(result: Imported) -> dict[int, float]:
@@ -89,7 +89,7 @@ def test_google_benchmark_since_1_9_1_prints_wall_time(tmp_path: Path) -> None:
     )
     (tmp_path / "new.json").write_text(newer)
 
-    result = api.import_results(tmp_path / "new.json", regime="strong", series="BM_Sqrt")
+    result = sc.formats.import_results(tmp_path / "new.json", regime="strong", series="BM_Sqrt")
     assert means(result)[2] == pytest.approx(495.81643229185744 * US)
 
 
@@ -196,7 +196,7 @@ def test_written_from_documented_formats() -> None:
 
 def test_the_environment_that_nccl_tests_dumps_is_dropped(tmp_path: Path) -> None:
     result = imported("nccl_json_2.json", "nccl_json_8.json", regime="weak", series="65536 B")
-    api.save(result.study, tmp_path / "study.json")
+    sc.save(result.study, tmp_path / "study.json")
 
     assert means(result) == pytest.approx({2: 23.0 * US, 8: 30.5 * US})
     assert "do-not-keep" not in (tmp_path / "study.json").read_text()
@@ -204,7 +204,7 @@ def test_the_environment_that_nccl_tests_dumps_is_dropped(tmp_path: Path) -> Non
 
 
 def test_throughput_of_the_usl_example_loads_as_it_is() -> None:
-    study = api.load(SAMPLES / "specsdm91.csv", regime="strong")
+    study = sc.load(SAMPLES / "specsdm91.csv", regime="strong")
 
     assert study.quantity is Quantity.THROUGHPUT
     assert study.samples.at(72).tolist() == [1853.2]
@@ -212,5 +212,5 @@ def test_throughput_of_the_usl_example_loads_as_it_is() -> None:
 
 def test_the_regime_is_never_guessed() -> None:
     with pytest.raises(InputError, match="never guessed"):
-        api.load(SAMPLES / "hyperfine.json")
+        sc.load(SAMPLES / "hyperfine.json")
     assert imported("hyperfine.json").to_dict()["regime"] is None  # the mapping can be shown without it

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from scalecurve.cli.help import manual
 from scalecurve.cli.main import run
-from scalecurve.cli.manual import manual
 from scalecurve.cli.registry import COMMANDS
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"

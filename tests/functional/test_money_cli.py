@@ -34,7 +34,7 @@ def test_the_line_of_the_guide(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_law_and_the_managers_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shlex.split("cost --law amdahl --serial 5% --workers 256,512 --k-unit gpus --price 2.50")) == 0
-    assert "from 256 to 512 GPUs: 3.6 % faster, 93 % dearer per result" in capsys.readouterr().out
+    assert "from 256 to 512 GPUs: 3.6 % faster, costs 1.93x as much per result" in capsys.readouterr().out
 
 
 def test_a_catalog_price(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_assess_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run(["assess", proposal, "-o", str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert "93 % dearer per result" in page
+    assert "costs 1.93x as much per result" in page
     assert run(["assess", proposal, "--csv"]) == 0
     assert capsys.readouterr().out.startswith("number,question,answer,source,missing")
     assert run(["assess", proposal, "--gate", "-q"]) == 1

@@ -23,6 +23,10 @@ LINES = {
     "forecast-strong": "forecast {examples}/reference/strong.csv --regime strong --at 96,128,512,4096",
     "forecast-weak": "forecast {examples}/reference/weak.csv --regime weak --at 128,256",
     "next-strong": "next {examples}/reference/strong.csv --regime strong --budget '1 gpu-min' --target 512",
+    "plan-sweep": "plan --model llama3-8b --cluster h100-ib400 --gpus 8..512 --seq 8192 --global-batch 1M "
+    "--critical-batch zhang --top 2 --deadline 30d",
+    "plan-layout": "plan --model gpt3-175b --cluster selene --stack megatron-lm --global-batch 3Mi "
+    "--layout tp=8,pp=12,dp=4,micro=1,recompute=full --explain 384",
     "law-amdahl": "law amdahl --serial 0.05",
     "law-amdahl-below": "law amdahl --serial 0.01,0.05,0.20 --below 0.5",
     "law-amdahl-serial-for": "law amdahl --serial-for-efficiency 0.8",

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import scalecurve as sc
 from scalecurve.estimate import Estimate
-from scalecurve.planning.cost import CostTable
+from scalecurve.planning.cost import Cost
 from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
 
@@ -69,7 +69,7 @@ def test_doubling_the_price_changes_no_ranking(curve: TimeCurve, tariff: Tariff)
     assert [row.k for row in once.front] == [row.k for row in twice.front]
 
 
-def ranking(table: CostTable) -> list[int]:
+def ranking(table: Cost) -> list[int]:
     return [row.k for row in sorted(table.rows, key=lambda row: row.cost.value)]
 
 
@@ -91,7 +91,7 @@ def dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 100_000), min_size=2, max_size=8, unique=True), PRICES)
 def test_with_perfect_efficiency_cost_does_not_depend_on_k(workers: list[int], price: float) -> None:
-    table = sc.cost(sc.price_law("amdahl", workers, serial=0.0), price)
+    table = sc.cost(sc.law("amdahl"), price, at=workers, parameters={"serial": 0.0})
 
     for row in table.rows:
         assert close(row.cost.value, table.rows[0].cost.value)
@@ -119,7 +119,7 @@ def test_choices_are_optimal(curve: TimeCurve, price: float, more_time: float, m
 @given(st.lists(WORKERS, min_size=2, max_size=6, unique=True), st.floats(0.0, 1.0), PRICES)
 def test_relative_cost_is_one_over_efficiency(workers: list[int], serial: float, price: float) -> None:
     base = min(workers)
-    table = sc.cost(sc.price_law("amdahl", workers, serial=serial), price)
+    table = sc.cost(sc.law("amdahl"), price, at=workers, parameters={"serial": serial})
     law = sc.law("amdahl")
 
     for row in table.rows:

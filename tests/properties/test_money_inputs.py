@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import scalecurve as sc
 from scalecurve.errors import ScalecurveError
-from scalecurve.planning.catalog import find_offer
+from scalecurve.hardware.prices import find_offer
 from scalecurve.planning.currency import parse_money
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "proposals").glob("*.toml"))
@@ -53,7 +53,7 @@ def test_mutated_proposals(tmp_path: Path, data: st.DataObject) -> None:
 def test_hostile_names_are_inert(tmp_path: Path, name: str) -> None:
     import json
 
-    from scalecurve.render.html_page import to_page
+    from scalecurve.render.html import to_page
 
     path = tmp_path / "proposal.toml"
     quoted = json.dumps(name)

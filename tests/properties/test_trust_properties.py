@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.simulated_studies import draw_truth, simulate
-from scalecurve.auditing import Claim, Point, audit
+from scalecurve.auditing import Claim, ClaimPoint
+from scalecurve.auditing.audit import audit
 from scalecurve.auditing.gate import check
 from scalecurve.diagnosis.accounting import group, split_gap
 from scalecurve.diagnosis.phases import accounts
@@ -49,7 +50,7 @@ def _study(samples: dict[int, np.ndarray], factor: float) -> Study:
 
 points = st.lists(
     st.builds(
-        Point,
+        ClaimPoint,
         k=st.integers(1, 4096),
         seconds=st.none() | st.floats(1e-3, 1e6),
         speedup=st.none() | st.floats(1e-2, 1e5),
@@ -65,7 +66,7 @@ points = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(points=points, regime=st.none() | st.sampled_from(["strong", "weak"]))
-def test_any_claim_gets_a_verdict_and_six_rows(points: list[Point], regime: str | None) -> None:
+def test_any_claim_gets_a_verdict_and_six_rows(points: list[ClaimPoint], regime: str | None) -> None:
     found = audit(Claim(name="any", regime=regime, points=tuple(points)))
 
     assert len(found.checklist) == 6

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scalecurve.auditing import RULES, Audit, audit
-from scalecurve.auditing.claim_file import _ClaimFile, claim_from
+from scalecurve.auditing.audit import RULES, Audit, audit
+from scalecurve.auditing.claim import Claim, load_claim
 from scalecurve.findings import error
 from scalecurve.study import Provenance, Regime, Run, Study, Treatment, Workload
 
@@ -22,11 +22,11 @@ def audited(case: dict[str, Any]) -> Audit:
     data = {**start, **case.get("claim", {})}
     for name in case.get("drop", ()):
         del data[name]
-    return audit(claim_from(_ClaimFile.model_validate(data)))
+    return audit(Claim.model_validate(data))
 
 
 def codes(result: Audit) -> set[str]:
-    return {finding.code for finding in result.findings}
+    return {finding.code for finding in (*result.findings, *result.violations)}
 
 
 def test_there_are_enough_of_them() -> None:
@@ -96,8 +96,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.csv")) + sorted(EXAMPLES.rglob("study*.json")), ids=str)
 def test_no_false_violation_on_the_examples(path: Path) -> None:
-    from scalecurve.auditing.claim_sources import load_claim
-
     found = audit(load_claim(path, regime="weak" if "weak" in path.name else "strong"))
 
     assert "violated" not in {row.status for row in found.checklist}

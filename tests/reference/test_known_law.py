@@ -3,6 +3,7 @@
 import numpy as np
 
 import scalecurve as sc
+from scalecurve.forecasting.forecast import forecast_all
 
 TRIALS = 150
 
@@ -20,7 +21,7 @@ def test_the_family_is_recognised_and_its_mean_covered() -> None:
         for own in _truth(k)[:, None] * noise
     ]
 
-    made = sc.forecast(studies, at=at.tolist(), level=0.95)
+    made = forecast_all(studies, at=at, level=0.95)
 
     values = np.array([[row.seconds for row in one] for one in made])
     inside = [[row.low <= truth <= row.high for row, truth in zip(one, _truth(at), strict=True)] for one in made]

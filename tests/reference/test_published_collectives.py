@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.formats.message_csv import read_message_csv
-from scalecurve.mechanisms.fitted_network import hold_out_all
+from scalecurve.formats.sweeps import read_sweeps
+from scalecurve.mechanisms.network_extension import hold_out_all
 
 FOLDER = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 SWEEPS = FOLDER / "collectives_open.csv"
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("operation", "limit"), [("allreduce", 0.10), ("allgather", 0.14), ("alltoall", 0.20)])
 def test_larger_ranks_are_predicted(operation: str, limit: float) -> None:
-    tests = hold_out_all(read_message_csv(SWEEPS), operation=operation).tests
+    tests = hold_out_all(read_sweeps([SWEEPS]), operation=operation).tests
     ours = statistics.median([error for test in tests for error in test.errors])
     slope = statistics.median([error for test in tests for error in test.yardstick])
     print(f"{operation}: {ours:.1%}, extending the last slope {slope:.1%}, {len(tests)} systems")

@@ -38,14 +38,14 @@ def thinned(curves: list[Published]) -> list[Published]:
 
 
 @pytest.fixture(scope="module")
-def made() -> Crossed:
+def trial() -> Crossed:
     curves = thinned(teachers(read(DATA)))
     return crossvalidate(examples(curves, crossed.folds(curves, count=FOLDS)))
 
 
 @pytest.fixture(scope="module")
-def strong(made: Crossed) -> crossed.Judged:
-    return crossed.judged_rows(made)
+def strong(trial: Crossed) -> crossed.Judged:
+    return crossed.judged_rows(trial)
 
 
 def test_no_expert_alone_is_better(strong: crossed.Judged) -> None:
@@ -79,8 +79,8 @@ def test_intervals_hold(strong: crossed.Judged) -> None:
     assert abs(figures[0.8]["by source"] - 0.8) <= 0.05  # measured here: 0.776
 
 
-def test_siblings_take_a_quarter_of_the_error_away(made: Crossed) -> None:
-    table = leave_one_sibling_out(made)
+def test_siblings_take_a_quarter_of_the_error_away(trial: Crossed) -> None:
+    table = leave_one_sibling_out(trial)
     alone, helped = (float(str(table[name]["median"])) for name in ("alone", "with siblings"))
 
     assert helped <= 0.75 * alone  # asked: 0.75; measured here: 0.63

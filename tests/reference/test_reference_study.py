@@ -3,7 +3,7 @@
 import pytest
 
 from scalecurve.analysis import tabulate
-from scalecurve.formats import load_study
+from scalecurve.formats import load
 from tests.golden.test_golden import EXAMPLES
 from tests.reference_study import strong_samples, strong_study, weak_study
 
@@ -29,6 +29,6 @@ def test_the_same_machine_succeeds_under_weak_scaling() -> None:
 
 
 def test_the_committed_example_is_this_study() -> None:
-    example = load_study(EXAMPLES / "reference" / "strong.csv", regime="strong")
+    example = load(EXAMPLES / "reference" / "strong.csv", regime="strong")
 
     assert {k: values.tolist() for k, values in example.samples.by_k().items()} == strong_samples()

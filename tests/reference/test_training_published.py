@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import scalecurve as sc
-from scalecurve.training import presets
-from scalecurve.training.calibration import calibration_of
-from scalecurve.training.critical_batch import CriticalBatch, laws, read_critical_batch
-from scalecurve.training.evaluation import Job, grid_of_job
-from scalecurve.training.layout import Layout
-from scalecurve.training.loss import loss_law
-from scalecurve.training.machines import resolve
-from scalecurve.training.memory import activation_bytes, layers_in_flight
+from scalecurve.training import evaluate_layout, plan_training
+from scalecurve.training.answers.evaluation import TrainingJob, columns_of_jobs
+from scalecurve.training.inputs.cluster import cluster_preset
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import calibration_of, read_stack
+from scalecurve.training.inputs.transformer import model_preset
+from scalecurve.training.physics.memory import activation_bytes, layers_in_flight
+from scalecurve.training.physics.run import CriticalBatch, critical_batch_laws, loss_law, read_critical_batch
 
 GIB = 2.0**30
 KORTHIKANTI = [  # heads, hidden, layers, pp, interleave, micro; Korthikanti et al. 2022 table 3
@@ -25,12 +24,13 @@ KORTHIKANTI = [  # heads, hidden, layers, pp, interleave, micro; Korthikanti et 
 
 
 def activations(name: str, pp: int, chunks: int, micro: int, **choices) -> float:
-    model, cluster, stack = presets.model(name), presets.cluster("selene"), presets.stack("megatron-lm")
+    model, cluster, stack = model_preset(name), cluster_preset("selene"), read_stack("megatron-lm")
     layout = Layout(tp=8, pp=pp, interleave=chunks, micro=micro, accumulation=1024, **choices)
-    job = Job(model=model, cluster=cluster, stack=stack, layout=layout, seq=2048)
-    machine = resolve(cluster, stack, calibration_of(cluster.accelerator, stack).constants)
-    shape, grid = model.shape(2048), grid_of_job(job)
-    return float(activation_bytes(machine, shape, grid) * layers_in_flight(shape, grid))
+    job = TrainingJob(model=model, cluster=cluster, stack=stack, layout=layout, seq=2048)
+    [columns] = columns_of_jobs([job])
+    device = columns.device(calibration_of(cluster.accelerator, stack).constants)
+    shape, grid = columns.shape, columns.grid
+    return (activation_bytes(device, shape, grid) * layers_in_flight(shape, grid)).item()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_savings_are_korthikanti_figure_7(name, shares):
 def test_parameters_follow_sc21_equation_2():
     """P = 12 l h^2 (1 + 13/12h + (V + s)/12lh), without the biases: below 0.1 %."""
     for name in ("megatron-1.7b", "gpt3-175b", "megatron-1t"):
-        model = presets.model(name)
+        model = model_preset(name)
         h, deep = model.hidden, model.layers
         formula = 12 * deep * h * h * (1 + 13 / (12 * h) + (model.vocab + model.seq) / (12 * deep * h))
         assert model.parameters == pytest.approx(formula, rel=1e-3)
@@ -75,7 +75,7 @@ def test_parameters_follow_sc21_equation_2():
 
 def test_flop_follow_sc21_equation_3():
     """72 B s l h^2 (1 + s/6h + V/12lh): equation 3 without recomputation (its 16 becomes 12 as 96 becomes 72)."""
-    model = presets.model("gpt3-175b")
+    model = model_preset("gpt3-175b")
     s, h, deep, v = model.seq, model.hidden, model.layers, model.vocab
     formula = 72 * s * deep * h * h * (1 + s / (6 * h) + v / (12 * deep * h))
     assert float(model.shape().flop_per_token) * s == pytest.approx(formula, rel=1e-3)
@@ -88,7 +88,7 @@ def test_flop_follow_sc21_equation_3():
 )  # fmt: skip
 def test_presets_have_their_published_sizes(name, billions, active):
     """Model cards and papers; active counts differ in whether embeddings are in, hence 8 %."""
-    model = presets.model(name)
+    model = model_preset(name)
     assert model.parameters / 1e9 == pytest.approx(billions, rel=0.01)
     assert model.active_parameters / 1e9 == pytest.approx(active, rel=0.16)
 
@@ -97,7 +97,7 @@ def strong(gpus: int, **changes):
     sharded = changes.pop("sharded")
     layout = {"zero": 3, "micro": 1536 // gpus} if sharded else {"tp": 8, "pp": 12, "micro": 1}
     stack = "deepspeed-zero3" if sharded else "megatron-lm"
-    found = sc.evaluate_training(
+    found = evaluate_layout(
         model="gpt3-175b", cluster="selene", layout=layout | {"recompute": "full"}, gpus=gpus, batch=1536, stack=stack
     )
     return found.outcome.hfu * 312.0
@@ -116,7 +116,7 @@ def test_tensor_parallelism_falls_off_at_the_node_boundary():
     rate = {}
     for tp, batch in ((4, 8), (8, 12), (16, 16)):
         layout = {"tp": tp, "micro": batch, "tensor_overlap": 0}
-        found = sc.evaluate_training(model=model, cluster="h100", layout=layout, batch=batch, seq=4096)
+        found = evaluate_layout(model=model, cluster="h100", layout=layout, batch=batch, seq=4096)
         rate[tp] = found.tokens_per_second / tp
     assert rate[8] / rate[4] > 0.7
     assert rate[16] / rate[8] == pytest.approx(6245.6 / 10903.3, abs=0.1)
@@ -124,7 +124,7 @@ def test_tensor_parallelism_falls_off_at_the_node_boundary():
 
 def test_a_fixed_job_sags_from_half_to_a_third_of_peak():
     """07b of the seed: 50 % MFU on 256 can sag to 30 % on 2,048 for the same job."""
-    plan = sc.plan_training("llama3-70b", "h100-ib400", gpus=[256, 2048], batch="2Mi", seq=8192)
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=[256, 2048], batch="2Mi", seq=8192)
     first, last = (row.outcome.mfu for row in plan.rows)
     assert 0.44 < first < 0.56
     assert 0.25 < last < 0.38
@@ -135,10 +135,10 @@ def test_mccandlish_identities():
     critical = read_critical_batch("8Mi")
     assert isinstance(critical, CriticalBatch)
     for share in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0):
-        batch = share * critical.tokens.value
-        product = (critical.steps_factor(batch) - 1) * (critical.tokens_factor(batch) - 1)
+        steps_factor = 1 + 1 / share
+        product = (steps_factor - 1) * (critical.tokens_factor(share * critical.tokens.value) - 1)
         assert product == pytest.approx(1.0)
-    assert critical.steps_factor(critical.tokens.value) == critical.tokens_factor(critical.tokens.value) == 2.0
+    assert critical.tokens_factor(critical.tokens.value) == 2.0
 
 
 def test_the_two_definitions_differ_by_five():
@@ -152,7 +152,7 @@ def test_critical_batch_presets_give_ranges_with_sources():
     assert kaplan == pytest.approx([1.07e6, 2.55e6], rel=0.01)
     assert 0.2 * read_critical_batch("zhang", tokens=1e12).tokens.value == pytest.approx(10e6, rel=0.05)
     assert read_critical_batch("deepseek", compute=1e23).tokens.value == pytest.approx(9.7e6, rel=0.02)
-    for name in laws():
+    for name in critical_batch_laws():
         found = read_critical_batch(name, tokens=1e12, loss=2.0, compute=1e23)
         assert found.tokens.low < found.tokens.value < found.tokens.high
         assert found.source

@@ -28,12 +28,12 @@ def rows():
 
 
 def errors(rows, keep):
-    import scalecurve as sc
+    from scalecurve.training import evaluate_layout
 
     found = []
     for row in rows:
         if row.excluded is None and keep(row):
-            result = sc.evaluate_training(
+            result = evaluate_layout(
                 model=row.model, cluster=row.cluster, layout=row.layout, seq=row.seq, stack=row.stack,
                 precision=row.precision,
             )  # fmt: skip
@@ -63,12 +63,12 @@ def test_each_table(rows, table, middle, high):
 
 
 def test_memory_columns(rows):
-    import scalecurve as sc
+    from scalecurve.training import evaluate_layout
 
     off = []
     for row in rows:
         if row.memory is not None:
-            result = sc.evaluate_training(
+            result = evaluate_layout(
                 model=row.model, cluster=row.cluster, layout=row.layout, seq=row.seq, stack=row.stack,
                 precision=row.precision,
             )  # fmt: skip

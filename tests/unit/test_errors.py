@@ -4,7 +4,7 @@ from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
 
 
 def test_one_fault_is_one_line() -> None:
-    problem = InputError(Fault("not a time", where="line 3", seen="abc", remedy="write seconds"), subject="runs.csv")
+    problem = InputError(Fault("not a time", where="line 3", value="abc", remedy="write seconds"), subject="runs.csv")
 
     assert str(problem) == "runs.csv: line 3: not a time (saw 'abc'); write seconds"
 
@@ -16,7 +16,7 @@ def test_several_faults_are_all_listed() -> None:
 
 
 def test_long_and_binary_values_are_cut_and_escaped() -> None:
-    text = str(Fault("bad", seen="\x00" + "x" * 500))
+    text = str(Fault("bad", value="\x00" + "x" * 500))
 
     assert len(text) < 120
     assert "\x00" not in text

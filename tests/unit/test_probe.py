@@ -23,7 +23,7 @@ def _off() -> Iterator[None]:
     yield
     probe._recorder = None
     probe._phases.clear()
-    probe._use_clock(probe.time.perf_counter_ns)
+    probe._tick = probe.time.perf_counter_ns
 
 
 def lines_in(folder: Path) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_warm_up_steps_are_kept_but_their_phases_and_work_are_not(
     monkeypatch.setenv(probe.WARMUP, "2")
     ticks = iter(range(0, 10**9, 1000))
     probe.start(str(tmp_path), rank=0, size=1)
-    monkeypatch.setattr(probe, "_synchronising_clock", lambda: lambda: next(ticks))
+    monkeypatch.setattr(probe, "_gpu_clock", lambda: lambda: next(ticks))
     for _ in probe.steps(range(5), work=1):
         with probe.phase("compute"):
             pass

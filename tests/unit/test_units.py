@@ -1,7 +1,9 @@
 """Quantities at the edges."""
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +89,49 @@ def test_every_bad_item_of_a_list_is_named() -> None:
     with pytest.raises(InputError) as caught:
         units.parse_workers("1,x,4,y")
 
+    assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [
+        (16, (16,)),
+        (np.int64(16), (16,)),
+        (np.array(16), (16,)),
+        ([32, 16], (32, 16)),
+        (np.array([16, 32]), (16, 32)),
+        (range(1, 4), (1, 2, 3)),
+        ("16..64", (16, 32, 64)),
+    ],
+)
+def test_worker_counts_come_in_every_form(value: units.WorkersLike, counts: tuple[int, ...]) -> None:
+    assert units.as_workers(value) == counts
+    assert all(type(count) is int for count in units.as_workers(value))
+
+
+@pytest.mark.parametrize("value", [0, -4, 2.5, True, None, [16, "x"], [0], np.array([1.5]), object()])
+def test_a_wrong_worker_count_says_what_is_accepted(value: Any) -> None:
+    with pytest.raises(InputError, match=r"pass 16, \[16, 32\], an array"):
+        units.as_workers(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "share"), [("0.95", 0.95), ("95%", 0.95), ("95 %", 0.95), ("95", 0.95), ("1", 1), ("120%", 1.2), ("0", 0)]
+)
+def test_shares_and_levels_are_read_alike(text: str, share: float) -> None:
+    assert units.parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["1.5", "101", "x", "5 parts", ""])
+def test_shares_that_are_none(text: str) -> None:
+    with pytest.raises(InputError, match="share"):
+        units.parse_share(text)
+
+
+def test_numbers_stay_as_they_are() -> None:
+    assert units.parse_numbers("0.01,1.5,20%,40") == (0.01, 1.5, 0.2, 40)
+    with pytest.raises(InputError) as caught:
+        units.parse_numbers("1,x,2y")
     assert len(caught.value.faults) == 2
 
 

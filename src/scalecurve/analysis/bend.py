@@ -65,7 +65,7 @@ def _bends(rule: str, k: IntArray, speedups: FloatArray, threshold: float) -> In
 def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generator) -> Bend | None:
     """The bend by a rule; None where the measured range does not reach it."""
     if rule not in RULES:
-        raise InputError(Fault("unknown rule for the bend", seen=rule, remedy=f"use one of {', '.join(RULES)}"))
+        raise InputError(Fault("unknown rule for the bend", value=rule, remedy=f"use one of {', '.join(RULES)}"))
     speedup = curve.k * curve.efficiency
     place = int(_bends(rule, curve.k, speedup[np.newaxis, :], threshold)[0])
     if place == NOT_REACHED:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
-from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, Shown, Tone, table
+from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
@@ -41,7 +41,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison(Shown):
+class Comparison(Result):
     """The second study against the first at every K that both measured."""
 
     first: str
@@ -101,7 +101,7 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
     common = sorted(set(first.all_k) & set(second.all_k))
     if not common:
         counts = f"{first.all_k} and {second.all_k}"
-        fault = Fault("the studies have no K in common", seen=counts, remedy="measure one K in both")
+        fault = Fault("the studies have no K in common", value=counts, remedy="measure one K in both")
         raise InputError(fault, subject=f"{first.name} and {second.name}")
     old, new = curve_of(first), curve_of(second)
     rising = first.quantity.higher_is_better

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -81,23 +82,23 @@ class Curve:
     mean: FloatArray
     std: FloatArray
 
-    @property
+    @cached_property
     def log_se(self) -> FloatArray:
         """Standard error of the logarithm of each mean, by the delta method: std/(mean sqrt(n))."""
         error: FloatArray = self.std / (self.mean * np.sqrt(self.n))
         return error
 
-    @property
+    @cached_property
     def degrees(self) -> FloatArray:
         """Degrees of freedom n - 1 of each mean."""
         return (self.n - 1).astype(np.float64)
 
-    @property
+    @cached_property
     def time(self) -> FloatArray:
         """T of each mean."""
         return self.conversion.time(self.k.astype(np.float64), self.mean)
 
-    @property
+    @cached_property
     def efficiency(self) -> FloatArray:
         """E(K), exactly 1 at the baseline."""
         cost = self.k**self.conversion.shared * self.time

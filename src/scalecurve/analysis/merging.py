@@ -76,7 +76,7 @@ def require_sameness(
         ("kind of worker", first.k_unit, second.k_unit),
     )
     faults = [
-        Fault(f"the studies differ in their {what}", seen=f"{one} and {other}")
+        Fault(f"the studies differ in their {what}", value=f"{one} and {other}")
         for what, one, other in terms
         if one != other
     ]
@@ -103,8 +103,8 @@ def mixed_finding(apart: Sequence[Difference]) -> Finding:
 def merge(studies: Sequence[StudyLike], *, allow_mixed: bool = False) -> Study:
     """One study with every run of all; machine, versions and workload must agree unless `allow_mixed`."""
     if isinstance(studies, str) or not isinstance(studies, Sequence) or len(studies) < 2:
-        seen = str(len(studies)) if isinstance(studies, list | tuple) else type(studies).__name__
-        raise InputError(Fault("merging needs at least two studies", seen=seen, remedy="pass a list of studies"))
+        count = str(len(studies)) if isinstance(studies, list | tuple) else type(studies).__name__
+        raise InputError(Fault("merging needs at least two studies", value=count, remedy="pass a list of studies"))
     parts = [as_study(study) for study in studies]
     first = parts[0]
     mixed = [finding for other in parts[1:] for finding in require_sameness(first, other, allow_mixed=allow_mixed)]

@@ -10,7 +10,7 @@ import numpy as np
 from scalecurve.analysis.bend import Bend, find_bend
 from scalecurve.analysis.checks import check_table
 from scalecurve.analysis.curve import WELCH_LOG, curve_of, log_ratio
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
@@ -51,7 +51,7 @@ class TableRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SpeedupTable(Shown):
+class SpeedupTable(Result):
     """T, S and E for every measured K, each with its interval, and the bend."""
 
     name: str
@@ -79,7 +79,7 @@ class SpeedupTable(Shown):
         for row in self.rows:
             if row.k == k:
                 return row
-        raise InputError(Fault("this K was not measured", seen=str(k)))
+        raise InputError(Fault("this K was not measured", value=str(k)))
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
@@ -181,12 +181,12 @@ def tabulate(
     study = as_study(study)
     faults = []
     if not 0 < threshold < 10:
-        faults.append(Fault("the threshold is a share above 0", where="threshold", seen=f"{threshold:g}"))
+        faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))
     if not 0 < level < 1:
-        faults.append(Fault("a level lies between 0 and 1", where="level", seen=f"{level:g}", remedy="0.95 is usual"))
+        faults.append(Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual"))
     if len(study.all_k) < 2:
         counts = f"K = {study.all_k[0]}" if study.all_k else "none"
-        faults.append(Fault("scaling needs at least two worker counts", seen=counts, remedy="measure another K"))
+        faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
     if faults:
         raise InputError(faults, subject=study.name)
     from scipy.special import stdtrit

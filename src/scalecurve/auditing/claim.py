@@ -1,123 +1,271 @@
-"""What an audit looks at: a claim, however little of it is known.
+"""A claim about scaling: the one schema of claim.toml, of a published table, of "180x on 256" and of a study.
 
-A paper's table, a vendor's slide, a bare "180x on 256" and a full study all become a Claim; what was not said is None.
+What the claim does not state is None; the audit asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from scalecurve.study import Treatment
+from pydantic import Field, FiniteFloat, model_validator
+
+from scalecurve.analysis.curve import curve_of
+from scalecurve.errors import Fault, InputError
+from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
+from scalecurve.study import Quantity, Run, Study, Treatment
+from scalecurve.study.file import parse_json, read_study, study_from_dict
+
+PEEK = 64
+HINT = "scalecurve audit --init claim.toml writes one to fill in"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One K as it was reported; `speedup` and `efficiency` are the published ones, not ours."""
+class ClaimPoint(FileSection):
+    """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed."""
 
-    k: int
-    seconds: float | None = None
-    rate: float | None = None
-    rate_per_worker: float | None = None
-    std: float | None = None
-    n: int | None = None
-    speedup: float | None = None
-    efficiency: float | None = None
-    work: float | None = None
-    batch: float | None = None
-    iterations: float | None = None
-    target: str | None = None
-    machine: str | None = None
-    threads: int | None = None
-    answers: tuple[str | float, ...] = ()
-    oversubscribed: bool = False
-    extrapolated: bool = False
+    k: Whole = Field(examples=[8])
+    seconds: Positive | None = Field(default=None, description="or rate, rate_per_worker", examples=[60.0])
+    rate: Positive | None = None
+    rate_per_worker: Positive | None = None
+    std: Annotated[FiniteFloat, Field(ge=0)] | None = Field(default=None, examples=[0.4])
+    n: Whole | None = Field(default=None, examples=[5])
+    speedup: Positive | None = Field(default=None, examples=[7.5])
+    efficiency: Positive | None = Field(default=None, examples=[0.94])
+    work: Positive | None = Field(default=None, description="total; or batch = 1024", examples=[1e9])
+    batch: Positive | None = None
+    iterations: Positive | None = Field(default=None, examples=[500])
+    target: str | None = Field(default=None, examples=["75.9 % top-1"])
+    machine: str | None = Field(default=None, examples=["cluster A"])
+    threads: Whole | None = Field(default=None, description="per worker", examples=[8])
+    answers: tuple[str | float, ...] = Field(
+        default=(), description="checksum or result of the runs", examples=[[1.25]]
+    )
+    oversubscribed: bool = Field(default=False, description="more workers than cores", examples=[False])
+    extrapolated: bool = Field(default=False, examples=[False])
 
     @property
     def size(self) -> float | None:
-        """The total work as far as it was said: counted work, or the global batch."""
+        """The total work: counted work, or the global batch; None where neither is stated."""
         return self.work if self.work is not None else self.batch
 
+    @property
+    def timed(self) -> bool:
+        return bool(self.seconds or self.rate or self.rate_per_worker)
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimedBaseline:
+
+class ClaimedBaseline(FileSection):
     """What the K = 1 (or K0) run was."""
 
-    k: int | None = None
-    description: str | None = None
-    distributed: bool | None = None
-    fastest: bool | None = None
-    options: tuple[str, ...] = ()
-    precision: str | None = None
-    hardware: str | None = None
+    k: Whole | None = Field(default=None, examples=[1])
+    description: str | None = Field(default=None, examples=["single-GPU script, tuned"])
+    distributed: bool | None = Field(
+        default=None, description="distributed code, run with one worker?", examples=[False]
+    )
+    fastest: bool | None = Field(
+        default=None, description="the fastest correct single-worker program?", examples=[True]
+    )
+    options: tuple[str, ...] = Field(default=(), examples=[["gradient checkpointing"]])
+    precision: str | None = Field(default=None, examples=["bf16"])
+    hardware: str | None = Field(default=None, examples=["8x H100"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """Numbers with what was said about them."""
+class ClaimedMeasurement(FileSection):
+    """How the numbers were measured."""
 
-    name: str
-    kind: str = "claim"
-    statement: str | None = None
-    source: str | None = None
-    regime: str | None = None
-    k_unit: str = "workers"
-    points: tuple[Point, ...] = ()
-    baseline: ClaimedBaseline = field(default_factory=ClaimedBaseline)
-    precision: str | None = None
-    workload: str | None = None
-    workload_fixed: bool | None = None
-    warmup: Treatment = Treatment.UNKNOWN
-    setup: Treatment = Treatment.UNKNOWN
-    repeats: int | None = None
-    fresh_launches: bool | None = None
-    spread_reported: bool | None = None
-    hardware: str | None = None
-    software: str | None = None
-    clusters: int | None = None
-    ideal_line: bool | None = None
-    strong_also: bool | None = None
-    communication_free: bool = False
+    warmup: Treatment = Field(
+        default=Treatment.UNKNOWN, description="excluded, included or unknown", examples=["excluded"]
+    )
+    setup: Treatment = Field(default=Treatment.UNKNOWN, examples=["excluded"])
+    repeats: Whole | None = Field(default=None, examples=[5])
+    fresh_launches: bool | None = Field(default=None, examples=[True])
+    spread_reported: bool | None = Field(default=None, examples=[True])
+
+
+class ClaimedEnvironment(FileSection):
+    """On what the numbers were measured."""
+
+    hardware: str | None = Field(default=None, examples=["8x H100 per node, 400 Gb/s"])
+    software: str | None = Field(default=None, examples=["torch 2.13, NCCL 2.27"])
+    clusters: Whole | None = Field(default=None, examples=[1])
+
+
+class ClaimedFigure(FileSection):
+    """What the published figure shows."""
+
+    ideal_line: bool | None = Field(default=None, examples=[True])
+
+
+class Claim(FileSection):
+    """Published numbers and what their author states about them."""
+
+    name: str = Field(default="claim", examples=["vendor slide"])
+    kind: Literal["claim", "table", "study"] = "claim"
+    statement: str | None = Field(default=None, examples=["near-linear 180x speedup"])
+    source: str | None = Field(default=None, examples=["where it was read"])
+    regime: Literal["strong", "weak"] | None = Field(
+        default=None, description="strong: total work fixed; weak: work per worker fixed", examples=["strong"]
+    )
+    k_unit: str = Field(default="workers", examples=["gpus"])
+    communication_free: bool = Field(default=False, description="the claim says so", examples=[False])
+    precision: str | None = Field(default=None, examples=["bf16"])
+    workload: str | None = Field(default=None, examples=["ResNet-50, ImageNet, 90 epochs"])
+    workload_fixed: bool | None = Field(default=None, description="the same job at every K", examples=[True])
+    strong_also: bool | None = Field(
+        default=None, description="a weak claim that also gives a strong curve", examples=[False]
+    )
+    workers: Whole | None = Field(default=None, description="a bare claim: one K", examples=[256])
+    speedup: Positive | None = Field(default=None, examples=[180])
+    efficiency: Positive | None = Field(default=None, examples=[0.7])
+    baseline: ClaimedBaseline = ClaimedBaseline()
+    measurement: ClaimedMeasurement = ClaimedMeasurement()
+    environment: ClaimedEnvironment = ClaimedEnvironment()
+    figure: ClaimedFigure = ClaimedFigure()
+    points: tuple[ClaimPoint, ...] = Field(
+        (), description="or a table: one block for each K, with what the claim gives"
+    )
+
+    @model_validator(mode="after")
+    def _with_bare_point(self) -> Claim:
+        """`workers` with its speedup or efficiency is a point like any other."""
+        if self.workers is not None and self.at(self.workers) is None:
+            bare = ClaimPoint(k=self.workers, speedup=self.speedup, efficiency=self.efficiency)
+            object.__setattr__(self, "points", (*self.points, bare))
+        return self
 
     @property
     def baseline_k(self) -> int:
         if self.baseline.k is not None:
             return self.baseline.k
-        timed = [point.k for point in self.points if point.seconds or point.rate or point.rate_per_worker]
+        timed = [point.k for point in self.points if point.timed]
         if len(timed) > 1:
             return min(timed)
         ones = [point.k for point in self.points if point.speedup == 1]
         return min(ones) if len(self.points) > 1 and ones and min(ones) == min(p.k for p in self.points) else 1
 
-    def at(self, k: int) -> Point | None:
+    def at(self, k: int) -> ClaimPoint | None:
         return next((point for point in self.points if point.k == k), None)
 
-    def efficiency_of(self, point: Point) -> float | None:
-        """E recomputed: from times or rates where both ends are known, else as published."""
-        return _from_times(self, point) or _from_speedup(self, point) or point.efficiency
+    def efficiency_of(self, point: ClaimPoint) -> float | None:
+        """E from the times or rates where the baseline's are stated too, else from the speedup, else as published."""
+        base = self.at(self.baseline_k)
+        if base is not None and base is not point:
+            if base.seconds and point.seconds:
+                ratio = base.seconds / point.seconds
+                return ratio if self.regime == "weak" else ratio * base.k / point.k
+            if base.rate and point.rate:
+                return (point.rate / point.k) / (base.rate / base.k)
+            if base.rate_per_worker and point.rate_per_worker:
+                return point.rate_per_worker / base.rate_per_worker
+        return point.efficiency if point.speedup is None else point.speedup * self.baseline_k / point.k
 
-    def efficiencies(self) -> Iterator[tuple[Point, float]]:
+    def efficiencies(self) -> Iterator[tuple[ClaimPoint, float]]:
         """Every point beyond the baseline with its E, K rising."""
-        for point in sorted(self.points, key=lambda each: each.k):
-            found = self.efficiency_of(point)
-            if found is not None and point.k != self.baseline_k:
-                yield point, found
+        for point in sorted(self.points, key=lambda point: point.k):
+            efficiency = self.efficiency_of(point)
+            if efficiency is not None and point.k != self.baseline_k:
+                yield point, efficiency
 
 
-def _from_times(claim: Claim, point: Point) -> float | None:
-    base = claim.at(claim.baseline_k)
-    if base is None or base is point:
-        return None
-    if base.seconds and point.seconds:
-        ratio = base.seconds / point.seconds
-        return ratio if claim.regime == "weak" else ratio * base.k / point.k
-    if base.rate and point.rate:
-        return (point.rate / point.k) / (base.rate / base.k)
-    if base.rate_per_worker and point.rate_per_worker:
-        return point.rate_per_worker / base.rate_per_worker
-    return None
+def claim_template() -> str:
+    """A claim.toml to fill in."""
+    head = "A scaling claim for `scalecurve audit`. Delete what the claim does not state: the audit asks for it."
+    return template(Claim, head, filled=("name", "statement", "source", "k_unit", "workers", "speedup"))
 
 
-def _from_speedup(claim: Claim, point: Point) -> float | None:
-    """A speedup over K0 workers is spread over K/K0."""
-    return None if point.speedup is None else point.speedup * claim.baseline_k / point.k
+def load_claim(
+    source: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    speedup: float | None = None,
+    efficiency: float | None = None,
+    regime: str | None = None,
+    k_unit: str | None = None,
+) -> Study | Claim:
+    """A study file, a claim.toml or a published table; without a source, the bare claim `workers=256, speedup=180`."""
+    from scalecurve.auditing.claim_table import read_claim_table
+
+    if source is None:
+        faults = []
+        if workers is None or workers < 1:
+            faults.append(Fault("a bare claim needs its number of workers", value=str(workers), remedy="--workers 256"))
+        if speedup is None and efficiency is None:
+            faults.append(Fault("a bare claim needs a speedup or an efficiency", remedy="--speedup 180"))
+        for name, value in (("speedup", speedup), ("efficiency", efficiency)):
+            if value is not None and not 0 < value < float("inf"):
+                faults.append(Fault(f"the {name} is not a positive number", value=f"{value:g}"))
+        if faults:
+            raise InputError(faults)
+        unit = k_unit or "workers"
+        result = f"{speedup:g}x" if speedup is not None else f"E = {efficiency:g}"
+        data: dict[str, Any] = {"name": f"{result} on {workers} {unit}", "regime": regime, "k_unit": unit}
+        data |= {"workers": workers, "speedup": speedup, "efficiency": efficiency}
+        return validate(Claim, data, subject="claim")
+    if str(source) == "-":
+        raw = sys.stdin.buffer.read()
+        if raw.lstrip()[:1] == b"{":
+            return study_from_dict(parse_json(raw, subject="standard input"), subject="standard input")
+        return read_claim_table(raw, subject="standard input", regime=regime)
+    path = Path(source)
+    if path.suffix == ".toml":
+        return validate(Claim, read_toml(path, hint=HINT), subject=str(path))
+    try:
+        with path.open("rb") as file:
+            is_study = path.suffix == ".json" or file.read(PEEK).lstrip()[:1] == b"{"
+    except OSError:
+        is_study = path.suffix == ".json"
+    return read_study(path) if is_study else read_claim_table(path, subject=str(path), regime=regime)
+
+
+def claim_of(study: Study) -> Claim:
+    """What a study says of itself, as the audit asks for it."""
+    runs_by_k: dict[int, list[Run]] = {}
+    for run in study.runs:
+        if run.counts:
+            runs_by_k.setdefault(run.k, []).append(run)
+    quantity = {
+        Quantity.SECONDS: "seconds",
+        Quantity.THROUGHPUT: "rate",
+        Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
+    }[study.quantity]
+    # `scalecurve measure` has compared the answers already, with its own tolerance; its findings say so.
+    compared = study.provenance.tool == "scalecurve measure"
+    summary = curve_of(study)
+    points = []
+    for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True):
+        runs = runs_by_k.get(int(k), [])
+        threads = {run.placement.threads_per_rank for run in runs if run.placement} - {None}
+        measured: dict[str, Any] = {quantity: float(mean)}
+        point = ClaimPoint(
+            k=int(k),
+            n=int(n),
+            std=float(std) if n > 1 else None,
+            work=runs[0].work if runs and all(run.work for run in runs) else None,
+            threads=threads.pop() if len(threads) == 1 else None,
+            answers=() if compared else tuple(dict.fromkeys(run.digest for run in runs if run.digest is not None)),
+            oversubscribed=any(run.oversubscribed for run in runs),
+            **measured,
+        )
+        points.append(point)
+    job, machine = study.workload, study.provenance
+    itself = f"the job itself at K = {study.baseline_k}" if job.command else None
+    return Claim(
+        name=study.name,
+        kind="study",
+        source=machine.source,
+        regime=study.regime.value,
+        k_unit=study.k_unit,
+        points=tuple(points),
+        baseline=ClaimedBaseline(k=study.baseline_k, description=study.baseline.description or itself),
+        workload=job.description or (" ".join(job.command) or None),
+        workload_fixed=True if job.total or job.per_worker or job.command else None,
+        measurement=ClaimedMeasurement(
+            warmup=study.warmup, setup=study.setup, fresh_launches=True if study.runs else None
+        ),
+        environment=ClaimedEnvironment(hardware=_listed(machine.machine), software=_listed(machine.software)),
+    )
+
+
+def _listed(facts: Mapping[str, Any]) -> str | None:
+    return ", ".join(f"{name} {value}" for name, value in facts.items() if isinstance(value, str | int)) or None

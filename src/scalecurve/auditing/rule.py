@@ -1,7 +1,11 @@
-"""A rule of the audit: data plus one small function."""
+"""A rule of the audit: a check with what it is about, what to do, what to ask, and where it comes from.
+
+The rules stand in `job_rules` (what ran) and `number_rules` (how it was measured, and what the numbers say).
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,7 +27,7 @@ class Item(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a hit makes of its checklist item."""
+    """What a hit makes of its checklist row."""
 
     VIOLATED = "violated"
     MISSING = "missing"
@@ -31,7 +35,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Hit:
-    """A rule that applies: the sentence with its numbers, and another remedy where the case has its own."""
+    """A rule that applies: one sentence with its numbers, and another remedy where this case has its own."""
 
     message: str
     evidence: dict[str, Any] = field(default_factory=dict)
@@ -43,7 +47,7 @@ Check = Callable[[Claim], Iterator[Hit]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """`why` is what goes wrong without it; `asks` is the question to put to the author; `source` where it is from."""
+    """`why` is what goes wrong without it, `asks` the question to the author, `source` where the rule is from."""
 
     code: str
     severity: Severity
@@ -61,3 +65,39 @@ class Rule:
             Finding(self.code, self.severity, hit.message, hit.evidence, hit.remedy or self.remedy)
             for hit in self.check(claim)
         ]
+
+
+RULES: list[Rule] = []
+
+
+def rule(
+    code: str,
+    severity: Severity,
+    item: Item | None = None,
+    effect: Effect | None = None,
+    *,
+    remedy: str,
+    source: str,
+    asks: str | None = None,
+) -> Callable[[Check], Check]:
+    """Add a check to RULES; the first line of its docstring is the title, the rest says why."""
+
+    def register(check: Check) -> Check:
+        title, _, why = (inspect.getdoc(check) or code).partition("\n\n")
+        RULES.append(
+            Rule(
+                code=code,
+                severity=severity,
+                title=title.rstrip("."),
+                why=" ".join(why.split()),
+                remedy=remedy,
+                source=source,
+                check=check,
+                item=item,
+                effect=effect,
+                asks=asks,
+            )
+        )
+        return check
+
+    return register

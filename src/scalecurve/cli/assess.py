@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from scalecurve import api
 from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.errors import Fault, InputError
 
@@ -17,30 +16,26 @@ from scalecurve.errors import Fault, InputError
 @click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")
 @output_options
 def command(proposal: Path | None, init: bool, gate: bool, output: Output) -> int:
-    """Seven questions of a scaling proposal answered with numbers, the prediction, the verdict and what it hangs on.
+    """Answer seven questions about a scaling proposal with numbers, and say whether it helps and what decides it.
 
     PROPOSAL is a TOML file; scalecurve assess --init proposal.toml writes one to fill in.
     """
-    if init:
-        return _write_template(proposal, output)
+    from scalecurve.proposals.assessment import assess
+    from scalecurve.proposals.proposal import proposal_template
+
+    path = proposal or output.file
+    if init and path is None:
+        click.echo(proposal_template(), nl=False)
+        return 0
+    if init and path is not None:
+        from scalecurve.formats.user_file import write_template
+
+        write_template(proposal_template(), path)
+        note(f"wrote {path}; fill in what you know, then: scalecurve assess {path}", output)
+        return 0
     if proposal is None:
         hint = "scalecurve assess proposal.toml, or --init to write one"
         raise InputError(Fault("a proposal is missing", remedy=hint))
-    result = api.assess(proposal)
+    result = assess(proposal)
     emit(result, output)
     return 1 if gate and result.verdict != "helps" else 0
-
-
-def _write_template(path: Path | None, output: Output) -> int:
-    from scalecurve.proposals.template import TEMPLATE
-    from scalecurve.study.atomic import write_atomically
-
-    target = path or output.file
-    if target is None:
-        click.echo(TEMPLATE, nl=False)
-        return 0
-    if target.exists():
-        raise InputError(Fault("the file exists already", seen=str(target), remedy="name another, or remove it"))
-    write_atomically(target, TEMPLATE.encode())
-    note(f"wrote {target}; fill in what you know, then: scalecurve assess {target}", output)
-    return 0

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from scalecurve import api
 from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.errors import InputError
 
@@ -16,7 +15,7 @@ from scalecurve.errors import InputError
 @click.argument("source", required=False)
 @click.option("--speedup", type=float, help="A bare claim: the speedup ...")
 @click.option("--efficiency", type=float, help="... or the efficiency ...")
-@click.option("--workers", type=int, help="... on so many workers.")
+@click.option("--workers", type=int, help="... on this many workers.")
 @click.option("--regime", type=click.Choice(["strong", "weak"]), help="What the claim says was held fixed.")
 @click.option("--k-unit", help="What a worker is: gpus, nodes ...")
 @click.option("--markdown", is_flag=True, help="Answer as Markdown, ready for a review.")
@@ -24,22 +23,39 @@ from scalecurve.errors import InputError
 @click.option("--init", type=click.Path(path_type=Path), help="Write a claim.toml to fill in, and stop.")
 @output_options
 def command(
-    source: str | None, markdown: bool, badge: Path | None, init: Path | None, output: Output, **claim: object
+    source: str | None,
+    speedup: float | None,
+    efficiency: float | None,
+    workers: int | None,
+    regime: str | None,
+    k_unit: str | None,
+    markdown: bool,
+    badge: Path | None,
+    init: Path | None,
+    output: Output,
 ) -> int:
     """Hold the reporting checklist and the red flags against a study, a claim.toml, a table, or a bare claim.
 
     SOURCE is a study file, a claim.toml, or a table with a column of worker counts and columns of times, speedups or
     efficiencies; or give --speedup 180 --workers 256.  Exit code 1 when the result is not publishable.
     """
+    from scalecurve.auditing.audit import audit
+    from scalecurve.auditing.claim import claim_template, load_claim
+
     if init is not None:
-        api.write_claim_template(init)
+        from scalecurve.formats.user_file import write_template
+
+        write_template(claim_template(), init)
         note(f"claim to fill in written to {init}", output)
         return 0
-    if (source is None) == (claim["workers"] is None):
+    if (source is None) == (workers is None):
         raise InputError("give a SOURCE, or a bare claim with --workers and --speedup or --efficiency")
-    result = api.audit(api.load_claim(source, **claim))
+    claim = load_claim(source, workers=workers, speedup=speedup, efficiency=efficiency, regime=regime, k_unit=k_unit)
+    result = audit(claim)
     emit(result, replace(output, format="md") if markdown else output)
     if badge is not None:
-        api.write_badge("scaling", result.verdict, badge)
+        from scalecurve.render.exports import write_badge
+
+        write_badge("scaling", result.verdict, badge)
         note(f"badge written to {badge}", output)
     return 0 if result.publishable else 1

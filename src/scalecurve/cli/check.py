@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from scalecurve import api
 from scalecurve.cli.inputs import WORKERS, study_options
 from scalecurve.cli.output import Output, emit, note, output_options
-from scalecurve.study import Study
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
 
 
 @click.command()
@@ -23,20 +24,29 @@ from scalecurve.study import Study
 @click.option("--history", type=click.Path(path_type=Path), help="Append one JSON line with T, E and the verdict.")
 @output_options
 def command(
-    study: Study, against: Path | None, junit: Path | None, history: Path | None, output: Output, **given: Any
+    study: Study,
+    against: Path | None,
+    min_efficiency: tuple[str, ...],
+    workers: tuple[int, ...] | None,
+    allow_mixed: bool,
+    junit: Path | None,
+    history: Path | None,
+    output: Output,
 ) -> int:
     """Exit 1 with one line when efficiency is below a floor, or speed was lost beyond noise since an older study.
 
-    Identical code fails in at most 1 % of invocations over all gated K together; the smallest loss that could have
-    been seen is printed.
+    Identical code fails in at most 1 % of invocations over all gated K together; the smallest detectable loss is
+    printed.
     """
-    older = None if against is None else api.load(against, regime=str(study.regime))
-    gate = api.check(study, against=older, **given)
+    from scalecurve.auditing.gate import check
+    from scalecurve.study.atomic import write_atomically
+
+    gate = check(study, against=against, min_efficiency=min_efficiency, workers=workers, allow_mixed=allow_mixed)
     emit(gate, output)
     if junit is not None:
-        api.write_junit(gate, junit)
+        write_atomically(junit, gate.junit().encode())
     if history is not None:
-        api.append_history(gate, study, history)
+        gate.append_history(study, history)
     if output.quiet and not gate.passed:
         note(gate.line, Output())
     return 0 if gate.passed else 1

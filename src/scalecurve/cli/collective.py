@@ -1,33 +1,23 @@
-"""`scalecurve collective`: what a message costs, measured or modelled."""
+"""`scalecurve collective`: what a collective operation costs, modelled, measured or fitted."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from scalecurve import api
-from scalecurve.cli.inputs import WORKERS, Parsed
-from scalecurve.cli.output import Output, emit, note, output_options
-from scalecurve.units import parse_bytes, parse_seconds
+from scalecurve import mechanisms
+from scalecurve.cli.inputs import SECONDS, WORKERS, Parsed
+from scalecurve.cli.output import Output, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.units import parse_bytes
 
 BYTES = Parsed("size", parse_bytes)
-SECONDS = Parsed("duration", parse_seconds)
 SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
-PLOT = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
 
 
 @click.group()
 def command() -> None:
     """What a collective operation costs: modelled, measured, fitted."""
-
-
-def _drawn(result: Any, plot: Path | None, output: Output) -> None:
-    emit(result, output)
-    if plot is not None:
-        api.plot(result, plot)
-        note(f"plot written to {plot}", output)
 
 
 @command.command()
@@ -42,18 +32,51 @@ def _drawn(result: Any, plot: Path | None, output: Output) -> None:
 @click.option("--per-step", is_flag=True, help="A step that computes, then all-reduces: T(K); needs --compute.")
 @click.option("--compute", type=SECONDS, help="Compute time of the step on one worker, for --per-step.")
 @click.option("--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True)
-@PLOT
+@plot_option
 @output_options
-def cost(*, plot: Path | None, output: Output, **given: Any) -> None:
+def cost(
+    *,
+    operation: str,
+    vector: float,
+    ranks: tuple[int, ...],
+    network: str,
+    per_node: int | None,
+    adapters: int | None,
+    gamma: float,
+    algorithm: str | None,
+    per_step: bool,
+    compute: float | None,
+    regime: str,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """Time of an operation over ranks by its best algorithm, with lower bounds."""
-    per_step, compute, regime = (given.pop(name) for name in ("per_step", "compute", "regime"))
-    if per_step and compute is None:
+    if not per_step:
+        result = mechanisms.collective_cost(
+            operation,
+            vector,
+            ranks,
+            network,
+            algorithm=algorithm,
+            per_node=per_node,
+            adapters=adapters,
+            gamma=gamma,
+        )
+        emit_drawn(result, plot, output)
+        return
+    if compute is None:
         raise click.UsageError("--per-step needs --compute, the step's compute time on one worker")
-    if per_step:
-        result: Any = api.cost_training_step(compute=compute, regime=regime, **given)
-    else:
-        result = api.cost_collective(**given)
-    _drawn(result, plot, output)
+    step = mechanisms.training_step_cost(
+        vector=vector,
+        compute=compute,
+        ranks=ranks,
+        network=network,
+        regime=regime,
+        per_node=per_node,
+        adapters=adapters,
+        gamma=gamma,
+    )
+    emit_drawn(step, plot, output)
 
 
 @command.command()
@@ -64,9 +87,22 @@ def cost(*, plot: Path | None, output: Output, **given: Any) -> None:
 @click.option("--predict", type=WORKERS, help="Also the times at these numbers of ranks, size by size.")
 @click.option("--holdout", is_flag=True, help="Instead: fit the smaller half of the ranks, test on the larger.")
 @output_options
-def fit(*, output: Output, **given: Any) -> None:
+def fit(
+    *,
+    files: tuple[Path, ...],
+    operation: str | None,
+    ranks: int | None,
+    nodes: int | None,
+    predict: tuple[int, ...] | None,
+    holdout: bool,
+    output: Output,
+) -> None:
     """Latency and bandwidth from timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
-    emit(api.fit_collectives(**given), output)
+    if holdout:
+        emit(mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes), output)
+    else:
+        fitted = mechanisms.fit_collectives(files, operation=operation, ranks=ranks, nodes=nodes, predict=predict)
+        emit(fitted, output)
 
 
 @command.command()
@@ -78,10 +114,23 @@ def fit(*, output: Output, **given: Any) -> None:
 @click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
 @click.option("--save", type=click.Path(path_type=Path), help="Keep the raw timings as a sweep file.")
 @output_options
-def measure(*, operations: str, save: Path | None, output: Output, **given: Any) -> None:
+def measure(
+    *,
+    operations: str,
+    sizes: tuple[int, ...],
+    ranks: tuple[int, ...],
+    engine: str,
+    launch: str | None,
+    blocks: int,
+    save: Path | None,
+    output: Output,
+) -> None:
     """Time real collectives through mpi4py or torch.distributed and fit them."""
-    sweep = api.measure_collectives(operations=tuple(operations.split(",")), **given)
+    from scalecurve.measurement import measure_collectives
+
+    names = tuple(operations.split(","))
+    sweep = measure_collectives(operations=names, sizes=sizes, ranks=ranks, engine=engine, launch=launch, blocks=blocks)
     if save is not None:
-        api.save_sweep(sweep, save)
+        mechanisms.save_sweep(sweep, save)
         note(f"timings written to {save}", output)
-    emit(api.fit_sweep(sweep), output)
+    emit(mechanisms.fit_sweep(sweep), output)

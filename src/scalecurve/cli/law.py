@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 
 import click
 
-from scalecurve import api
-from scalecurve.cli.inputs import WORKERS, Parsed
-from scalecurve.cli.output import Output, emit, note, output_options
-from scalecurve.units import parse_numbers, parse_share
+from scalecurve.cli.inputs import SHARE, WORKERS, Parsed
+from scalecurve.cli.output import Output, emit_drawn, output_options, plot_option
+from scalecurve.laws import law_table
+from scalecurve.units import parse_numbers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Numbers = tuple[float, ...]
+Workers = tuple[int, ...]
 
 NUMBERS = Parsed("numbers", parse_numbers)
-SHARE = Parsed("share", parse_share)
 
 
 @click.group()
@@ -30,36 +31,36 @@ def command() -> None:
 def _common(function: Function) -> Function:
     """--workers, --plot and the output options."""
     workers = click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts.")
-    plot = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
-    return workers(plot(output_options(function)))
-
-
-def _answer(name: str, output: Output, plot: Path | None, **given: Any) -> None:
-    table = api.tabulate_law(name, given.pop("workers"), **given)
-    emit(table, output)
-    if plot is not None:
-        api.plot(table, plot)
-        note(f"plot written to {plot}", output)
+    return workers(plot_option(output_options(function)))
 
 
 @command.command()
-@click.option("--serial", type=NUMBERS, help="Serial shares f of the K = 1 time.")
+@click.option("--serial", type=NUMBERS, help="Serial shares s of the K = 1 time.")
 @click.option("--below", type=SHARE, help="Also the smallest K whose E is below this.")
-@click.option("--serial-for-efficiency", type=SHARE, help="Instead: the largest f that keeps E at or above this, by K.")
+@click.option("--serial-for-efficiency", type=SHARE, help="Instead: the largest s that keeps E at or above this, by K.")
 @_common
-def amdahl(**given: Any) -> None:
+def amdahl(
+    *,
+    serial: Numbers | None,
+    below: float | None,
+    serial_for_efficiency: float | None,
+    workers: Workers,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """T = s + (1-s)/K: a fixed job with a serial share."""
-    if given["serial"] is None and given["serial_for_efficiency"] is None:
+    if serial is None and serial_for_efficiency is None:
         raise click.UsageError("give --serial, such as --serial 0.05, or --serial-for-efficiency 0.8")
-    _answer("amdahl", **given)
+    table = law_table("amdahl", workers, serial=serial, below=below, serial_for_efficiency=serial_for_efficiency)
+    emit_drawn(table, plot, output)
 
 
 @command.command()
 @click.option("--serial-scaled", "--serial", type=NUMBERS, required=True, help="Serial share of the K-worker run.")
 @_common
-def gustafson(**given: Any) -> None:
+def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
     """S = f + (1-f) K: the work grows with the workers."""
-    _answer("gustafson", **given)
+    emit_drawn(law_table("gustafson", workers, serial_scaled=serial_scaled), plot, output)
 
 
 @command.command("sun-ni")
@@ -68,18 +69,18 @@ def gustafson(**given: Any) -> None:
     "--growth", type=NUMBERS, required=True, help="Exponent of the work's growth: 0 Amdahl, 1.5 matrix product."
 )
 @_common
-def sun_ni(**given: Any) -> None:
+def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
     """Memory-bounded scaling: the work grows as K^growth."""
-    _answer("sun-ni", **given)
+    emit_drawn(law_table("sun-ni", workers, serial=serial, growth=growth), plot, output)
 
 
 @command.command()
 @click.option("--contention", type=NUMBERS, required=True, help="Queueing for a shared resource (sigma, alpha).")
 @click.option("--coherency", type=NUMBERS, default="0", show_default=True, help="Pairwise agreement (kappa, beta).")
 @_common
-def usl(**given: Any) -> None:
+def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
     """S = K/(1 + contention (K-1) + coherency K (K-1)): the peak and the limit."""
-    _answer("usl", **given)
+    emit_drawn(law_table("usl", workers, contention=contention, coherency=coherency), plot, output)
 
 
 @command.command()
@@ -88,11 +89,19 @@ def usl(**given: Any) -> None:
 @click.option("--regime", default="strong", show_default=True, help="strong, weak or both.")
 @click.option("--optimum", is_flag=True, help="Only the K that minimises T, with its closed form.")
 @_common
-def logcomm(*, optimum: bool, **given: Any) -> None:
+def logcomm(
+    *,
+    serial: Numbers,
+    comm: Numbers,
+    regime: str,
+    optimum: bool,
+    workers: Workers,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """T = s + (1-s)/K + c log2 K (strong), 1 + c log2 K (weak)."""
-    if optimum:
-        given["workers"] = ()
-    _answer("logcomm", **given)
+    table = law_table("logcomm", None if optimum else workers, serial=serial, comm=comm, regime=regime)
+    emit_drawn(table, plot, output)
 
 
 @command.command()
@@ -102,22 +111,35 @@ def logcomm(*, optimum: bool, **given: Any) -> None:
 @click.option("--growth", default="log", show_default=True, help="How communication grows: log or linear.")
 @click.option("--serial-share", is_flag=True, help="The serial part is a share of the work, and grows with it.")
 @_common
-def isoefficiency(**given: Any) -> None:
+def isoefficiency(
+    *,
+    serial: float,
+    comm: float,
+    hold: float,
+    growth: str,
+    serial_share: bool,
+    workers: Workers,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """The work per worker w(K) that holds an efficiency."""
-    _answer("isoefficiency", **given)
+    table = law_table(
+        "isoefficiency", workers, serial=serial, comm=comm, hold=hold, growth=growth, serial_share=serial_share
+    )
+    emit_drawn(table, plot, output)
 
 
 @command.command("karp-flatt")
 @click.option("--speedups", type=NUMBERS, required=True, help="Measured speedups, one for each of --workers.")
 @_common
-def karp_flatt(**given: Any) -> None:
+def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
     """The serial share that would explain a measured speedup."""
-    _answer("karp-flatt", **given)
+    emit_drawn(law_table("karp-flatt", workers, speedups=speedups), plot, output)
 
 
 @command.command()
 @click.option("--spread", type=NUMBERS, required=True, help="Standard deviation of the logarithm of a worker's time.")
 @_common
-def stragglers(**given: Any) -> None:
+def stragglers(*, spread: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
     """A fixed job in K parts that waits for the slowest (lognormal times)."""
-    _answer("stragglers", **given)
+    emit_drawn(law_table("stragglers", workers, spread=spread), plot, output)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import NoReturn
 
 import click
 
-from scalecurve.cli.registry import COMMANDS, GROUPS, module_of
+from scalecurve._version import __version__
+from scalecurve.cli.registry import COMMANDS, GROUPS, load_command
 from scalecurve.errors import ScalecurveError
 
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
@@ -22,11 +22,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"scalecurve.cli.{module_of(cmd_name)}")
-        command: click.Command = module.command
-        return command
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -34,7 +30,11 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            raise click.UsageError(problem.message + _did_you_mean(args[0]), ctx) from None
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(problem.message + hint, ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in GROUPS:
@@ -44,20 +44,13 @@ class LazyGroup(click.Group):
                     formatter.write_dl(rows)
 
 
-def _did_you_mean(word: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, COMMANDS, n=2)
-    return f" Did you mean {' or '.join(near)}?" if near else ""
-
-
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
     "Exit codes: 0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted.",
 )
-@click.version_option(package_name="scalecurve", prog_name="scalecurve")
+@click.version_option(__version__, prog_name="scalecurve")
 def app() -> None:
     """How far does adding machines get you, why does it stop, and what does it cost?"""
 
@@ -74,28 +67,27 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except ScalecurveError as problem:
-        return _complain(str(problem), problem.exit_code)
+        return complain(str(problem), problem.exit_code)
     except click.ClickException as problem:
-        return _complain(problem.format_message(), 2, problem)
+        context = problem.ctx if isinstance(problem, click.UsageError) else None
+        hint = f"\nTry '{context.command_path} --help'." if context else ""
+        return complain(problem.format_message() + hint, 2)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("interrupted", 130)
+        return complain("interrupted", 130)
     except BrokenPipeError:
         # The reader (head, less) has gone: point stdout elsewhere so that the flush at exit cannot fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as problem:
-        return _complain_of_ourselves(problem)
+        if os.environ.get("SCALECURVE_DEBUG"):
+            raise
+        text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
+        return complain(f"{text}\nSCALECURVE_DEBUG=1 shows where; please report it.", INTERNAL_ERROR)
 
 
-def _complain(message: str, code: int, problem: click.ClickException | None = None) -> int:
-    context = problem.ctx if isinstance(problem, click.UsageError) else None
-    hint = f"\nTry '{context.command_path} --help'." if context else ""
-    print(f"scalecurve: {message}{hint}", file=sys.stderr)
+def complain(message: str, code: int) -> int:
+    """Print a message without control characters on standard error, and return the exit code."""
+    from scalecurve.document import safe_lines
+
+    print("\n".join(safe_lines(f"scalecurve: {message}")), file=sys.stderr)
     return code
-
-
-def _complain_of_ourselves(problem: Exception) -> int:
-    if os.environ.get("SCALECURVE_DEBUG"):
-        raise problem
-    text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
-    return _complain(f"{text}\nSCALECURVE_DEBUG=1 shows where; please report it.", INTERNAL_ERROR)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from scalecurve import api
 from scalecurve.cli.inputs import Parsed, study_options
 from scalecurve.cli.output import Output, emit, output_options
 from scalecurve.errors import Fault, InputError
-from scalecurve.study import Study
 from scalecurve.units import parse_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
 
 
 def parse_pair(text: str) -> tuple[str, str]:
     names = [name.strip() for name in text.split(",")]
     if len(names) != 2:
-        raise InputError(Fault("two laws are parted", seen=text, remedy="write amdahl,logcomm"))
+        raise InputError(Fault("not two laws", value=text, remedy="write amdahl,logcomm"))
     return names[0], names[1]
 
 
@@ -24,7 +27,7 @@ def parse_pair(text: str) -> tuple[str, str]:
 @click.option("--budget", help="Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
 @click.option("--target", type=int, help="The K whose forecast shall narrow (default: 4 times the largest).")
 @click.option("--largest", type=int, help="The most workers there are.")
-@click.option("--separate", type=Parsed("laws", parse_pair), help="Part two laws instead, as amdahl,logcomm.")
+@click.option("--separate", type=Parsed("laws", parse_pair), help="Separate two laws instead, as amdahl,logcomm.")
 @click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
 @output_options
 def command(
@@ -36,6 +39,8 @@ def command(
     run_seconds: float | None,
     output: Output,
 ) -> None:
-    """Which K to measure next, and how often, to narrow a forecast or to part two laws, by gain and cost."""
-    settings = {"target": target, "largest": largest, "separate": separate, "run_seconds": run_seconds}
-    emit(api.next_runs(study, budget=budget, **settings), output)
+    """Which K to measure next, and how often, to narrow a forecast or to separate two laws, by gain and cost."""
+    from scalecurve.planning.next_runs import next_runs
+
+    result = next_runs(study, budget=budget, target=target, largest=largest, separate=separate, run_seconds=run_seconds)
+    emit(result, output)

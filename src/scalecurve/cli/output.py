@@ -1,37 +1,29 @@
-"""How every command answers: text, --json or --csv, to the terminal or to a file.
+"""How every command answers: text, --json or --csv, to the terminal or a file; and the live display of a measurement.
 
 A result is any noun with `document()` and `to_dict()`; one that has a table also has `records()`, the rows of --csv.
+Only answers go to standard output; notes and progress go to standard error.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.document import Document, to_text
+from scalecurve.document import Result, one_line, safe_lines, to_text
 from scalecurve.errors import Fault, InputError
+from scalecurve.units import format_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.measurement.sweep import Progress
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Result(Protocol):
-    """What a verb returns."""
-
-    def document(self) -> Document: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-@runtime_checkable
-class HasRecords(Protocol):
-    """A result with a table."""
-
-    def records(self) -> Sequence[dict[str, Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -53,66 +45,77 @@ def output_options(function: Function) -> Function:
     )
     @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
     @wraps(function)
-    def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, **given: Any) -> Any:
+    def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, **options: Any) -> Any:
         if as_json and as_csv:
             raise InputError("--json and --csv exclude one another; choose one")
         chosen = "json" if as_json else "csv" if as_csv else None
-        return function(output=Output(chosen, file, quiet), **given)
+        return function(output=Output(chosen, file, quiet), **options)
 
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
+plot_option = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+
+
 def emit(result: Result, output: Output) -> None:
     """Answer with a result."""
+    ending = output.file.suffix.lstrip(".").lower() if output.file else "txt"
     if output.file is not None:
         from scalecurve.study.atomic import write_atomically
 
-        write_atomically(output.file, encode(result, _format_for(output)).encode())
+        write_atomically(output.file, encode(result, output.format or ending).encode())
     elif not output.quiet:
-        click.echo(encode(result, _format_for(output)), nl=False)
+        click.echo(encode(result, output.format or ending), nl=False)
+
+
+def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
+    """Answer with a result, and draw it if `--plot` names a file."""
+    emit(result, output)
+    if plot is not None:
+        from scalecurve import plot as draw
+
+        draw(result, plot)
+        note(f"plot written to {plot}", output)
 
 
 def note(message: str, output: Output) -> None:
-    """A word beside the answer (a file was written, a step takes long): on standard error, so that pipes stay clean."""
+    """Print a remark beside the answer (a file was written, a step takes long) on standard error."""
     if not output.quiet:
-        print(message, file=sys.stderr)
-
-
-def _format_for(output: Output) -> str:
-    if output.format:
-        return output.format
-    return output.file.suffix.lstrip(".").lower() if output.file else "txt"
+        print("\n".join(safe_lines(message)), file=sys.stderr)
 
 
 def encode(result: Result, format: str) -> str:
     """A result as text in the named format."""
-    writers: dict[str, Callable[[Result], str]] = {
-        "json": _json,
-        "csv": _csv,
-        "txt": lambda shown: to_text(shown.document()) + "\n",
-        "": lambda shown: to_text(shown.document()) + "\n",
-        "md": _markdown,
-        "html": _html,
-    }
-    if format not in writers:
-        known = ", ".join(f".{name}" for name in writers if name)
-        raise InputError(Fault("unknown output format", seen=f".{format}", remedy=f"name the file with one of {known}"))
-    return writers[format](result)
+    match format:
+        case "json":
+            import json
+
+            return json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n"
+        case "csv":
+            return to_csv(result)
+        case "txt" | "":
+            return to_text(result.document()) + "\n"
+        case "md":
+            from scalecurve.render.markup import to_markdown
+
+            return to_markdown(result.document())
+        case "html":
+            from scalecurve.render.html import to_page
+
+            return to_page(result.document())
+    remedy = "name the file with one of .json, .csv, .txt, .md, .html"
+    raise InputError(Fault("unknown output format", value=f".{format}", remedy=remedy))
 
 
-def _json(result: Result) -> str:
-    import json
-
-    return json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n"
-
-
-def _csv(result: Result) -> str:
+def to_csv(result: Result) -> str:
+    """The rows of a result as CSV."""
     import csv
     import io
 
-    if not isinstance(result, HasRecords):
+    records = getattr(result, "records", None)
+    if records is None:
         raise InputError("this command has no table to give as CSV; use --json")
-    rows = result.records()
+    rows = records()
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
@@ -120,13 +123,65 @@ def _csv(result: Result) -> str:
     return buffer.getvalue()
 
 
-def _markdown(result: Result) -> str:
-    from scalecurve.render.markdown import to_markdown
+@contextmanager
+def progress_display(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A listener that shows every launch: one moving line on a terminal, plain lines elsewhere."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with terminal_display() as listener:
+            yield listener
+    else:
 
-    return to_markdown(result.document())
+        def print_finished(progress: Progress) -> None:
+            if progress.run is not None:
+                print(one_line(progress_line(progress)), file=sys.stderr, flush=True)
+
+        yield print_finished
 
 
-def _html(result: Result) -> str:
-    from scalecurve.render.html_page import to_page
+@contextmanager
+def terminal_display() -> Iterator[Callable[[Progress], None]]:
+    """A listener that moves a bar on the terminal and prints a line per finished launch above it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
-    return to_page(result.document())
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.completed:.0f}/{task.total:.0f}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("{task.description}"), console=console, refresh_per_second=2) as bars:
+        task = bars.add_task("starting", total=1)
+
+        def show(progress: Progress) -> None:
+            left = f", about {format_seconds(progress.remaining)} left" if progress.remaining else ""
+            load = f", load {progress.load:.1f}" if progress.load is not None else ""
+            done = progress.number - (progress.run is None)
+            description = f"{launch_name(progress)}{left}{load}"
+            bars.update(task, total=progress.total, completed=done, description=description)
+            if progress.run is not None:
+                console.print(one_line(progress_line(progress)), highlight=False, markup=False)
+
+        yield show
+
+
+def progress_line(progress: Progress) -> str:
+    """One finished launch: `[ 7/24] K = 4 repeat 2: T = 1.21 s  (load 0.8, about 12 s left)`."""
+    run = progress.run
+    if run is None:
+        outcome = "running"
+    elif run.value is not None:
+        outcome = f"T = {format_seconds(run.value)}"
+    else:
+        outcome = f"{run.status}: {(run.error or 'no time').strip().splitlines()[0][:120]}"
+    facts = [f"load {progress.load:.1f}"] if progress.load is not None else []
+    facts += [f"elapsed {format_seconds(progress.elapsed)}"]
+    facts += [f"about {format_seconds(progress.remaining)} left"] if progress.remaining else []
+    number = f"{progress.number:>{len(str(progress.total))}}"
+    return f"[{number}/{progress.total}] {launch_name(progress)}: {outcome}  ({', '.join(facts)})"
+
+
+def launch_name(progress: Progress) -> str:
+    """`K = 4 repeat 2`, `K = 4 warm-up` or `baseline ...`."""
+    planned = progress.planned
+    point = f"K = {planned.point.k}" if planned.point.role == "scaling" else f"baseline {planned.point.role}"
+    return f"{point} warm-up" if planned.is_warmup else f"{point} repeat {planned.repeat + 1}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -12,24 +12,16 @@ import click
 from scalecurve.cli.inputs import Parsed
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.planning.catalog import Offer, find_offer, offer_findings
+from scalecurve.hardware.prices import find_offer, offer_findings
 from scalecurve.planning.currency import Money, parse_money, same_currency
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
-from scalecurve.units import parse_seconds, parse_share
+from scalecurve.units import parse_number, parse_seconds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MONEY = Parsed("money", parse_money)
 DURATION = Parsed("duration", parse_seconds)
-NUMBER = Parsed("number", parse_share)
-
-
-@dataclass(frozen=True)
-class Priced:
-    """A tariff, and what must be known about where it comes from."""
-
-    tariff: Tariff
-    findings: tuple[Finding, ...] = ()
+NUMBER = Parsed("number", parse_number)
 
 
 _OPTIONS = (
@@ -52,104 +44,91 @@ _OPTIONS = (
     click.option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
     click.option("--pue", type=NUMBER, default="1", show_default=True, help="Building's power over the workers'."),
 )  # fmt: skip
-PRICE_NAMES = (
-    *("price", "price_of", "per_node", "currency", "minimum_billing", "billing_step", "setup"),
-    *("spot_price", "interruptions", "checkpoint_every", "checkpoint_time", "restart"),
-    *("reserved", "reserved_price", "watts", "kwh_price", "co2", "pue"),
-)
 
 
 def price_options(function: Function) -> Function:
-    """Add the options of a price; the command receives `given_price`, a function of the node size that makes it.
-
-    The currency is settled together with the other amounts of the command, which it passes as `others`.
-    """
+    """Add the options of a price; the command receives them as `price`, the keywords of `make_price`."""
+    names = inspect.signature(make_price).parameters.keys() - {"node_size", "others"}
 
     @wraps(function)
-    def wrapped(**given: Any) -> Any:
-        chosen = {name: given.pop(name) for name in PRICE_NAMES}
-        return function(given_price=lambda **more: make_price(**chosen, **more), **given)
+    def wrapped(**options: Any) -> Any:
+        price = {name: options.pop(name) for name in names}
+        return function(price=price, **options)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[return-value]
 
 
-def make_price(*, node_size: int | None = None, others: dict[str, Money | None] | None = None, **given: Any) -> Priced:
-    """The tariff of a command line, every fault at once."""
-    offer = None if given["price_of"] is None else find_offer(given["price_of"])
-    price = _price(given, offer)
-    amounts = {"price": price, **{name: given[name] for name in ("spot_price", "reserved_price", "kwh_price")}}
-    currency = same_currency(*amounts.items(), *(others or {}).items(), currency=given["currency"])
-    faults = list(_missing(given, node_size))
+def make_price(
+    *,
+    price: Money | None,
+    price_of: str | None,
+    per_node: bool,
+    currency: str | None,
+    minimum_billing: float | None,
+    billing_step: float | None,
+    setup: float | None,
+    spot_price: Money | None,
+    interruptions: float | None,
+    checkpoint_every: float | None,
+    checkpoint_time: float | None,
+    restart: float | None,
+    reserved: int | None,
+    reserved_price: Money | None,
+    watts: float | None,
+    kwh_price: Money | None,
+    co2: float | None,
+    pue: float,
+    node_size: int | None = None,
+    others: dict[str, Money | None] | None = None,
+) -> tuple[Tariff, tuple[Finding, ...]]:
+    """The tariff of a command line, and what must be known about its source; every fault at once.
+
+    `others` are the other amounts of the command: all must be in one currency.
+    """
+    offer = None if price_of is None else find_offer(price_of)
+    if (price is None) == (offer is None):
+        problem = "a price is missing" if price is None else "the price is given twice"
+        raise InputError(Fault(problem, where="price", remedy="give --price 2.50 or --price-of h100@lambda"))
+    hourly = Money(offer.median, offer.currency) if offer is not None else price or Money(0.0)
+    amounts = {"price": hourly, "spot_price": spot_price, "reserved_price": reserved_price, "kwh_price": kwh_price}
+    unit = same_currency(*amounts.items(), *(others or {}).items(), currency=currency)
+    both, power = "give both or neither", "the power of one worker"
+    rules = [
+        ("--spot-price needs --interruptions", spot_price is not None and interruptions is None, both),
+        ("--interruptions needs --spot-price", spot_price is None and interruptions is not None, both),
+        ("--reserved needs --reserved-price", reserved is not None and reserved_price is None, both),
+        ("--reserved-price needs --reserved", reserved is None and reserved_price is not None, both),
+        ("--per-node needs --node-size", per_node and node_size is None, "how many workers is a node?"),
+        ("catalog prices are per accelerator", per_node and offer is not None, "leave out --per-node"),
+        ("--kwh-price needs --watts", kwh_price is not None and watts is None, power),
+        ("--co2 needs --watts", co2 is not None and watts is None, power),
+    ]
+    faults = [Fault(message, remedy=remedy) for message, broken, remedy in rules if broken]
     if faults:
         raise InputError(faults, subject="price")
+    spot = None
+    if spot_price is not None and interruptions is not None:
+        spot = Spot(
+            per_hour=spot_price.amount,
+            interruptions_per_hour=interruptions,
+            checkpoint_every=checkpoint_every,
+            checkpoint_seconds=checkpoint_time,
+            restart_seconds=restart,
+        )
+    kept = reserved_price is not None and reserved is not None
+    kwh = None if kwh_price is None else kwh_price.amount
     tariff = Tariff(
-        per_hour=price.amount,
-        currency=currency,
-        workers_per_unit=node_size or 1 if given["per_node"] else 1,
-        minimum_seconds=given["minimum_billing"],
-        step_seconds=given["billing_step"],
-        setup_seconds=given["setup"],
-        spot=_spot(given),
-        reserved=_reserved(given),
-        energy=_energy(given),
+        per_hour=hourly.amount,
+        currency=unit,
+        workers_per_unit=node_size or 1 if per_node else 1,
+        minimum_seconds=minimum_billing,
+        step_seconds=billing_step,
+        setup_seconds=setup,
+        spot=spot,
+        reserved=Reserved(units=reserved or 0, per_hour=reserved_price.amount) if kept and reserved_price else None,
+        energy=None if watts is None else Energy(watts=watts, per_kwh=kwh, grams_co2_per_kwh=co2, pue=pue),
+        source="stated" if offer is None else offer.origin,
     )
-    if offer is None:
-        return Priced(tariff)
-    return Priced(replace(tariff, source=offer.origin), offer_findings(offer))
-
-
-def _price(given: dict[str, Any], offer: Offer | None) -> Money:
-    price: Money | None = given["price"]
-    if (price is None) == (offer is None):
-        hint = "give --price 2.50 or --price-of h100@lambda"
-        what = "a price is missing" if price is None else "the price is given twice"
-        raise InputError(Fault(what, where="price", remedy=hint))
-    return Money(offer.median, offer.currency) if offer is not None else price or Money(0.0)
-
-
-def _missing(given: dict[str, Any], node_size: int | None) -> list[Fault]:
-    pairs = (("spot_price", "interruptions"), ("reserved", "reserved_price"))
-    faults = [
-        Fault(f"--{_flag(one)} needs --{_flag(other)}", remedy="give both or neither")
-        for first, second in pairs
-        for one, other in ((first, second), (second, first))
-        if given[one] is not None and given[other] is None
-    ]
-    if given["per_node"] and node_size is None:
-        faults.append(Fault("--per-node needs --node-size", remedy="how many workers is a node?"))
-    if given["per_node"] and given["price_of"] is not None:
-        faults.append(Fault("catalog prices are per accelerator", remedy="leave out --per-node"))
-    orphans = [name for name in ("kwh_price", "co2") if given[name] is not None and given["watts"] is None]
-    faults += [Fault(f"--{_flag(name)} needs --watts", remedy="the power of one worker") for name in orphans]
-    return faults
-
-
-def _flag(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _spot(given: dict[str, Any]) -> Spot | None:
-    if given["spot_price"] is None:
-        return None
-    return Spot(
-        per_hour=given["spot_price"].amount,
-        interruptions_per_hour=given["interruptions"],
-        checkpoint_every=given["checkpoint_every"],
-        checkpoint_seconds=given["checkpoint_time"],
-        restart_seconds=given["restart"],
-    )
-
-
-def _reserved(given: dict[str, Any]) -> Reserved | None:
-    if given["reserved"] is None:
-        return None
-    return Reserved(units=given["reserved"], per_hour=given["reserved_price"].amount)
-
-
-def _energy(given: dict[str, Any]) -> Energy | None:
-    if given["watts"] is None:
-        return None
-    kwh = None if given["kwh_price"] is None else given["kwh_price"].amount
-    return Energy(watts=given["watts"], per_kwh=kwh, grams_co2_per_kwh=given["co2"], pue=given["pue"])
+    return tariff, () if offer is None else offer_findings(offer)

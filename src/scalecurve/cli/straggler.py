@@ -1,25 +1,16 @@
-"""`scalecurve straggler`: what the slowest of K costs."""
+"""`scalecurve straggler`: what waiting for the slowest of K costs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from scalecurve import api
-from scalecurve.cli.inputs import WORKERS, Parsed
-from scalecurve.cli.output import Output, emit, note, output_options
-from scalecurve.units import parse_share
+from scalecurve import mechanisms
+from scalecurve.cli.inputs import SHARE, WORKERS, Parsed
+from scalecurve.cli.output import Output, emit_drawn, output_options, plot_option
 
-SHARE = Parsed("share", parse_share)
 COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
-
-
-def _shape(text: str) -> tuple[str, dict[str, float]]:
-    name, _, rest = text.partition(":")
-    pairs = [item.partition("=") for item in rest.split(",") if item]
-    return name, {key.strip(): float(value) for key, _, value in pairs}
 
 
 @click.command()
@@ -30,20 +21,39 @@ def _shape(text: str) -> tuple[str, dict[str, float]]:
     "--steps", type=click.IntRange(1), default=100, show_default=True, help="Steps between two barriers at the end."
 )
 @click.option("--backups", type=COUNTS, default="0,1,2,4,8", show_default=True, help="Backup workers at the largest K.")
-@click.option("--slow-share", type=SHARE, help="Share of workers that are slow for good.")
+@click.option("--slow-share", type=SHARE, help="Share of workers that are always slow.")
 @click.option(
     "--slow-factor", type=click.FloatRange(1), default=2.0, show_default=True, help="How much slower they are."
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+@plot_option
 @output_options
-def command(*, distribution: str, plot: Path | None, output: Output, **given: Any) -> None:
+def command(
+    *,
+    distribution: str,
+    samples: Path | None,
+    workers: tuple[int, ...],
+    steps: int,
+    backups: tuple[int, ...],
+    slow_share: float | None,
+    slow_factor: float,
+    plot: Path | None,
+    output: Output,
+) -> None:
     """Expected maximum, barrier efficiency, backup workers, persistent slowness."""
+    name, _, rest = distribution.partition(":")
+    pairs = [item.partition("=") for item in rest.split(",") if item]
     try:
-        name, shape = _shape(distribution)
+        shape = {key.strip(): float(value) for key, _, value in pairs}
     except ValueError:
         raise click.UsageError("write the distribution like lognorm:s=0.3 or gamma:a=4,scale=0.25") from None
-    result = api.cost_stragglers(distribution=name, shape=shape, **given)
-    emit(result, output)
-    if plot is not None:
-        api.plot(result, plot)
-        note(f"plot written to {plot}", output)
+    cost = mechanisms.straggler_cost(
+        workers,
+        distribution=name,
+        shape=shape,
+        samples=samples,
+        steps=steps,
+        backups=backups,
+        slow_share=slow_share,
+        slow_factor=slow_factor,
+    )
+    emit_drawn(cost, plot, output)

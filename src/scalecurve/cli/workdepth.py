@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from scalecurve import api
+from scalecurve import mechanisms
 from scalecurve.cli.inputs import WORKERS
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.output import Output, emit_drawn, output_options, plot_option
 
 
 @click.command()
 @click.argument("graph")
 @click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+@plot_option
 @output_options
 def command(*, graph: str, workers: tuple[int, ...], plot: Path | None, output: Output) -> None:
     """Work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
@@ -22,8 +22,4 @@ def command(*, graph: str, workers: tuple[int, ...], plot: Path | None, output: 
     GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, module:attribute with a Dask graph or recorder, or
     a textbook graph: classic:reduction:1000, classic:scan:64, classic:matmul:8, classic:pipeline:4,16.
     """
-    result = api.measure_parallelism(graph, workers=workers)
-    emit(result, output)
-    if plot is not None:
-        api.plot(result, plot)
-        note(f"plot written to {plot}", output)
+    emit_drawn(mechanisms.work_depth(graph, workers), plot, output)

@@ -41,7 +41,7 @@ from scalecurve.diagnosis.from_times import (
 )
 from scalecurve.diagnosis.phases import KINDS, accounts, has_phases
 from scalecurve.diagnosis.posterior import observe
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
@@ -91,7 +91,7 @@ class CauseRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Diagnosis(Shown):
+class Diagnosis(Result):
     """The cause of the bend with its chance of being right; `basis` says what was looked at."""
 
     name: str

@@ -1,4 +1,4 @@
-"""The cause from samples of T(K) alone: its shape and its noise, with an honest chance of being right.
+"""The cause from samples of T(K) alone: its shape and its noise, with the chance of being right.
 
 A cause can cost no more than what is lost.  Shapes of a loss cannot rise above E = 1, and their noise is bounded, so
 wild or superlinear times would go to whichever cause is loosest.  The chance that any cause is at work is therefore

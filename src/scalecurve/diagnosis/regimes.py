@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -49,7 +49,7 @@ class WorkRow:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RegimeVerdict(Shown):
+class RegimeVerdict(Result):
     """The regime that the amounts of work show, and what it means.
 
     `declared` is what the job is called, `times` are mean seconds by K, where known.
@@ -159,13 +159,13 @@ def classify_regime(
         amounts = amounts * len(counts) if len(amounts) == 1 else amounts
         if len(amounts) != len(counts):
             numbers = f"{len(amounts)} for {len(counts)} worker counts"
-            faults.append(Fault("one number of work for each K", seen=numbers))
+            faults.append(Fault("one number of work for each K", value=numbers))
         pairs = zip(counts, amounts, strict=False)
         work = {k: own * (k if total is None else 1) for k, own in pairs}
     else:
         counts = tuple(work)
     if times is not None and len(times) != len(counts):
-        faults.append(Fault("one number of times for each K", seen=f"{len(times)} for {len(counts)} worker counts"))
+        faults.append(Fault("one number of times for each K", value=f"{len(times)} for {len(counts)} worker counts"))
     if faults:
         raise InputError(faults)
     seconds = times if isinstance(times, Mapping) else dict(zip(counts, times or (), strict=False))
@@ -176,9 +176,11 @@ def regime_of_work(
     work: Mapping[int, float], *, name: str, declared: str | None = None, times: Mapping[int, float] | None = None
 ) -> RegimeVerdict:
     """The regime from total work at each K: the same total is strong, the same work per worker weak, within 2 %."""
-    faults = [Fault("work is a positive number", where=f"K = {k}", seen=f"{w:g}") for k, w in work.items() if not w > 0]
+    faults = [
+        Fault("work is a positive number", where=f"K = {k}", value=f"{w:g}") for k, w in work.items() if not w > 0
+    ]
     if len(work) < 2:
-        faults.append(Fault("a regime needs the work at two worker counts or more", seen=str(len(work))))
+        faults.append(Fault("a regime needs the work at two worker counts or more", value=str(len(work))))
     if faults:
         raise InputError(faults, subject=name)
     rows = tuple(WorkRow(k, float(total)) for k, total in sorted(work.items()))
@@ -246,11 +248,11 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
 
 def _work_in_table(source: str) -> dict[int, float]:
     """Work by K, read as any other column is; empty where there is no such column."""
-    from scalecurve.formats.loading import load_study
+    from scalecurve.formats.loading import load
 
     for column in WORK_COLUMNS:
         try:
-            study = load_study(source, regime="strong", quantity="throughput", value_column=column)
+            study = load(source, regime="strong", quantity="throughput", value_column=column)
         except InputError:
             continue
         return {k: float(values.mean()) for k, values in study.samples.by_k().items()}

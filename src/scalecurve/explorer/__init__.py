@@ -1,1 +1,1 @@
-"""The web page: a small server that guards, workers that compute through `api`, and a page that shows."""
+"""The explorer: a small server that guards, processes that compute by the public verbs, and a page that shows."""

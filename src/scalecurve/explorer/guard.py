@@ -1,7 +1,8 @@
-"""Who may talk to the server, and how much they may send.
+"""Which requests the server accepts, and how large they may be.
 
-A page from elsewhere could otherwise ask this server in the reader's name (DNS rebinding, cross-site requests): so the
-Host must be one of ours, an Origin must be too, and a question must be JSON, which another site cannot send unasked.
+A page of another site could ask this server in the reader's name (DNS rebinding, cross-site requests).  So the Host
+must be one of this server's names, an Origin must equal it, and a question must be JSON, which another site cannot send
+without permission.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 MOST_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
+TOO_LARGE = 413
 
 HEADERS = {
     b"content-security-policy": (
@@ -28,13 +30,20 @@ HEADERS = {
 }
 
 
+class Refuse(Exception):
+    """A request is refused with an HTTP status and a sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status, self.message = status, message
+
+
 @dataclass(frozen=True)
 class Guard:
     """An ASGI layer around the application; `names` are the host names the server answers to."""
 
     app: Any
     names: frozenset[str]
-    addresses: bool = False  # whether any literal IP address is accepted as Host (when told to listen beyond loopback)
+    addresses: bool = False  # whether any literal IP address is accepted as Host (when listening beyond loopback)
     most_body: int = MOST_BODY
     body_seconds: float = BODY_SECONDS
 
@@ -42,111 +51,69 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
-        body = b""
-        if refusal is None and scope["method"] == "POST":
-            body, refusal = await self._body(scope, receive)
-        if refusal is not None:
-            await _refuse(send, *refusal)
-            return
-        await self.app(scope, _replay(body, receive), _with_headers(send))
-
-    def _refusal(self, scope: Any) -> tuple[int, str] | None:
-        headers = _headers(scope)
-        if len(headers.get("host", [])) != 1 or not self._ours(headers["host"][0]):
-            return 421, "this server answers only to its own name; open the address it printed"
-        origins = headers.get("origin", [])
-        if any(not self._our_origin(origin, headers["host"][0]) for origin in origins):
-            return 403, "requests from other sites are refused"
-        if scope["method"] not in ("GET", "HEAD", "POST"):
-            return 405, "only GET, HEAD and POST"
-        if scope["method"] == "POST" and not _is_json(headers):
-            return 415, "questions are sent as application/json"
-        return None
-
-    def _ours(self, host: str) -> bool:
-        name = _host_name(host)
-        return name in self.names or (self.addresses and _is_address(name))
-
-    def _our_origin(self, origin: str, host: str) -> bool:
-        parts = urlsplit(origin)
-        return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
-
-    async def _body(self, scope: Any, receive: Any) -> tuple[bytes, tuple[int, str] | None]:
-        too_much = (413, f"at most {self.most_body} bytes")
-        declared = _headers(scope).get("content-length", ["0"])[0]
-        if not declared.isdigit() or int(declared) > self.most_body:
-            return b"", too_much
         try:
-            body = await asyncio.wait_for(self._read(receive), self.body_seconds)
-        except TimeoutError:
-            return b"", (408, "the question did not arrive in time")
-        return (body, None) if body is not None else (b"", too_much)
+            async with asyncio.timeout(self.body_seconds):
+                body = await self._read_body(receive) if self._check_head(scope) else b""
+        except (Refuse, TimeoutError) as problem:
+            refusal = problem if isinstance(problem, Refuse) else Refuse(408, "the question did not arrive in time")
+            headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS.items()]
+            await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+            await send({"type": "http.response.body", "body": b'{"error":"' + refusal.message.encode() + b'"}'})
+            return
+        parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-    async def _read(self, receive: Any) -> bytes | None:
-        parts: list[bytes] = []
+        async def replay() -> Any:
+            """The body that was read, once; then what the connection says (its end)."""
+            return next(parts, None) or await receive()
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS.items()]}
+            await send(message)
+
+        await self.app(scope, replay, send_guarded)
+
+    def _check_head(self, scope: Any) -> bool:
+        """Whether a body follows; raises Refuse for a request that this server does not accept."""
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        hosts = headers.get("host", [])
+        if len(hosts) != 1 or not self._is_own_host(hosts[0]):
+            raise Refuse(421, "this server answers only to its own name; open the address it printed")
+        for origin in map(urlsplit, headers.get("origin", [])):
+            if origin.scheme not in ("http", "https") or origin.netloc.lower() != hosts[0].lower():
+                raise Refuse(403, "requests from other sites are refused")
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            raise Refuse(405, "only GET, HEAD and POST")
+        if scope["method"] != "POST":
+            return False
+        if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() != "application/json":
+            raise Refuse(415, "questions are sent as application/json")
+        declared = headers.get("content-length", ["0"])[0]
+        if not declared.isdigit() or int(declared) > self.most_body:
+            raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
+        return True
+
+    def _is_own_host(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+            if name in self.names:
+                return True
+            ipaddress.ip_address(name)
+        except ValueError:  # neither a name nor an address
+            return False
+        return self.addresses
+
+    async def _read_body(self, receive: Any) -> bytes:
+        """The body of a question; a declared length may lie, so the bytes are counted."""
+        body: bytes = b""
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return b""
-            parts.append(message.get("body", b""))
-            if sum(map(len, parts)) > self.most_body:
-                return None
+            body += message.get("body", b"")
+            if len(body) > self.most_body:
+                raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
             if not message.get("more_body"):
-                return b"".join(parts)
-
-
-def _headers(scope: Any) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
-
-
-def _is_json(headers: dict[str, list[str]]) -> bool:
-    return headers.get("content-type", [""])[0].partition(";")[0].strip().lower() == "application/json"
-
-
-def _host_name(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-async def _refuse(send: Any, status: int, message: str) -> None:
-    body = b'{"error":"' + message.encode() + b'"}'
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _replay(body: bytes, receive: Any) -> Any:
-    """The body that was read, once, and then whatever the connection says (its end)."""
-    given = False
-
-    async def replay() -> Any:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
-
-
-def _with_headers(send: Any) -> Any:
-    async def guarded(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", []), *HEADERS.items()]}
-        await send(message)
-
-    return guarded
+                return body

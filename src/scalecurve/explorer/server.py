@@ -1,19 +1,37 @@
-"""Serving the page: loopback unless told otherwise, until Ctrl-C."""
+"""The server of the page: routes, and serving on loopback until Ctrl-C.  Needs the extra `web`."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.explorer.application import LOOPBACK, build
+from scalecurve.explorer.guard import MOST_BODY, Guard
 from scalecurve.explorer.pool import Pool
 
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ImportError:
+    raise MissingExtra("the explorer", "web") from None
+
+TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_CONNECTIONS = 900  # below the usual limit of 1024 open files
+HEAD_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,21 +47,140 @@ class Address:
         return self.host in LOOPBACK
 
 
-def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is told the page's address once it can be opened."""
-    try:
-        import starlette  # noqa: F401 - the application needs it a moment later
-        import uvicorn
+def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
+    """What the page opens with: nothing, or the text of a study that could be read."""
+    if study is None:
+        return {}
+    import scalecurve as sc
 
-        from scalecurve.explorer.protocol import ImpatientProtocol
-    except ImportError:
-        raise MissingExtra("the explorer", "web") from None
-    listening = _listen(address)
+    loaded = sc.load(study, regime=regime)
+    raw = study.read_bytes()
+    if len(raw) > MOST_BODY // 2:
+        hint = "the page takes up to 2 MB; use the command line for larger studies"
+        raise InputError(Fault("the study is too large for the page", value=f"{len(raw)} bytes", remedy=hint))
+    return {"data": {"name": study.name, "text": raw.decode("utf-8-sig"), "regime": str(loaded.regime)}}
+
+
+@cache
+def assets() -> dict[str, tuple[str, bytes]]:
+    """Every file the server will ever send, read once: a path that is not a key does not exist."""
+    from scalecurve.render.html import stylesheet
+
+    collected = {"/style.css": (TYPES[".css"], stylesheet().encode())}
+    folders: list[tuple[str, Any]] = [("/", files("scalecurve.explorer").joinpath("assets"))]
+    for prefix, folder in folders:
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                folders.append((f"{prefix}{entry.name}/", entry))
+            elif (kind := TYPES.get(PurePosixPath(entry.name).suffix)) is not None:
+                collected[prefix + entry.name] = (kind, entry.read_bytes())
+    collected["/"] = collected["/index.html"]
+    return collected
+
+
+def build(pool: Pool, *, start: bytes = b"{}", names: frozenset[str] = LOOPBACK, addresses: bool = False) -> Guard:
+    """The guarded application; `start` is the JSON of what the page opens with."""
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        await pool.start()
+        yield
+        await pool.stop()
+
+    async def opened(_: Request) -> Response:
+        return _json_response(200, start)
+
+    async def health(_: Request) -> Response:
+        return _json_response(200, b'{"ok":true}')
+
+    async def description(_: Request) -> Response:
+        return _json_response(*await pool.ask("openapi", b"{}"))
+
+    async def question(request: Request) -> Response:
+        return _json_response(*await pool.ask(request.path_params["name"], await request.body()))
+
+    async def asset(request: Request) -> Response:
+        kind, content = assets().get(request.url.path, (None, b""))
+        if kind is None:
+            return _json_response(404, b'{"error":"not found"}')
+        return Response(content, 200, media_type=kind, headers={"cache-control": "no-cache"})
+
+    routes = [
+        Route("/api/start", opened),
+        Route("/api/health", health),
+        Route("/api/openapi.json", description),
+        Route("/api/{name:path}", question, methods=["POST"]),
+        Route("/{path:path}", asset),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), names, addresses)
+
+
+def _json_response(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+class ImpatientProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is optional, so its classes are untyped here
+    """uvicorn's HTTP/1.1 that closes a connection whose request head has not arrived `head_seconds` after it could
+    have begun (slow loris)."""
+
+    head_seconds = HEAD_SECONDS
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_request():
+            self._cancel_deadline()
+        elif self._deadline is None:
+            self._expect_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._in_request():
+            self._cancel_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def _in_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _expect_head(self) -> None:
+        self._deadline = self.loop.call_later(self.head_seconds, self._close_if_headless)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _close_if_headless(self) -> None:
+        self._deadline = None
+        if not self._in_request() and not self.transport.is_closing():
+            self.transport.close()
+
+
+def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is called with the page's address once it can be opened."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # asyncio switches Nagle's algorithm off only where the protocol is named; with it on, each answer waits 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((address.host, address.port))
+        listening.listen(512)
+    except OSError as problem:
+        listening.close()
+        where = f"{address.host}:{address.port}"
+        hint = "choose another with --port, or --port 0 for any free one"
+        raise InputError(Fault(f"cannot listen: {problem.strerror}", where=where, remedy=hint)) from None
     names = LOOPBACK | {name.lower() for name in (address.host, *address.names)}
     pool = Pool(size=max(1, min(2, os.cpu_count() or 1)))
-    app = build(pool, start=json.dumps(start).encode(), names=names, addresses=not address.is_loopback)
     config = uvicorn.Config(
-        app,
+        build(pool, start=json.dumps(start).encode(), names=names, addresses=not address.is_loopback),
         http=ImpatientProtocol,
         ws="none",
         lifespan="on",
@@ -61,22 +198,6 @@ def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], Non
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
-        pass  # the way to stop a server is not a failure
+        pass  # Ctrl-C is how a server is stopped, not a failure
     finally:
         listening.close()
-
-
-def _listen(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # asyncio switches Nagle's algorithm off only where the protocol is named; with it on, each answer waits 40 ms.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((address.host, address.port))
-        listening.listen(512)
-    except OSError as problem:
-        listening.close()
-        where = f"{address.host}:{address.port}"
-        hint = "choose another with --port, or --port 0 for any free one"
-        raise InputError(Fault(f"cannot listen: {problem.strerror}", where=where, remedy=hint)) from None
-    return listening

@@ -1,87 +1,82 @@
 """A computing process: reads one question, answers it, waits for the next.  `python -m scalecurve.explorer.worker`.
 
-Being a process of its own, it can be stopped when a question takes too long, and its memory is bounded.
+It is a process of its own so that a question that takes too long can be stopped, and its memory is bounded.  The server
+and its workers exchange frames: four bytes of length, a head line, the body.  JSON inside, never pickle.
 """
 
 from __future__ import annotations
 
 import json
 import signal
+import struct
 import sys
 from typing import Any
 
-from scalecurve.explorer import frames
-
 MEMORY_BYTES = 8 * 1024**3
+MOST_BYTES = 64 * 1024 * 1024  # of a frame
 
 
-class NoSuchQuestion(Exception):
-    """Nothing answers to this name."""
+def frame(head: str, body: bytes) -> bytes:
+    payload = head.encode() + b"\n" + body
+    return struct.pack(">I", len(payload)) + payload
+
+
+def frame_length(prefix: bytes) -> int:
+    """The number of bytes that follow the first four of a frame."""
+    size: int = struct.unpack(">I", prefix)[0]
+    return size
+
+
+def split_frame(payload: bytes) -> tuple[str, bytes]:
+    head, _, body = payload.partition(b"\n")
+    return head.decode(), body
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes our input
-    _bound_memory()
-    _warm_up()
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while (asked := frames.read(source)) is not None:
-        status, body = answer(*asked)
-        sink.write(frames.frame(str(status), body))
-        sink.flush()
-
-
-def _warm_up() -> None:
-    """Load what the first question will need while the page is still being drawn."""
-    answer("training", b"{}")
-
-
-def _bound_memory() -> None:
     try:
         import resource
     except ImportError:  # not on Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        pass
+    else:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    answer("training", b"{}")  # load what the first question needs while the page is still being drawn
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    while len(prefix := source.read(4)) == 4:
+        status, body = answer(*split_frame(source.read(frame_length(prefix))))
+        sink.write(frame(str(status), body))
+        sink.flush()
 
 
 def answer(name: str, body: bytes) -> tuple[int, bytes]:
     """The HTTP status and the JSON of the answer to one question; never raises."""
-    from scalecurve.errors import MissingExtra, ScalecurveError
-
-    try:
-        return 200, _json(_ask(name, body))
-    except NoSuchQuestion:
-        return 404, _json({"error": "there is no such question"})
-    except MissingExtra as problem:
-        return 501, _json({"error": str(problem)})
-    except ScalecurveError as problem:
-        return 422, _json({"error": str(problem), "refused": type(problem).__name__})
-    except MemoryError:
-        return 503, _json({"error": "the question needs more memory than one answer may use"})
-    except Exception as problem:
-        return 500, _json({"error": f"a fault of scalecurve: {type(problem).__name__}: {problem}"})
-
-
-def _ask(name: str, body: bytes) -> Any:
     from pydantic import ValidationError
 
-    from scalecurve.errors import InputError
-    from scalecurve.explorer.questions import find
+    from scalecurve.errors import InputError, MissingExtra, ScalecurveError
+    from scalecurve.explorer.questions.question import find
     from scalecurve.study.file import faults_of
 
-    question = find(name)
-    if question is None:
-        raise NoSuchQuestion
+    content: Any
     try:
-        request = question.request.model_validate_json(body or b"{}")
+        question = find(name)
+        if question is None:
+            status, content = 404, {"error": "there is no such question"}
+        else:
+            status, content = 200, question.answer(question.request.model_validate_json(body or b"{}"))
+        return status, json.dumps(content, allow_nan=False, separators=(",", ":"), default=str).encode()
     except ValidationError as problem:
-        raise InputError(faults_of(problem)) from None
-    return question.answer(request)
-
-
-def _json(data: Any) -> bytes:
-    return json.dumps(data, allow_nan=False, separators=(",", ":"), default=str).encode()
+        status, content = 422, {"error": str(InputError(faults_of(problem))), "refused": "InputError"}
+    except MissingExtra as problem:
+        status, content = 501, {"error": str(problem)}
+    except ScalecurveError as problem:
+        status, content = 422, {"error": str(problem), "refused": type(problem).__name__}
+    except MemoryError:
+        status, content = 503, {"error": "the question needs more memory than one answer may use"}
+    except Exception as problem:
+        status, content = 500, {"error": f"a fault of scalecurve: {type(problem).__name__}: {problem}"}
+    return status, json.dumps(content, separators=(",", ":")).encode()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -45,7 +45,7 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Fits(Shown):
+class Fits(Result):
     """All laws, best first.  `tied` names those the data cannot tell apart, `parting_k` the K that separates them."""
 
     name: str
@@ -63,7 +63,7 @@ class Fits(Shown):
         for fit in self.laws:
             if fit.name == name:
                 return fit
-        raise InputError(Fault("this law was not fitted", seen=name, remedy=", ".join(f.name for f in self.laws)))
+        raise InputError(Fault("this law was not fitted", value=name, remedy=", ".join(f.name for f in self.laws)))
 
     def __iter__(self) -> Iterator[Fit]:
         return iter(self.laws)
@@ -135,10 +135,10 @@ def fit(
     study = as_study(study)
     faults = []
     if not 0 < level < 1:
-        faults.append(Fault("a level lies between 0 and 1", where="level", seen=f"{level:g}", remedy="0.95 is usual"))
+        faults.append(Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual"))
     if weighting not in WEIGHTINGS:
         hint = f"use one of {', '.join(WEIGHTINGS)}"
-        faults.append(Fault("unknown weighting", where="weighting", seen=weighting, remedy=hint))
+        faults.append(Fault("unknown weighting", where="weighting", value=weighting, remedy=hint))
     if faults:
         raise InputError(faults, subject="fit")
     solved = solve_laws(study, (law,) if isinstance(law, str) else law, rng)
@@ -179,7 +179,7 @@ def _reductions(solved: Solutions) -> dict[str, str]:
         ahead = np.log(draws @ own.model.design(at).T)[:, 0]
         for other in sorted(solved.by_law.values(), key=lambda one: -one.model.size):
             kept = {term for _, term in other.model.terms}
-            if name in reduced or not kept < set(terms) or own.model.base is not other.model.base:
+            if name in reduced or not kept < set(terms) or own.model.base != other.model.base:
                 continue
             extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
             absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12 * draws[:, 0].mean()
@@ -207,7 +207,7 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
     estimates = {name: Estimate(value, least, most, level, method) for name, value, least, most in columns}
     if own.model.size > len(solved.points):
-        estimates = {name: Estimate(known.value, method=NOT_IDENTIFIED) for name, known in estimates.items()}
+        estimates = {name: Estimate(free.value, method=NOT_IDENTIFIED) for name, free in estimates.items()}
     share = estimates.get("serial")
     if share and share.low is not None and share.high is not None and share.value <= 1:
         estimates["serial"] = replace(share, low=max(share.low, 0.0), high=min(share.high, 1.0))

@@ -16,42 +16,22 @@ Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.positive import Array
+from scalecurve.fitting.positive import Array, design
 from scalecurve.study import Regime
-
-Term = Callable[[Array], Array]
-
-
-def _shared(k: Array) -> Array:
-    return 1.0 / k
-
-
-def _serial(k: Array) -> Array:
-    return 1.0 - 1.0 / k
-
-
-def _excess(k: Array) -> Array:
-    return k - 1.0
-
-
-def _root(k: Array) -> Array:
-    return np.sqrt(k) - 1.0
 
 
 @dataclass(frozen=True)
 class Model:
-    """A law to fit: `base` at K = 1 is 1, and each parameter multiplies its term, which is 0 at K = 1."""
+    """A law to fit, by names of `positive.TERMS`: at K = 1 the base is 1, and the term of every parameter is 0."""
 
     name: str
     formula: str
-    base: Term
-    terms: tuple[tuple[str, Term], ...]
+    base: str
+    terms: tuple[tuple[str, str], ...]
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -63,24 +43,25 @@ class Model:
         return 1 + len(self.terms)
 
     def design(self, k: Array) -> Array:
-        return np.stack([self.base(k), *(term(k) for _, term in self.terms)], axis=-1)
+        """The values of the base and of every term at K, in a new last axis."""
+        return design((self.base, *(term for _, term in self.terms)), k)
 
 
-_SERIAL, _TREE, _GRID = ("serial", _serial), ("comm", np.log2), ("comm", _root)
-_CONTENTION, _COHERENCY = ("contention", _serial), ("coherency", _excess)
+_SERIAL, _TREE, _GRID = ("serial", "1 - 1/K"), ("comm", "log K"), ("comm", "K^1/2 - 1")
+_CONTENTION, _COHERENCY = ("contention", "1 - 1/K"), ("coherency", "K - 1")
 
 STRONG_MODELS = (
-    Model("linear", "T = T1/K", _shared, ()),
-    Model("amdahl", "T = T1 (1/K + serial (1 - 1/K))", _shared, (_SERIAL,)),
-    Model("logcomm", "T = T1 (1/K + serial (1 - 1/K) + comm log2 K)", _shared, (_SERIAL, _TREE)),
-    Model("usl", "T = T1 (1/K + contention (1 - 1/K) + coherency (K - 1))", _shared, (_CONTENTION, _COHERENCY)),
-    Model("root", "T = T1 (1/K + serial (1 - 1/K) + comm (sqrt K - 1))", _shared, (_SERIAL, _GRID)),
+    Model("linear", "T = T1/K", "1/K", ()),
+    Model("amdahl", "T = T1 (1/K + serial (1 - 1/K))", "1/K", (_SERIAL,)),
+    Model("logcomm", "T = T1 (1/K + serial (1 - 1/K) + comm log2 K)", "1/K", (_SERIAL, _TREE)),
+    Model("usl", "T = T1 (1/K + contention (1 - 1/K) + coherency (K - 1))", "1/K", (_CONTENTION, _COHERENCY)),
+    Model("root", "T = T1 (1/K + serial (1 - 1/K) + comm (sqrt K - 1))", "1/K", (_SERIAL, _GRID)),
 )
 WEAK_MODELS = (
-    Model("constant", "T = T1", np.ones_like, ()),
-    Model("logcomm", "T = T1 (1 + comm log2 K)", np.ones_like, (_TREE,)),
-    Model("root", "T = T1 (1 + comm (sqrt K - 1))", np.ones_like, (_GRID,)),
-    Model("linear-cost", "T = T1 (1 + coherency (K - 1))", np.ones_like, (_COHERENCY,)),
+    Model("constant", "T = T1", "1", ()),
+    Model("logcomm", "T = T1 (1 + comm log2 K)", "1", (_TREE,)),
+    Model("root", "T = T1 (1 + comm (sqrt K - 1))", "1", (_GRID,)),
+    Model("linear-cost", "T = T1 (1 + coherency (K - 1))", "1", (_COHERENCY,)),
 )
 
 
@@ -90,5 +71,5 @@ def models_for(regime: Regime, names: Sequence[str] | None = None) -> tuple[Mode
     unknown = [name for name in names or () if name not in models]
     if unknown:
         remedy = f"for {regime} scaling use one of {', '.join(models)}"
-        raise InputError([Fault("no such law to fit", seen=name, remedy=remedy) for name in unknown])
+        raise InputError([Fault("no such law to fit", value=name, remedy=remedy) for name in unknown])
     return tuple(models[name] for name in names) if names else tuple(models.values())

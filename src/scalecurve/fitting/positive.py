@@ -26,6 +26,9 @@ TERMS: dict[str, Callable[[Array], Array]] = {
     "K^1/3": np.cbrt,
     "K^1/2": np.sqrt,
     "K": lambda k: k,
+    "1 - 1/K": lambda k: 1.0 - 1.0 / k,
+    "K - 1": lambda k: k - 1.0,
+    "K^1/2 - 1": lambda k: np.sqrt(k) - 1.0,
     "K log K": lambda k: k * np.log2(k),
 }
 

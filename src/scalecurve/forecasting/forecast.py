@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Shown, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -83,7 +83,7 @@ def band(row: ForecastRow) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Forecast(Shown):
+class Forecast(Result):
     """A study's forecast: rows, the weight of each family, a backtest on the study's own data, the expected bend."""
 
     name: str
@@ -266,11 +266,11 @@ def forecast_all(
     highest = min(width.highest_level for width in learned.widths.values())
     if not 0 < level <= highest:
         hint = f"intervals were calibrated up to {highest:g}"
-        faults.append(Fault("not a level for an interval", where="level", seen=f"{level:g}", remedy=hint))
+        faults.append(Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
     if node_size is not None and node_size < 1:
-        faults.append(Fault("a node holds at least one worker", where="node_size", seen=str(node_size)))
+        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
     if cores is not None and cores < 1:
-        faults.append(Fault("a machine has at least one core", where="cores", seen=str(cores)))
+        faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
     if at is not None:
         try:
             workers = as_workers(at)
@@ -279,7 +279,9 @@ def forecast_all(
         if workers == ():
             faults.append(Fault("no worker counts to forecast", where="at", remedy="name some: 64,128,256"))
         limit = f"at most {MAX_K} workers"
-        faults += [Fault("too many workers", where="at", seen=str(k), remedy=limit) for k in workers or () if k > MAX_K]
+        faults += [
+            Fault("too many workers", where="at", value=str(k), remedy=limit) for k in workers or () if k > MAX_K
+        ]
     if faults:
         raise InputError(faults, subject="forecast")
     check_domain(domain, learned)

@@ -126,13 +126,13 @@ def _stacked(
     curves: Curves, kind: CurveKind, at: Array, counts: list[int], calibration: Calibration
 ) -> Iterator[Prediction]:
     """The stack's forecast of strong curves."""
-    seen = circumstances(curves, at, calibration.shapes)
-    gains = stacked_gains(seen, calibration.stack)
+    case = circumstances(curves, at, calibration.shapes)
+    gains = stacked_gains(case, calibration.stack)
     for row, count in enumerate(counts):
         ahead = float(curves.last[row, 0]) + gains.point[row, :count]
         weights = dict(zip(EXPERTS, gains.shares[row, :count].mean(axis=0).tolist(), strict=True))
         wider = FEW_WIDENING if curves.count[row] < FEWEST else 1.0
-        yield Prediction(ahead, StackError(gains, row, count, wider), weights, float(seen.verdict.noise[row]))
+        yield Prediction(ahead, StackError(gains, row, count, wider), weights, float(case.verdict.noise[row]))
 
 
 def _panelled(

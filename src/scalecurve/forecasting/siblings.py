@@ -72,10 +72,10 @@ def with_siblings(own: View, like: Sequence[View]) -> View:
 def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calibration) -> list[Prediction]:
     """Forecast every view at its own K beyond its largest, corrected by its siblings."""
     reached = [own.reach(k) for own, k in zip(views, at, strict=True)]
-    made = predict([own.fitted for own in views], [own.kind for own in views], reached, calibration)
+    forecasts = predict([own.fitted for own in views], [own.kind for own in views], reached, calibration)
     return [
         _corrected(own, k, prediction, calibration) if own.siblings and len(k) else prediction
-        for own, k, prediction in zip(views, reached, made, strict=True)
+        for own, k, prediction in zip(views, reached, forecasts, strict=True)
     ]
 
 
@@ -85,10 +85,10 @@ def _corrected(own: View, at: Array, prediction: Prediction, calibration: Calibr
     if not cuts:
         return prediction
     ahead = [curve.k[n:] for curve, n in cuts]
-    made = predict([curve.part(slice(n)) for curve, n in cuts], [own.kind] * len(cuts), ahead, calibration)
+    forecasts = predict([curve.part(slice(n)) for curve, n in cuts], [own.kind] * len(cuts), ahead, calibration)
     residuals = [
         Residual(np.log2(k / curve.k[n - 1]), curve.log_performance[n:] - forecast.ahead)
-        for (curve, n), k, forecast in zip(cuts, ahead, made, strict=True)
+        for (curve, n), k, forecast in zip(cuts, ahead, forecasts, strict=True)
     ]
     shift = pooled_shift(residuals, np.log2(at / largest))
     return replace(prediction, ahead=prediction.ahead + shift, shift=shift, siblings=len(cuts))

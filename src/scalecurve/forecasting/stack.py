@@ -176,9 +176,9 @@ class Gate:
     weights: Array
     bias: Array
 
-    def shares(self, seen: Circumstances) -> Array:
+    def shares(self, case: Circumstances) -> Array:
         """The weight of each expert, N x Q x experts."""
-        return softmax(self.standard.apply(seen.for_gate(self.kind)) @ self.weights + self.bias)
+        return softmax(self.standard.apply(case.for_gate(self.kind)) @ self.weights + self.bias)
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,10 @@ class Mixture:
     scale_slope: Array
     scale_offset: Array
 
-    def density(self, seen: Circumstances) -> Density:
-        shares = softmax(self.standard.apply(seen.features) @ self.weights + self.bias)
-        log_scale = (self.scale_standard.apply(seen.for_scale()) @ self.scale_slope)[..., None] + self.scale_offset
-        return Density(shares, seen.centres, np.exp(np.clip(log_scale, NARROWEST, WIDEST)))
+    def density(self, case: Circumstances) -> Density:
+        shares = softmax(self.standard.apply(case.features) @ self.weights + self.bias)
+        log_scale = (self.scale_standard.apply(case.for_scale()) @ self.scale_slope)[..., None] + self.scale_offset
+        return Density(shares, case.centres, np.exp(np.clip(log_scale, NARROWEST, WIDEST)))
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,9 @@ class Stack:
     mixture: Mixture
     sources: int
 
-    def shares(self, seen: Circumstances) -> Array:
+    def shares(self, case: Circumstances) -> Array:
         """The mean weight of each expert over the gates, N x Q x experts."""
-        return np.asarray(np.mean([gate.shares(seen) for gate in self.gates], axis=0))
+        return np.asarray(np.mean([gate.shares(case) for gate in self.gates], axis=0))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Stack:
@@ -314,14 +314,14 @@ class StackedGains:
         return self.quantiles[level]
 
 
-def stacked_gains(seen: Circumstances, stack: Stack) -> StackedGains:
+def stacked_gains(case: Circumstances, stack: Stack) -> StackedGains:
     """The forecast of the stack."""
-    density, law = stack.mixture.density(seen), law_share(seen.features)[..., None]
-    shares = (1 - law) * stack.shares(seen) + law * (np.arange(len(EXPERTS)) == LAWS)
+    density, law = stack.mixture.density(case), law_share(case.features)[..., None]
+    shares = (1 - law) * stack.shares(case) + law * (np.arange(len(EXPERTS)) == LAWS)
     median = density.quantile(0.5)[0]
     share = MIXTURE_SHARE * (1 - law[..., 0])
-    point = (1 - share) * (shares * seen.gains).sum(axis=-1) + share * median
-    return StackedGains(np.asarray(point), median, density, shares, unseen_boundary(seen.features), stack.sources)
+    point = (1 - share) * (shares * case.gains).sum(axis=-1) + share * median
+    return StackedGains(np.asarray(point), median, density, shares, unseen_boundary(case.features), stack.sources)
 
 
 def law_share(features: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, Heading, Paragraph, Shown, Table, table
+from scalecurve.document import Document, Heading, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -46,7 +46,7 @@ class StandingRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Standing(Shown):
+class Standing(Result):
     """The percentile of a study's efficiency among published curves, at multiples of its smallest K."""
 
     domain: str
@@ -95,7 +95,7 @@ def check_domain(domain: str | None, calibration: Calibration) -> None:
     domains = sorted({*calibration.standing["strong"], *calibration.standing["weak"]})
     if domain is not None and domain not in domains:
         hint = f"use one of {', '.join(domains)}"
-        raise InputError(Fault("no published curves of this domain", seen=domain, remedy=hint))
+        raise InputError(Fault("no published curves of this domain", value=domain, remedy=hint))
 
 
 def standing_of(curve: View, domain: str | None, calibration: Calibration) -> Standing | None:

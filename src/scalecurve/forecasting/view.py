@@ -140,10 +140,10 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None, co
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
         counts = ", ".join(f"K = {k}" for k in study.all_k) or "none"
-        fault = Fault("a forecast needs at least two worker counts", seen=counts, remedy=remedy)
+        fault = Fault("a forecast needs at least two worker counts", value=counts, remedy=remedy)
         raise InputError(fault, subject=study.name)
     if kind and kind not in set(CurveKind):
-        raise InputError(Fault("unknown kind of curve", seen=kind, remedy=f"use one of {', '.join(CurveKind)}"))
+        raise InputError(Fault("unknown kind of curve", value=kind, remedy=f"use one of {', '.join(CurveKind)}"))
     traits = Traits.of(study.unit, study.k_unit, is_time=study.quantity is Quantity.SECONDS)
     points = replace(medians(study.samples, conversion_of(study)), traits=traits)
     node, fitted = node_size or study.node_size, points

@@ -1,5 +1,19 @@
-"""Foreign files in and out: one reader or writer per file."""
+"""Foreign files in and out: `load` and `import_results` read, `writers` writes.
 
-from scalecurve.formats.loading import load_study
+`detection` has the table of all readers; the folders are named for what comes out of a file.
+"""
 
-__all__ = ["load_study"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from scalecurve.formats.importing import import_results
+    from scalecurve.formats.loading import load
+
+__all__ = ["import_results", "load"]
+
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"importing": "import_results", "loading": "load"})

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from scalecurve.errors import Fault, InputError
-from scalecurve.study import Study
+from scalecurve.study import Regime, Study
+
+ACCEPTED = "a Study, a path, a mapping {K: seconds} or a pandas or polars frame"
 
 
 @runtime_checkable
@@ -22,16 +23,14 @@ class DataFrame(Protocol):
 StudyLike = Study | str | Path | Mapping[int, float | Iterable[float]] | DataFrame
 
 
-def as_study(source: StudyLike, *, regime: str | None = None) -> Study:
+def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
     """The study itself, or the study that a path, a mapping {K: seconds} or a frame holds.
 
     A source that does not state its regime needs `regime`; `scalecurve.load` has the options to read unusual tables.
+    Anything else is an InputError that says what is accepted.
     """
-    if isinstance(source, Study):
+    if isinstance(source, Study) and regime is None:
         return source
-    if isinstance(source, str | Path):
-        from scalecurve.formats.loading import load_study
+    from scalecurve.formats.loading import load
 
-        return load_study(source, regime=regime)
-    accepted = "a Study, a path, a mapping {K: seconds} or a pandas or polars frame"
-    raise InputError(Fault("not a study", seen=type(source).__name__, remedy=f"pass {accepted}"))
+    return load(source, regime=regime)

@@ -1,260 +1,269 @@
-"""From what the readers found to one Study, and the sentence that goes with it."""
+"""From what the readers gave to one Study, and what has to be said with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os.path
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.comparison import compare_runs
-from scalecurve.formats.curves import Placed, of_metric, of_series, of_wished_series, place
-from scalecurve.formats.headers import worker_unit
+from scalecurve.formats.columns import worker_unit
+from scalecurve.formats.curve_choice import (
+    PlacedPoint,
+    WorkerCounts,
+    choose_metric,
+    choose_series,
+    choose_workers,
+    narrow_series,
+    place_points,
+)
+from scalecurve.formats.detection import Detection
 from scalecurve.formats.imported import Imported
-from scalecurve.formats.reading import Reader, Reading
-from scalecurve.formats.source import Source
-from scalecurve.formats.wishes import Wishes
-from scalecurve.formats.workers import Settled, settle_workers
-from scalecurve.study import Baseline, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
+from scalecurve.formats.reading import Reading, ReadOptions
+from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
 
-MOST_RUNS = 20_000  # beyond this many, observations without anything else to say are kept as two columns
+MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Found:
-    """One file, the reader that took it, why, and what it read."""
+class FileReading:
+    """One file: how it was recognised, and what its reader gave."""
 
-    source: Source
-    reader: Reader
-    evidence: str
+    detection: Detection
     reading: Reading
 
 
-def assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
+def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     """One study from files of one format."""
-    subject = files[0].source.name if len(files) == 1 else f"{len(files)} files"
+    first = files[0]
     try:
-        return _assemble(files, wishes)
-    except FormatError:
-        raise
+        return replace(
+            _import_points(files, options)
+            if first.reading.samples is None
+            else _import_columns(first.reading, options),
+            format=first.detection.name,
+            evidence=first.detection.evidence,
+            alternatives=first.detection.alternatives(),
+            files=tuple(file.detection.source.name for file in files),
+        )
     except InputError as problem:
+        subject = first.detection.source.name if len(files) == 1 else f"{len(files)} files"
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
 
 
-def _assemble(files: Sequence[Found], wishes: Wishes) -> Imported:
-    found = [(point, each.source) for each in files for point in each.reading.points]
-    if not found:
-        raise FormatError(
-            Fault(f"no observations in it, read as {files[0].reader.title}", remedy="is it the right file?")
-        )
-    found = of_metric(of_wished_series(found, wishes.series), wishes.value_column)
-    settled = settle_workers(found, wishes, files[0].reading.k_origin)
-    chosen, left_out = of_series(place(found, settled), wishes.series)
-    quantity, unit = _quantity(chosen, wishes)
-    runs, dropped = _runs(chosen, quantity)
-    mixed = _mixed(files, wishes)
-    base = _common(files, wishes, chosen, settled)
-    compared = () if isinstance(runs, Samples) else compare_runs(runs)
-    found_out = (*mixed, *_dropped(dropped), *_sizes(chosen, settled, wishes), *compared)
-    findings = (*base.findings, *settled.findings, *found_out)
-    study = _study(base, runs, wishes, settled, quantity, unit)
+def _import_columns(reading: Reading, options: ReadOptions) -> Imported:
+    """A plain table, whose two columns are the study."""
     return Imported(
-        study=study,
-        regime_stated=(wishes.regime or base.regime) is not None,
-        format=files[0].reader.title,
-        evidence=files[0].evidence,
-        files=tuple(each.source.name for each in files),
-        k_origin=settled.origin,
-        value_origin=next((each.point.metric for each in chosen if each.point.status is RunStatus.OK), "nothing"),
-        series=chosen[0].label,
+        study=reading.study(options, samples=reading.samples),
+        regime_stated=options.regime is not None,
+        k_origin=reading.k_origin or "",
+        value_origin=reading.value_origin or "",
+    )
+
+
+def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:
+    first = files[0]
+    points = [(point, file.detection.source) for file in files for point in file.reading.points]
+    if not points:
+        text = f"it has no observations, read as {first.detection.name}"
+        raise FormatError(Fault(text, remedy="check that this is the right file"))
+    points = choose_metric(narrow_series(points, options.series), options.value_column)
+    workers = choose_workers(points, options, first.reading.k_origin)
+    curve, left_out = choose_series(place_points(points, workers), options.series)
+    shared = _shared(files, options, curve, workers)
+    runs, dropped = _observations(curve, shared.quantity)
+    findings = [*shared.findings, *workers.findings, *_mixed_machines(files, options)]
+    if dropped:
+        text = f"{dropped} observations were not positive and were left out"
+        findings.append(warning("unusable-values", text, count=dropped))
+    if options.regime is Regime.STRONG:
+        findings += _changing_parameters(curve, workers)
+    if not isinstance(runs, Samples):
+        findings += _changing_work(runs)
+    return Imported(
+        study=shared.study(options, samples=runs) if isinstance(runs, Samples) else shared.study(options, runs),
+        regime_stated=(options.regime or shared.regime) is not None,
+        k_origin=workers.origin,
+        value_origin=next((item.point.metric for item in curve if item.point.status is RunStatus.OK), "nothing"),
+        series=curve[0].label,
         left_out=left_out,
-        assumed=(*base.assumed, *settled.assumed),
-        missing=base.missing,
-        reader_findings=findings,
+        assumed=(*shared.assumed, *workers.assumed),
+        missing=shared.missing,
+        reader_findings=tuple(findings),
     )
 
 
-def _quantity(chosen: Sequence[Placed], wishes: Wishes) -> tuple[Quantity, str | None]:
-    good = [each for each in chosen if each.point.status is RunStatus.OK]
-    kinds = {each.point.quantity for each in good}
-    units = {each.point.unit for each in good}
-    known = kinds.pop() if len(kinds) == 1 else None
-    unit = units.pop() if len(units) == 1 else None
-    if known is not None and wishes.quantity in (None, known):
-        return known, unit
-    if wishes.quantity is not None:
-        return wishes.quantity, unit if known is None else None
-    hint = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
-    raise InputError(
-        Fault("the file does not say whether these are times or rates", seen=chosen[0].point.metric, remedy=hint)
-    )
-
-
-def _runs(chosen: Sequence[Placed], quantity: Quantity) -> tuple[tuple[Run, ...] | Samples, int]:
-    """The observations as runs where there is more to say of them than a number, else as two columns."""
-    usable = [(each, _usable(each.point.values)) for each in chosen]
-    dropped = sum(len(each.point.values) - len(values) for each, values in usable if each.point.status is RunStatus.OK)
-    count = sum(len(values) for _, values in usable)
-    plain = all(not each.point.details and each.point.status is RunStatus.OK for each, _ in usable)
-    if plain or count > MOST_RUNS:
-        columns = [(each.k, values) for each, values in usable if each.point.status is RunStatus.OK]
-        k = np.repeat(np.array([k for k, _ in columns], dtype=np.int64), [len(values) for _, values in columns])
-        return Samples.of(k, [value for _, values in columns for value in values]), dropped
-    runs = _joined([run for each, values in usable for run in _runs_of(each, values, quantity)])
-    if not any(run.counts for _, run in runs):
-        raise InputError(Fault("no run succeeded", remedy="a study needs at least one observation"))
-    return tuple(_numbered([run for _, run in runs])), dropped
-
-
-def _usable(values: Sequence[float]) -> Sequence[float]:
-    """Positive and finite; the whole sequence as it is where all of them are."""
-    array = np.asarray(values, dtype=np.float64)
-    good = (array > 0) & np.isfinite(array)
-    return values if good.all() else [value for value, keep in zip(values, good.tolist(), strict=True) if keep]
-
-
-def _runs_of(each: Placed, values: Sequence[float], quantity: Quantity) -> list[tuple[str | None, Run]]:
-    point = each.point
-    key = None if point.launch is None else f"{PurePath(each.source.name).parent}/{point.launch}/{each.k}"
-    if point.status is not RunStatus.OK:
-        wall = values[0] if values and quantity is Quantity.SECONDS else None
-        return [(key, Run(k=each.k, status=point.status, wall_seconds=wall, **point.details))]
-    return [(key, Run(k=each.k, value=value, **point.details)) for value in values]
-
-
-def _joined(runs: list[tuple[str | None, Run]]) -> list[tuple[str | None, Run]]:
-    """The ranks of one launch as one run: the slowest of them is its time."""
-    joined: list[tuple[str | None, Run]] = []
-    places: dict[str, int] = {}
-    for key, run in runs:
-        if key is None or key not in places:
-            places |= {key: len(joined)} if key is not None else {}
-            joined.append((key, run))
-            continue
-        before = joined[places[key]][1]
-        slowest = max(before, run, key=lambda each: each.value or 0.0)
-        ranks = tuple(sorted((*before.ranks, *run.ranks), key=lambda rank: rank.rank))
-        joined[places[key]] = (key, replace(slowest, ranks=ranks))
-    return joined
-
-
-def _numbered(runs: Sequence[Run]) -> list[Run]:
-    """Repeats counted from 0 within each K, in the order of the file."""
-    seen: dict[int, int] = {}
-    numbered = []
-    for order, run in enumerate(runs):
-        seen[run.k] = seen.get(run.k, -1) + 1
-        numbered.append(replace(run, repeat=seen[run.k], order=order if run.order is None else run.order))
-    return numbered
-
-
-def _mixed(files: Sequence[Found], wishes: Wishes) -> tuple[Finding, ...]:
-    """Results of different machines are not one curve, unless the user insists."""
-    differing: dict[str, list[str]] = {}
-    for name in SAME_EVERYWHERE:
-        seen = list(dict.fromkeys(str(value) for each in files if (value := each.reading.provenance.machine.get(name))))
-        if len(seen) > 1:
-            differing[name] = seen
-    if not differing:
-        return ()
-    listed = "; ".join(f"{name}: {', '.join(seen[:5])}" for name, seen in differing.items())
-    if not wishes.allow_mixed:
-        hint = "give the files of one machine, or say import --allow-mixed, which leaves a warning in the study"
-        raise InputError(Fault("the files come from different machines", seen=listed, remedy=hint))
-    return (warning("mixed-machines", f"the files come from different machines: {listed}", machines=differing),)
-
-
-def _common(files: Sequence[Found], wishes: Wishes, chosen: Sequence[Placed], settled: Settled) -> Reading:
-    """What all files say alike; what they say differently is not said."""
-    readings = [each.reading for each in files]
-    first = readings[0]
-    regimes = {reading.regime for reading in readings}
-    name = first.workload.name or chosen[0].label or PurePath(files[0].source.name).stem
-    source = PurePath(files[0].source.name).name if len(files) == 1 else f"{len(files)} files"
-    machine = {**first.provenance.machine} if not wishes.allow_mixed else {}
-    provenance = replace(
-        first.provenance, source=source, machine=machine, tool=first.provenance.tool or files[0].reader.name
-    )
+def _shared(
+    files: Sequence[FileReading], options: ReadOptions, curve: Sequence[PlacedPoint], workers: WorkerCounts
+) -> Reading:
+    """What all files say alike, with the quantity of the chosen curve; what they say differently is dropped."""
+    readings = [file.reading for file in files]
+    first, source = readings[0], files[0].detection.source
+    good = [item.point for item in curve if item.point.status is RunStatus.OK]
+    quantity = _only(point.quantity for point in good)
+    unit = _only(point.unit for point in good)
+    if options.quantity not in (None, quantity):
+        quantity, unit = options.quantity, None if quantity is not None else unit
+    if quantity is None:
+        remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
+        text = "the file does not say whether these are times or rates"
+        raise InputError(Fault(text, value=curve[0].point.metric, remedy=remedy))
+    folders = [os.path.dirname(os.path.abspath(file.detection.source.name)) for file in files]
+    fallback = source.stem if len(files) == 1 else os.path.basename(os.path.commonpath(folders)) or source.stem
+    name = first.workload.name or curve[0].label or fallback
+    alike = all(reading.workload == first.workload for reading in readings)
     return replace(
         first,
         points=(),
-        regime=regimes.pop() if len(regimes) == 1 else None,
-        k_unit=wishes.k_unit or settled.k_unit or first.k_unit,
-        workload=_same_workload(readings, name),
-        warmup=_same([reading.warmup for reading in readings]),
-        setup=_same([reading.setup for reading in readings]),
-        provenance=provenance,
-        assumed=_merged(reading.assumed for reading in readings),
-        missing=_merged(reading.missing for reading in readings),
-        findings=tuple({finding.code + finding.message: finding for r in readings for finding in r.findings}.values()),
-    )
-
-
-def _same_workload(readings: Sequence[Reading], name: str) -> Workload:
-    first = readings[0].workload
-    alike = all(reading.workload == first for reading in readings)
-    return replace(first, name=name) if alike else Workload(name=name)
-
-
-def _same(treatments: Sequence[Treatment]) -> Treatment:
-    return treatments[0] if len(set(treatments)) == 1 else Treatment.UNKNOWN
-
-
-def _merged(clauses: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(clause for each in clauses for clause in each))
-
-
-def _dropped(count: int) -> tuple[Finding, ...]:
-    if not count:
-        return ()
-    return (warning("unusable-values", f"{count} observations were not positive and were left out", count=count),)
-
-
-def _sizes(chosen: Sequence[Placed], settled: Settled, wishes: Wishes) -> tuple[Finding, ...]:
-    """A parameter that changes with K under strong scaling: the job may not be the same job."""
-    if wishes.regime is not Regime.STRONG:
-        return ()
-    by_field: dict[str, dict[int, Any]] = {}
-    for each in chosen:
-        for name, value in each.point.fields.items():
-            if name != settled.field and not worker_unit(name) and isinstance(value, int | float | str):
-                by_field.setdefault(name, {})[each.k] = value
-    return tuple(
-        _size_finding(name, values) for name, values in by_field.items() if len({*map(str, values.values())}) > 1
-    )
-
-
-def _size_finding(name: str, values: Mapping[int, Any]) -> Finding:
-    listed = ", ".join(f"{k}: {value}" for k, value in list(values.items())[:8])
-    text = f"`{name}` changes with K ({listed}); under strong scaling the job must stay the same"
-    return info("parameter-changes", text, remedy="if it is the problem size, the regime is weak", field=name)
-
-
-def _study(
-    base: Reading,
-    runs: tuple[Run, ...] | Samples,
-    wishes: Wishes,
-    settled: Settled,
-    quantity: Quantity,
-    unit: str | None,
-) -> Study:
-    bulk = isinstance(runs, Samples)
-    return Study(
-        regime=wishes.regime or base.regime or Regime.STRONG,
         quantity=quantity,
         unit=unit,
-        k_unit=base.k_unit or "workers",
-        workload=base.workload,
-        runs=() if bulk else runs,  # type: ignore[arg-type]
-        bulk=runs if bulk else None,  # type: ignore[arg-type]
-        baseline=Baseline(k=wishes.baseline_k),
-        warmup=base.warmup,
-        setup=base.setup,
-        node_size=wishes.node_size,
-        provenance=base.provenance,
+        regime=_only(reading.regime for reading in readings),
+        k_unit=workers.k_unit or first.k_unit,
+        workload=replace(first.workload, name=name) if alike else Workload(name=name),
+        warmup=_only(reading.warmup for reading in readings) or Treatment.UNKNOWN,
+        setup=_only(reading.setup for reading in readings) or Treatment.UNKNOWN,
+        provenance=replace(
+            first.provenance,
+            source=source.file_name if len(files) == 1 else f"{len(files)} files",
+            machine={} if options.allow_mixed else {**first.provenance.machine},
+            tool=first.provenance.tool or files[0].detection.reader.name,
+        ),
+        assumed=tuple(dict.fromkeys(clause for reading in readings for clause in reading.assumed)),
+        missing=tuple(dict.fromkeys(clause for reading in readings for clause in reading.missing)),
+        findings=tuple({item.code + item.message: item for r in readings for item in r.findings}.values()),
     )
+
+
+def _only(values: Iterable[Item]) -> Item | None:
+    """The value that all have in common; None where they differ."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _observations(curve: Sequence[PlacedPoint], quantity: Quantity | None) -> tuple[tuple[Run, ...] | Samples, int]:
+    """The observations as runs where more is recorded of them than a number, else as two columns; how many dropped.
+
+    Values that are not positive are dropped.  The ranks of one launch are one run, whose time is the slowest rank's.
+    """
+    usable: list[tuple[PlacedPoint, Sequence[float]]] = []
+    dropped = 0
+    for item in curve:
+        array = np.asarray(item.point.values, dtype=np.float64)
+        good = (array > 0) & np.isfinite(array)
+        usable.append((item, item.point.values if good.all() else array[good].tolist()))
+        dropped += int((~good).sum()) if item.point.status is RunStatus.OK else 0
+    plain = all(not item.point.details and item.point.status is RunStatus.OK for item, _ in usable)
+    if plain or sum(len(values) for _, values in usable) > MOST_RUNS:
+        columns = [(item.k, values) for item, values in usable if item.point.status is RunStatus.OK]
+        k = np.repeat(np.array([k for k, _ in columns], dtype=np.int64), [len(values) for _, values in columns])
+        return Samples.of(k, [value for _, values in columns for value in values]), dropped
+    runs = _joined_ranks(usable, quantity)
+    if not any(run.counts for run in runs):
+        raise InputError(Fault("no run succeeded", remedy="a study needs at least one observation"))
+    repeats: dict[int, int] = {}
+    for order, run in enumerate(runs):
+        repeats[run.k] = repeats.get(run.k, -1) + 1
+        runs[order] = replace(run, repeat=repeats[run.k], order=order if run.order is None else run.order)
+    return tuple(runs), dropped
+
+
+def _joined_ranks(points: Sequence[tuple[PlacedPoint, Sequence[float]]], quantity: Quantity | None) -> list[Run]:
+    """One run for every value; the ranks of one launch are one run, with the time of the slowest rank."""
+    runs: list[Run] = []
+    launches: dict[tuple[str, str, int], int] = {}
+    sizes: dict[int, int | None] = {}
+    for item, values in points:
+        point = item.point
+        if point.status is not RunStatus.OK:
+            wall = values[0] if values and quantity is Quantity.SECONDS else None
+            runs.append(Run(k=item.k, status=point.status, wall_seconds=wall, **point.details))
+            continue
+        for value in values:
+            run = Run(k=item.k, value=value, **point.details)
+            place = len(runs)
+            if point.launch is not None:
+                place = launches.setdefault((str(PurePath(item.source.name).parent), point.launch, item.k), len(runs))
+                sizes[place] = point.launch_ranks
+            if place == len(runs):
+                runs.append(run)
+            else:
+                ranks = tuple(sorted((*runs[place].ranks, *run.ranks), key=lambda rank: rank.rank))
+                slowest = max(runs[place], run, key=lambda run: run.value or 0.0)
+                runs[place] = replace(slowest, ranks=ranks)
+    faults = []
+    for (folder, _, _), place in launches.items():
+        size, present = sizes[place], [rank.rank for rank in runs[place].ranks]
+        if size is not None and (len(present) != size or present != list(range(size))):
+            text = f"{size} ranks took part, but the files of {len(present)} are here"
+            faults.append(Fault(text, where=folder, remedy="give the files of all ranks, one folder for each launch"))
+    if faults:
+        raise InputError(faults)
+    return runs
+
+
+def _mixed_machines(files: Sequence[FileReading], options: ReadOptions) -> list[Finding]:
+    """Results of different machines are an error, or a warning where the user allows them."""
+    differing: dict[str, list[str]] = {}
+    for name in SAME_EVERYWHERE:
+        machines = [str(value) for file in files if (value := file.reading.provenance.machine.get(name))]
+        if len(set(machines)) > 1:
+            differing[name] = list(dict.fromkeys(machines))
+    if not differing:
+        return []
+    text = "; ".join(f"{name}: {', '.join(machines[:5])}" for name, machines in differing.items())
+    if not options.allow_mixed:
+        remedy = "give the files of one machine, or say import --allow-mixed, which leaves a warning in the study"
+        raise InputError(Fault("the files come from different machines", value=text, remedy=remedy))
+    return [warning("mixed-machines", f"the files come from different machines: {text}", machines=differing)]
+
+
+def _changing_parameters(curve: Sequence[PlacedPoint], workers: WorkerCounts) -> list[Finding]:
+    """Parameters that change with K although the total work is said to be fixed."""
+    by_field: dict[str, dict[int, Any]] = {}
+    for item in curve:
+        for name, value in item.point.fields.items():
+            if name != workers.field and not worker_unit(name) and isinstance(value, int | float | str):
+                by_field.setdefault(name, {})[item.k] = value
+    findings = []
+    for name, values in by_field.items():
+        if len({*map(str, values.values())}) > 1:
+            pairs = ", ".join(f"{k}: {value}" for k, value in list(values.items())[:8])
+            text = f"`{name}` changes with K ({pairs}); under strong scaling the job must stay the same"
+            remedy = "if it is the problem size, the regime is weak"
+            findings.append(info("parameter-changes", text, remedy=remedy, field=name))
+    return findings
+
+
+def _changing_work(runs: Sequence[Run]) -> list[Finding]:
+    """A batch that grows with K is another optimisation problem, and more samples are more work."""
+    batches: dict[int, set[float]] = {}
+    work: dict[int, set[float]] = {}
+    for run in sorted((run for run in runs if run.counts), key=lambda run: run.k):
+        for value, by_k in ((run.observed.get("global_batch_size"), batches), (run.work, work)):
+            if isinstance(value, int | float):
+                by_k.setdefault(run.k, set()).add(float(value))
+    findings = []
+    if len(set().union(*batches.values())) > 1:
+        text = (
+            f"the global batch size changes with K ({_by_k(batches)}): the runs solve different optimisation problems"
+        )
+        remedy = "compare time to the same quality, and see `scalecurve plan` for the batch that still pays"
+        lists = {str(k): sorted(values) for k, values in batches.items()}
+        findings.append(warning("batch-changes", text, remedy=remedy, batches=lists))
+    if len(set().union(*work.values())) > 1:
+        text = f"the samples trained on change with K ({_by_k(work)}): a larger batch may need more of them"
+        findings.append(warning("work-changes", text, work={str(k): sorted(v) for k, v in work.items()}))
+    return findings
+
+
+def _by_k(values: dict[int, set[float]]) -> str:
+    parts = [f"K = {k}: {'/'.join(f'{v:g}' for v in sorted(numbers)[:3])}" for k, numbers in values.items()]
+    return ", ".join(parts[:8])

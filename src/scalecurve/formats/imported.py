@@ -1,4 +1,4 @@
-"""What an import understood: the study, and the mapping that led to it."""
+"""The result of an import: the study, and the mapping that led to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.study import Quantity, RunStatus, Study, Treatment
@@ -17,21 +17,26 @@ from scalecurve.units import format_seconds
 MOST_NAMED = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Imported(Shown):
-    """`study` carries a regime even where none was stated, so that the mapping can be shown; `stated()` refuses it."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Imported(Result):
+    """A study with how it was read.
+
+    `study` has a regime even where none was stated, so that the mapping can be shown; `stated()` then refuses it.
+    `evidence` says why the format was chosen, `alternatives` which others the file also has the marks of.
+    """
 
     study: Study
     regime_stated: bool
-    format: str
-    evidence: str
-    files: tuple[str, ...]
     k_origin: str
     value_origin: str
-    series: str
-    left_out: tuple[str, ...]
-    assumed: tuple[str, ...]
-    missing: tuple[str, ...]
+    format: str = ""
+    evidence: str = ""
+    files: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    series: str = ""
+    left_out: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     reader_findings: tuple[Finding, ...] = ()
     sentence: str = ""
 
@@ -39,17 +44,42 @@ class Imported(Shown):
     def findings(self) -> tuple[Finding, ...]:
         return self.study.findings
 
+    def __repr__(self) -> str:
+        files = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
+        return f"<Imported {files} as {self.format}, K from {self.k_origin}: {self.study!r}>"
+
     def with_sentence(self) -> Imported:
-        """The sentence, and with it the study's notes and findings."""
-        sentence = _sentence(self)
-        said = info("imported", sentence, files=len(self.files), k=self.k_origin)
-        notes = (*self.study.provenance.notes, sentence)
-        provenance = replace(self.study.provenance, notes=notes)
-        study = replace(self.study, provenance=provenance, findings=(said, *self.reader_findings))
+        """The same with its sentence, which is also a note and a finding of the study.
+
+        It reads like: hyperfine: 10 runs each, K from `threads`; assumed: ...; missing for an honest study: ...
+        """
+        study = self.study
+        repeats = sorted(set(np.unique(study.samples.k, return_counts=True)[1].tolist()))
+        many = f"{repeats[0]} run{'s' if repeats[0] > 1 else ''}" if repeats else "no observations"
+        if len(repeats) > 1:
+            many = f"{repeats[0]} to {repeats[-1]} runs"
+        failed = sum(run.status is not RunStatus.OK for run in study.runs)
+        counts = many + (" each" if repeats else "") + (f", {failed} failed and not counted" if failed else "")
+        parts = [f"{self.format}: {counts}, K from {self.k_origin}"]
+        if self.assumed:
+            parts.append("assumed: " + ", ".join(self.assumed))
+        unrecorded = (
+            ("no warm-up recorded", study.warmup is Treatment.UNKNOWN),
+            ("whether set-up time is in it", study.setup is Treatment.UNKNOWN),
+            ("the machine", not study.provenance.machine),
+            ("repeats (a single run shows no spread)", bool(repeats) and repeats[0] == 1),
+        )
+        missing = dict.fromkeys((*self.missing, *(clause for clause, absent in unrecorded if absent)))
+        if missing:
+            parts.append("missing for an honest study: " + ", ".join(missing))
+        sentence = "; ".join(parts)
+        finding = info("imported", sentence, files=len(self.files), k=self.k_origin)
+        provenance = replace(study.provenance, notes=(*study.provenance.notes, sentence))
+        study = replace(study, provenance=provenance, findings=(finding, *self.reader_findings))
         return replace(self, study=study, sentence=sentence)
 
     def stated(self) -> Study:
-        """The study, or the refusal to guess its regime."""
+        """The study, or an InputError where its regime is not stated."""
         if not self.regime_stated:
             subject = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
             raise InputError(
@@ -58,7 +88,7 @@ class Imported(Shown):
         return self.study
 
     def records(self) -> list[dict[str, Any]]:
-        """One row for each K: how many observations, and their mean."""
+        """One row for each K: the number of observations, and their mean, least and most."""
         return [
             {
                 "k": k,
@@ -74,6 +104,7 @@ class Imported(Shown):
         return {
             "format": self.format,
             "evidence": self.evidence,
+            "alternatives": list(self.alternatives),
             "files": list(self.files),
             "sentence": self.sentence,
             "k_from": self.k_origin,
@@ -91,84 +122,36 @@ class Imported(Shown):
         }
 
     def document(self) -> Document:
-        head = (Paragraph(self.sentence), table((Column("what", "left"), Column("taken from", "left")), _mapping(self)))
-        shown = [finding for finding in self.findings if finding.code != "imported"]
-        return Document(_title(self.files), (*head, _rows(self), FindingList(tuple(shown))))
-
-
-def _title(files: tuple[str, ...]) -> str:
-    shown = ", ".join(files[:MOST_NAMED])
-    return shown + (f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else "")
-
-
-def _mapping(imported: Imported) -> list[tuple[str, str]]:
-    study = imported.study
-    rows = [
-        ("format", f"{imported.format}: {imported.evidence}"),
-        ("K", f"{imported.k_origin} ({study.k_unit})"),
-        (study.quantity.replace("_", " "), imported.value_origin + (f" ({study.unit})" if study.unit else "")),
-        ("regime", str(study.regime) if imported.regime_stated else "not stated: say --regime strong or --regime weak"),
-        ("warm-up", str(study.warmup)),
-        ("set-up", str(study.setup)),
-    ]
-    if imported.series:
-        rows.append(("series", imported.series))
-    if imported.left_out:
-        rows.append(
+        study = self.study
+        regime = str(study.regime) if self.regime_stated else "not stated: say --regime strong or --regime weak"
+        rows = [
+            ("format", f"{self.format}: {self.evidence}"),
+            *(("could also be", alternative) for alternative in self.alternatives),
+            ("K", f"{self.k_origin} ({study.k_unit})"),
+            (study.quantity.replace("_", " "), self.value_origin + (f" ({study.unit})" if study.unit else "")),
+            ("regime", regime),
+            ("warm-up", str(study.warmup)),
+            ("set-up", str(study.setup)),
+        ]
+        if self.series:
+            rows.append(("series", self.series))
+        if self.left_out:
+            more = " ..." if len(self.left_out) > MOST_NAMED else ""
+            rows.append(("left out", ", ".join(self.left_out[:MOST_NAMED]) + more))
+        show = format_seconds if study.quantity is Quantity.SECONDS else "{:.6g}".format
+        counts = [
+            (str(row["k"]), str(row["n"]), show(row["mean"]), show(row["min"]), show(row["max"]))
+            for row in self.records()
+        ]
+        title = ", ".join(self.files[:MOST_NAMED])
+        title += f" and {len(self.files) - MOST_NAMED} more" if len(self.files) > MOST_NAMED else ""
+        findings = tuple(finding for finding in self.findings if finding.code != "imported")
+        return Document(
+            title,
             (
-                "left out",
-                ", ".join(imported.left_out[:MOST_NAMED]) + (" ..." if len(imported.left_out) > MOST_NAMED else ""),
-            )
+                Paragraph(self.sentence),
+                table((Column("what", "left"), Column("taken from", "left")), rows),
+                table(("K", "n", "mean", "least", "most"), counts),
+                FindingList(findings),
+            ),
         )
-    return rows
-
-
-def _rows(imported: Imported) -> Any:
-    is_time = imported.study.quantity is Quantity.SECONDS
-    show = format_seconds if is_time else "{:.6g}".format
-    rows = [
-        (str(row["k"]), str(row["n"]), show(row["mean"]), show(row["min"]), show(row["max"]))
-        for row in imported.records()
-    ]
-    return table(("K", "n", "mean", "least", "most"), rows)
-
-
-def _sentence(imported: Imported) -> str:
-    """«hyperfine: 10 runs each, K from `threads`; assumed ...; missing: no warm-up recorded»."""
-    parts = [f"{imported.format}: {_repeats(imported.study)}, K from {imported.k_origin}"]
-    if imported.assumed:
-        parts.append("assumed: " + ", ".join(imported.assumed))
-    missing = (*imported.missing, *_not_recorded(imported.study))
-    if missing:
-        parts.append("missing for an honest study: " + ", ".join(dict.fromkeys(missing)))
-    return "; ".join(parts)
-
-
-def _repeats(study: Study) -> str:
-    counts = _counts(study)
-    if not counts:
-        return "no observations"
-    many = f"{counts[0]} to {counts[-1]} runs" if len(counts) > 1 else f"{counts[0]} run{'s' if counts[0] > 1 else ''}"
-    failed = sum(run.status is not RunStatus.OK for run in study.runs)
-    return f"{many} each" + (f", {failed} failed and not counted" if failed else "")
-
-
-def _counts(study: Study) -> list[int]:
-    """The numbers of observations that some K has, rising."""
-    k = study.samples.k
-    if len(k) and k[0] == k[-1] and (k == k[0]).all():
-        return [len(k)]
-    return sorted(set(np.unique(k, return_counts=True)[1].tolist()))
-
-
-def _not_recorded(study: Study) -> tuple[str, ...]:
-    clauses = []
-    if study.warmup is Treatment.UNKNOWN:
-        clauses.append("no warm-up recorded")
-    if study.setup is Treatment.UNKNOWN:
-        clauses.append("whether set-up time is in it")
-    if not study.provenance.machine:
-        clauses.append("the machine")
-    if min(_counts(study), default=2) == 1:
-        clauses.append("repeats (a single run shows no spread)")
-    return tuple(clauses)

@@ -1,4 +1,4 @@
-"""Files of other tools as one study: detect, read, assemble."""
+"""`import_results`: files of other tools as one study, with the mapping that led to it."""
 
 from __future__ import annotations
 
@@ -7,63 +7,70 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
-from scalecurve.formats.assembling import Found, assemble
-from scalecurve.formats.detection import PLAIN, Guess, detect
-from scalecurve.formats.folder import sources_of
+from scalecurve.formats.assembling import FileReading, assemble
+from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
 from scalecurve.formats.imported import Imported
-from scalecurve.formats.plain_study import import_plain
-from scalecurve.formats.source import Source
-from scalecurve.formats.wishes import Wishes
-
-MOST_FAULTS = 20
+from scalecurve.formats.reading import MOST_FAULTS, ReadOptions
+from scalecurve.formats.source import Source, sources_of
+from scalecurve.study import Quantity, Regime
 
 
-def import_files(given: Sequence[str | Path], wishes: Wishes) -> Imported:
-    """One file, several, or a folder; every file must be of one format."""
-    sources = sources_of(given)
-    if len(sources) == 1:
-        return import_source(sources[0], detect(sources[0]), wishes).with_sentence()
-    guesses = [(source, guess) for source in sources if (guess := _tried(source)) is not None]
-    known = [(source, guess) for source, guess in guesses if guess.reader is not None]
-    _check_one_format(known, sources)
-    found, faults = [], []
-    for source, guess in known:
+def import_results(
+    *sources: str | Path,
+    regime: Regime | str | None = None,
+    quantity: Quantity | str | None = None,
+    k_column: str | None = None,
+    value_column: str | None = None,
+    k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
+    baseline_k: int | None = None,
+    node_size: int | None = None,
+    allow_mixed: bool = False,
+) -> Imported:
+    """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
+
+    The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
+    """
+    options = ReadOptions.checked(
+        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed
+    )
+    return import_sources(sources_of(sources), options)
+
+
+def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
+    """One study from one file, or from the files of one format among several."""
+    detections = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    readings, faults = [], []
+    for detection in detections:
         try:
-            found.append(_read(source, guess, wishes))
+            reading = detection.read(options)
+            readings.append(FileReading(detection, reading))
         except ScalecurveError as problem:
+            if len(detections) == 1:
+                raise
             faults.append(Fault(str(problem)))
     if faults:
-        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(known)} files")
-    return assemble(found, wishes).with_sentence()
+        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
+    return assemble(readings, options).with_sentence()
 
 
-def import_source(source: Source, guess: Guess, wishes: Wishes) -> Imported:
-    if guess.reader is not None:
-        return assemble([_read(source, guess, wishes)], wishes)
-    if guess.name == PLAIN:
-        return import_plain(source, guess.evidence, wishes)
-    raise InputError(Fault("this is a scalecurve study already", remedy="every command reads it"), subject=source.name)
-
-
-def _tried(source: Source) -> Guess | None:
-    """In a folder, a file that cannot be opened (a picture, an archive) is passed over."""
-    try:
-        return detect(source)
-    except FormatError:
-        return None
-
-
-def _check_one_format(known: Sequence[tuple[Source, Guess]], sources: Sequence[Source]) -> None:
-    formats = Counter(guess.name for _, guess in known)
+def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
+    """The files of another tool; a file that cannot be opened (a picture, an archive) is passed over."""
+    detections = []
+    for source in sources:
+        try:
+            detection = detect(source)
+        except FormatError:
+            continue
+        if detection.name not in (STUDY, PLAIN):
+            detections.append(detection)
+    formats = Counter(detection.name for detection in detections)
     if not formats:
-        hint = "plain tables are given one at a time, with a column for K"
-        raise InputError(Fault("no file of a known format", seen=f"{len(sources)} files", remedy=hint))
+        remedy = "plain tables are given one at a time, with a column for K"
+        raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
     if len(formats) > 1:
-        listed = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
-        raise InputError(Fault("the files are of several formats", seen=listed, remedy="name the files of one of them"))
-
-
-def _read(source: Source, guess: Guess, wishes: Wishes) -> Found:
-    if guess.reader is None:
-        raise InputError(Fault("no reader for it", seen=guess.name), subject=source.name)
-    return Found(source, guess.reader, guess.evidence, guess.reader.read(source, wishes))
+        counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
+        fault = Fault("the files are of several formats", value=counts, remedy="name the files of one of them")
+        raise InputError(fault)
+    return detections

@@ -1,17 +1,108 @@
-"""What a reader found in one file, before it is settled which of it is K and which of it is the study."""
+"""What every reader is made of: the Reader, its options, and what a reader of study results gives back."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from scalecurve.errors import Fault, FormatError
+from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.source import Source
-from scalecurve.formats.wishes import Wishes
-from scalecurve.study import Provenance, Quantity, Regime, RunStatus, Treatment, Workload
+from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
+from scalecurve.study.study import as_quantity, as_regime
+
+MOST_PATTERN = 200
+MOST_POINTS = 50_000
+MOST_FAULTS = 20
+SAME_PROCESS = "the repeats share one process, so that their spread understates the noise between launches"
+
+Output = TypeVar("Output", covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How the user wants files to be read; None where nothing was said.
+
+    The first block is for study results, `operation`, `ranks` and `nodes` for message sweeps, `unit` (seconds per
+    unit) and `rate` (requests per second) for latencies.
+    """
+
+    regime: Regime | None = None
+    quantity: Quantity | None = None
+    k_column: str | None = None
+    value_column: str | None = None
+    k_unit: str | None = None
+    k_from: re.Pattern[str] | None = None
+    series: str | None = None
+    baseline_k: int | None = None
+    node_size: int | None = None
+    allow_mixed: bool = False
+    operation: str | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    unit: float | None = None
+    rate: float | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        regime: Regime | str | None = None,
+        quantity: Quantity | str | None = None,
+        k_column: str | None = None,
+        value_column: str | None = None,
+        k_unit: str | None = None,
+        k_from: str | None = None,
+        series: str | None = None,
+        baseline_k: int | None = None,
+        node_size: int | None = None,
+        allow_mixed: bool = False,
+        *,
+        subject: str | None = None,
+    ) -> ReadOptions:
+        """Options from what a user types; an InputError lists every fault at once."""
+        faults: list[Fault] = []
+        pattern: re.Pattern[str] | None = None
+        for check, value in ((as_regime, regime), (as_quantity, quantity)):
+            try:
+                if value is not None:
+                    check(value)
+            except InputError as problem:
+                faults += problem.faults
+        if k_from is not None:
+            remedy = r"it has one group that matches the worker count, such as 'n(\d+)_'"
+            try:
+                pattern = re.compile(k_from) if len(k_from) <= MOST_PATTERN else None
+                if pattern is None or pattern.groups != 1:
+                    faults.append(Fault("the pattern needs exactly one group", "--k-from", k_from, remedy))
+            except re.error as problem:
+                faults.append(Fault(f"not a regular expression: {problem}", "--k-from", k_from, remedy))
+        if faults:
+            raise InputError(faults, subject=subject)
+        return cls(
+            regime=None if regime is None else Regime(regime),
+            quantity=None if quantity is None else Quantity(quantity),
+            k_column=k_column,
+            value_column=value_column,
+            k_unit=k_unit,
+            k_from=pattern,
+            series=series,
+            baseline_k=baseline_k,
+            node_size=node_size,
+            allow_mixed=allow_mixed,
+        )
+
+
+@dataclass(frozen=True)
+class Reader(Generic[Output]):
+    """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds."""
+
+    name: str
+    title: str
+    recognise: Callable[[Source], str | None]
+    read: Callable[[Source, ReadOptions], Output]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +110,8 @@ class Point:
     """Observations of one configuration.
 
     `fields` are the parameters that might be K or tell curves apart; `name` is what --k-from is matched against;
-    `metric` tells several quantities of one run apart; `details` are further facts of each Run; observations of one
-    `launch` (the ranks of a job, each with its own file) become one run.
+    `metric` tells several quantities of one run apart; `details` are further facts of each Run.  Where every rank of
+    a job writes its own file, the points of one `launch` become one run, and all `launch_ranks` of them must be there.
     """
 
     values: tuple[float, ...]
@@ -34,17 +125,22 @@ class Point:
     status: RunStatus = RunStatus.OK
     details: Mapping[str, Any] = field(default_factory=dict)
     launch: str | None = None
+    launch_ranks: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The points of a file and what its tool says of all of them.
+    """The study results of one file: its points, or two columns of `samples`, and what its tool says of all of them.
 
     `assumed` and `missing` are clauses of the sentence that goes with the study: what was taken for granted, and what
     an honest study would still need.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[Point, ...] = ()
+    samples: Samples | None = None
+    quantity: Quantity | None = None
+    unit: str | None = None
+    value_origin: str | None = None
     k_origin: str | None = None
     k_unit: str | None = None
     regime: Regime | None = None
@@ -56,27 +152,36 @@ class Reading:
     missing: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    def study(self, options: ReadOptions, runs: tuple[Run, ...] = (), samples: Samples | None = None) -> Study:
+        """The study of these observations; strong where no regime is stated, which callers must refuse or mark."""
+        return Study(
+            regime=options.regime or self.regime or Regime.STRONG,
+            quantity=self.quantity or Quantity.SECONDS,
+            unit=self.unit,
+            k_unit=options.k_unit or self.k_unit or "workers",
+            workload=self.workload,
+            runs=runs,
+            bulk=samples,
+            baseline=Baseline(k=options.baseline_k),
+            warmup=self.warmup,
+            setup=self.setup,
+            node_size=options.node_size,
+            provenance=self.provenance,
+        )
 
-@dataclass(frozen=True)
-class Reader:
-    """A format: `look` gives the evidence that a file is of it, or None; `read` gives its points."""
 
-    name: str
-    title: str
-    look: Callable[[Source], str | None]
-    read: Callable[[Source, Wishes], Reading]
-
-
-MOST_POINTS = 50_000
-
-
-def bounded(points: Iterable[Point], subject: str) -> tuple[Point, ...]:
-    """The points, up to a number that no benchmark's report reaches; a log of everything is narrowed down first."""
+def bounded(points: Iterable[Point]) -> tuple[Point, ...]:
+    """The points, up to a number that no benchmark's report reaches."""
     kept = tuple(islice(points, MOST_POINTS + 1))
     if len(kept) > MOST_POINTS:
-        hint = "narrow it down, or give the numbers as a CSV with a column for K, which has no such limit"
-        raise FormatError(Fault(f"more than {MOST_POINTS} configurations in one file", remedy=hint), subject=subject)
+        remedy = "narrow it down, or give the numbers as a CSV with a column for K, which has no such limit"
+        raise FormatError(Fault(f"more than {MOST_POINTS} configurations in one file", remedy=remedy))
     return kept
 
 
-SAME_PROCESS = "the repeats share one process, so that their spread understates the noise between launches"
+def capped(faults: list[Fault], *, counted_all: bool = True) -> list[Fault]:
+    """The first faults, and how many more there are."""
+    more = len(faults) - MOST_FAULTS
+    if more <= 0:
+        return faults
+    return [*faults[:MOST_FAULTS], Fault(f"... and {'' if counted_all else 'at least '}{more} more faults")]

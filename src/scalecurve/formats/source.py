@@ -1,35 +1,44 @@
-"""One foreign file: its bytes are read at most once, bounded, and never executed, unpickled or unpacked blindly."""
+"""One foreign file: read at most once, bounded, and never executed, unpickled or unpacked blindly.
+
+One policy of limits for every reader: a file that is read whole (text, JSON) has at most MAX_BYTES; a table that is
+streamed, MAX_STREAMED; a gzip or zip member unpacks to at most MOST_RATIO times its packed size, at least MAX_UNPACKED
+and at most MAX_BYTES.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, TextIO
 
-from scalecurve.errors import Fault, FormatError
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.study.file import MAX_BYTES, parse_json
 
 HEAD_BYTES = 1024 * 1024
-MAX_BYTES = 256 * 1024 * 1024
-# Python needs up to 24 bytes in memory for each byte of JSON, so that this keeps a small archive below a gigabyte.
-MAX_UNPACKED = 40 * 1024 * 1024
+MAX_STREAMED = 4 * 1024**3
+MAX_UNPACKED = 40 * 1024 * 1024  # Python needs up to 24 bytes for each byte of JSON: a small archive stays below 1 GB
+MOST_RATIO = 40  # text of benchmarks packs 5 to 20 times; a bomb packs 1000 times
+MOST_FILES = 10_000
+DEEPEST_FOLDER = 3
 GZIP = b"\x1f\x8b"
 
+_CODE = "loading one can run any code; export CSV or JSON from the tool that wrote it"
+_UNPACK = "unpack it and give the files"
 _REFUSED = (
-    (b"\x80\x02", "a Python pickle", "loading one can run any code; export CSV or JSON from the tool that wrote it"),
-    (b"\x80\x03", "a Python pickle", "loading one can run any code; export CSV or JSON from the tool that wrote it"),
-    (b"\x80\x04", "a Python pickle", "loading one can run any code; export CSV or JSON from the tool that wrote it"),
-    (b"\x80\x05", "a Python pickle", "loading one can run any code; export CSV or JSON from the tool that wrote it"),
+    *((bytes([0x80, protocol]), "a Python pickle", _CODE) for protocol in range(2, 6)),
     (b"\x89HDF", "an HDF5 file", "export a CSV from it"),
     (b"PAR1", "a Parquet file", "export a CSV from it"),
     (b"SQLite format 3", "an SQLite database", "export a CSV from it"),
-    (b"BZh", "an archive (bzip2)", "unpack it and give the files"),
-    (b"\xfd7zXZ", "an archive (xz)", "unpack it and give the files"),
-    (b"\x28\xb5\x2f\xfd", "an archive (zstd)", "unpack it and give the files"),
-    (b"7z\xbc\xaf", "an archive (7z)", "unpack it and give the files"),
+    (b"BZh", "an archive (bzip2)", _UNPACK),
+    (b"\xfd7zXZ", "an archive (xz)", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "an archive (zstd)", _UNPACK),
+    (b"7z\xbc\xaf", "an archive (7z)", _UNPACK),
     (b"%PDF", "a PDF", "type its table into a CSV"),
     (b"\x7fELF", "a program", "give the file it writes"),
 )
@@ -37,11 +46,28 @@ _REFUSED = (
 
 @dataclass(frozen=True)
 class Source:
-    """`name` is what messages show and what --k-from is matched against (the path below the folder that was given)."""
+    """A file by its `path`, or bytes in memory.
+
+    `name` is what messages show and what --k-from is matched against: the path as the user gave it, or the path of a
+    file inside the folder that was given.
+    """
 
     name: str
     path: Path | None = None
     raw: bytes | None = None
+
+    @classmethod
+    def at(cls, path: str | Path) -> Source:
+        """The file at a path."""
+        return cls(str(path), path=Path(path))
+
+    @property
+    def file_name(self) -> str:
+        return PurePath(self.name).name
+
+    @property
+    def stem(self) -> str:
+        return PurePath(self.name).stem
 
     @cached_property
     def head(self) -> bytes:
@@ -55,38 +81,84 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
+        """The whole file, unpacked where it is gzipped."""
         raw = self.raw if self.raw is not None else self._read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
-            raise FormatError(
-                Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=self.name
-            )
-        return _unzipped(raw, self.name) if raw.startswith(GZIP) else raw
+            fault = Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes")
+            raise FormatError(fault, subject=self.name)
+        if not raw.startswith(GZIP):
+            return raw
+        limit = unpacked_limit(len(raw))
+        try:
+            content = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(raw, limit + 1)
+        except zlib.error as problem:
+            raise FormatError(f"the gzip file is damaged: {problem}", subject=self.name) from None
+        if len(content) > limit:
+            remedy = f"the limit is {limit} bytes; gunzip it and give the file itself"
+            raise FormatError(Fault("the gzip file unpacks to too much", remedy=remedy), subject=self.name)
+        return content
 
     @cached_property
     def text(self) -> str:
+        """The whole file as text; bytes that are not UTF-8 become replacement characters."""
         return self.content.decode("utf-8-sig", errors="replace")
+
+    def open_text(self) -> TextIO:
+        """The text as a stream of strict UTF-8, for tables of up to MAX_STREAMED bytes."""
+        try:
+            if self.path is None or self.raw is not None or self._read(2) == GZIP:
+                return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8-sig", newline="")
+            size = self.path.stat().st_size
+            if size > MAX_STREAMED:
+                remedy = f"the limit is {MAX_STREAMED} bytes"
+                raise FormatError(
+                    Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=self.name
+                )
+            return self.path.open(encoding="utf-8-sig", newline="")
+        except OSError as problem:
+            raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
+
+    @property
+    def looks_like_json(self) -> bool:
+        return self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
     @cached_property
     def json(self) -> Any:
-        """The whole file as JSON, with NaN and Infinity as None; None where it is no JSON."""
-        if self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+        """The whole file as JSON, with NaN and Infinity as None; None where it is not JSON."""
+        if not self.looks_like_json:
             return None
         try:
             return json.loads(self.text, parse_constant=lambda _: None)
         except (ValueError, RecursionError):
             return None
 
+    def required_json(self) -> Any:
+        """The whole file as JSON, or a FormatError that says where it breaks."""
+        return parse_json(self.content, subject=self.name)
+
     @cached_property
     def json_lines(self) -> list[dict[str, Any]] | None:
-        """One object per line; None where the first lines are not."""
-        if self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"{":
+        """One object per line; None where a line is anything else."""
+        if not self.looks_like_json:
             return None
-        return _json_lines(self.text)
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        try:  # all at once is several times faster than line by line
+            rows = json.loads(f"[{','.join(lines)}]", parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            return None
+        return rows if all(isinstance(row, dict) for row in rows) else None
 
     @property
     def keys(self) -> frozenset[str]:
         """The names at the top of a JSON object."""
         return frozenset(self.json) if isinstance(self.json, dict) else frozenset()
+
+    def refuse_unreadable(self) -> None:
+        """Raise a FormatError that names a pickle, an archive or a program: they are never opened."""
+        tar = ((self.head[257:262], "a tar archive", _UNPACK),) if self.head[257:262] == b"ustar" else ()
+        for magic, what, remedy in (*_REFUSED, *tar):
+            if self.head.startswith(magic) or magic == b"ustar":
+                raise FormatError(Fault(f"this is {what}, which is never opened", remedy=remedy), subject=self.name)
 
     def _read(self, most: int) -> bytes:
         if self.path is None:
@@ -98,40 +170,29 @@ class Source:
             raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
 
 
-def _json_lines(text: str) -> list[dict[str, Any]] | None:
-    lines = [line for line in text.splitlines() if line.strip()]
-    try:  # all at once is several times faster than line by line
-        rows = json.loads(f"[{','.join(lines)}]", parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return None
-    return rows if all(isinstance(row, dict) for row in rows) else None
+def unpacked_limit(packed: int) -> int:
+    """The most bytes that `packed` bytes of a gzip or zip file may unpack to."""
+    return min(MAX_BYTES, max(MAX_UNPACKED, MOST_RATIO * packed))
 
 
-def _unzipped(raw: bytes, name: str) -> bytes:
-    """A gzipped file, up to a limit: a few kilobytes can unpack to gigabytes."""
-    packed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        content = packed.decompress(raw, MAX_UNPACKED + 1)
-    except zlib.error as problem:
-        raise FormatError(f"the gzip file is damaged: {problem}", subject=name) from None
-    if len(content) > MAX_UNPACKED:
-        hint = f"the limit is {MAX_UNPACKED} bytes; gunzip it and give the file itself"
-        raise FormatError(Fault("the gzip file unpacks to too much", remedy=hint), subject=name)
-    return content
-
-
-def refuse_unreadable(source: Source) -> None:
-    """Files that cannot be read without running or unpacking them are named and refused."""
-    for magic, what, remedy in _REFUSED:
-        if source.head.startswith(magic):
-            raise FormatError(Fault(f"this is {what}, which is never opened", remedy=remedy), subject=source.name)
-    if source.head[257:262] == b"ustar":
-        raise FormatError(
-            Fault("this is a tar archive, which is never opened", remedy="unpack it and give the files"),
-            subject=source.name,
-        )
-
-
-def standard_input() -> Source:
-    """Standard input, bounded."""
-    return Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1))
+def sources_of(paths: Sequence[str | Path]) -> list[Source]:
+    """One Source per file: `-` is standard input, a folder its visible files three levels deep, in order of name."""
+    sources: list[Source] = []
+    for path in map(Path, paths):
+        if str(path) == "-":
+            sources.append(Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1)))
+        elif not path.is_dir():
+            sources.append(Source.at(path))
+        else:
+            for file in sorted(path.rglob("*")):
+                parts = file.relative_to(path).parts
+                hidden = any(part.startswith(".") for part in parts)
+                if len(parts) <= DEEPEST_FOLDER and not hidden and file.is_file():
+                    sources.append(Source.at(file))
+                if len(sources) > MOST_FILES:
+                    remedy = f"at most {MOST_FILES}; name them"
+                    raise InputError(Fault("too many files", remedy=remedy), subject=str(path))
+    if not sources:
+        names = ", ".join(str(path) for path in paths)
+        raise InputError(Fault("there are no files in it", value=names or None), subject="import")
+    return sources

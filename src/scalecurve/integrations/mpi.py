@@ -11,13 +11,14 @@ Inside a measurement the time joins the probe's record of this rank; outside, `c
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from scalecurve import probe
 
 PHASE = "communication"
-# Calls that move or await data; what only asks or makes something (Get_rank, Split, Dup) is not communication time.
+# Calls that move or await data; Get_rank, Split or Dup are not communication time.
 COMMUNICATION = frozenset(
     name
     for stem in (
@@ -55,32 +56,11 @@ class TimedComm:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.comm, name)
         if name in MAKES_COMMUNICATORS:
-            return self._wrapping(value)
+            return lambda *words, **options: TimedComm(value(*words, **options), self.totals)
         if name in COMMUNICATION:
-            timed = self._timed(name, value)
-            self.__dict__[name] = timed  # found directly the next time
-            return timed
+            value = timed(value, name, self.totals)
+            self.__dict__[name] = value  # the next access does not come here
         return value
-
-    def _timed(self, name: str, call: Any) -> Any:
-        @wraps(call)
-        def timed(*given: Any, **named: Any) -> Any:
-            begin = time.perf_counter()
-            with probe.phase(PHASE):
-                try:
-                    answer = call(*given, **named)
-                finally:
-                    self.totals[name] = self.totals.get(name, 0.0) + time.perf_counter() - begin
-            return TimedRequest(answer, self.totals) if hasattr(answer, "Wait") else answer
-
-        return timed
-
-    def _wrapping(self, call: Any) -> Any:
-        @wraps(call)
-        def made(*given: Any, **named: Any) -> TimedComm:
-            return TimedComm(call(*given, **named), self.totals)
-
-        return made
 
 
 class TimedRequest:
@@ -92,16 +72,20 @@ class TimedRequest:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.request, name)
-        if name not in ("wait", "Wait", "test", "Test"):
-            return value
+        return timed(value, name, self.totals) if name in ("wait", "Wait", "test", "Test") else value
 
-        @wraps(value)
-        def timed(*given: Any, **named: Any) -> Any:
-            begin = time.perf_counter()
-            with probe.phase(PHASE):
-                try:
-                    return value(*given, **named)
-                finally:
-                    self.totals[name] = self.totals.get(name, 0.0) + time.perf_counter() - begin
 
-        return timed
+def timed(call: Callable[..., Any], name: str, totals: dict[str, float]) -> Callable[..., Any]:
+    """The call; its seconds are added to `totals` and to the probe's phase, a request it returns is timed as well."""
+
+    @wraps(call)
+    def call_timed(*words: Any, **options: Any) -> Any:
+        begin = time.perf_counter()
+        with probe.phase(PHASE):
+            try:
+                answer = call(*words, **options)
+            finally:
+                totals[name] = totals.get(name, 0.0) + time.perf_counter() - begin
+        return TimedRequest(answer, totals) if hasattr(answer, "Wait") else answer
+
+    return call_timed

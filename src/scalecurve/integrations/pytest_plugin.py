@@ -5,8 +5,8 @@
         solve(workers)
 
 The test body is the job: it runs `repeats` times at each count, in turn, after one warm-up each.  It fails where the
-interval of the efficiency lies below the floor, that is when chance is no excuse; where the interval holds the floor
-the test passes and its report says so.  With the fixture `scaling` a test measures any function itself:
+interval of the efficiency lies below the floor; where the interval holds the floor the test passes and its report
+says so.  With the fixture `scaling` a test measures any function itself:
 
     def test_sum(scaling):
         table = scaling(lambda workers: job(workers), workers=[1, 2], min_efficiency=0.5)
@@ -15,17 +15,18 @@ the test passes and its report says so.  With the fixture `scaling` a test measu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from scalecurve.analysis import SpeedupTable, TableRow
+    from scalecurve.analysis import SpeedupTable
+    from scalecurve.units import WorkersLike
 
 MARK = (
     "scaling(workers, min_efficiency, repeats=5, regime='strong', level=0.95): run the test at several worker counts "
-    "and fail where its parallel efficiency is surely below the floor"
+    "and fail where the interval of its parallel efficiency is below the floor"
 )
 REPEATS = 5
 SECTION = "scaling"
@@ -45,10 +46,26 @@ def workers(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def scaling(request: pytest.FixtureRequest) -> Callable[..., SpeedupTable]:
-    """Measure a function of the worker count, and hold it to a floor."""
+    """Measure a function of the worker count; the test fails when its efficiency is below the floor."""
 
-    def measure(function: Callable[[int], Any], **settings: Any) -> SpeedupTable:
-        table = measure_function(function, name=request.node.name, **settings)
+    def measure(
+        function: Callable[[int], Any],
+        workers: WorkersLike,
+        min_efficiency: float | None = None,
+        *,
+        repeats: int = REPEATS,
+        regime: str = "strong",
+        level: float = 0.95,
+    ) -> SpeedupTable:
+        table = measure_function(
+            function,
+            workers=workers,
+            min_efficiency=min_efficiency,
+            repeats=repeats,
+            regime=regime,
+            level=level,
+            name=request.node.name,
+        )
         request.node.add_report_section("call", SECTION, str(table))
         return table
 
@@ -61,26 +78,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     mark = pyfuncitem.get_closest_marker("scaling")
     if mark is None or "workers" not in pyfuncitem.fixturenames:
         return None
-    names = pyfuncitem._fixtureinfo.argnames
-    given = {name: pyfuncitem.funcargs[name] for name in names}
+    fixtures = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
 
     def job(count: int) -> None:
-        pyfuncitem.obj(**{**given, "workers": count})
+        pyfuncitem.obj(**{**fixtures, "workers": count})
 
-    table = measure_function(job, name=pyfuncitem.name, **_settings(mark))
+    settings = {**dict(zip(("workers", "min_efficiency"), mark.args, strict=False)), **mark.kwargs}
+    table = measure_function(job, name=pyfuncitem.name, **settings)
     pyfuncitem.add_report_section("call", SECTION, str(table))
     return True
-
-
-def _settings(mark: pytest.Mark) -> dict[str, Any]:
-    names = ("workers", "min_efficiency")
-    return {**dict(zip(names, mark.args, strict=False)), **mark.kwargs}
 
 
 def measure_function(
     function: Callable[[int], Any],
     *,
-    workers: Sequence[int],
+    workers: WorkersLike,
     min_efficiency: float | None = None,
     repeats: int = REPEATS,
     regime: str = "strong",
@@ -88,11 +100,12 @@ def measure_function(
     name: str = "test",
     clock: Callable[[], float] = time.perf_counter,
 ) -> SpeedupTable:
-    """T, S and E of a function at several worker counts; fails the test where E is surely below the floor."""
+    """T, S and E of a function at several worker counts; fails the test where the interval of E is below the floor."""
     from scalecurve.analysis import tabulate
     from scalecurve.study import Study
+    from scalecurve.units import as_workers
 
-    counts = sorted(set(workers))
+    counts = as_workers(workers)
     for count in counts:
         function(count)  # warm-up
     samples: dict[int, list[float]] = {count: [] for count in counts}
@@ -103,21 +116,15 @@ def measure_function(
             samples[count].append(clock() - begin)
     study = Study.from_samples(samples, regime=regime, name=name)
     table = tabulate(study, threshold=min_efficiency or 0.7, level=level)
-    below = [row for row in table.rows if min_efficiency is not None and _surely_below(row, min_efficiency)]
+    if min_efficiency is None:
+        return table
+    below = []
+    for row in table.rows:
+        low, high = row.efficiency.low, row.efficiency.high
+        if (high if high is not None else row.efficiency.value) < min_efficiency:
+            interval = f" ({low:.2f} to {high:.2f})" if low is not None and high is not None else ""
+            below.append(f"K = {row.k}: E = {row.efficiency.value:.2f}{interval}")
     if below:
-        pytest.fail(_message(table, below, min_efficiency or 0.0), pytrace=False)
+        text = f"parallel efficiency below {min_efficiency:g} at {table.level:.0%} confidence: {'; '.join(below)}"
+        pytest.fail(f"{text}\n\n{table}", pytrace=False)
     return table
-
-
-def _surely_below(row: TableRow, floor: float) -> bool:
-    high = row.efficiency.high if row.efficiency.high is not None else row.efficiency.value
-    return high < floor
-
-
-def _message(table: SpeedupTable, below: Sequence[TableRow], floor: float) -> str:
-    shown = "; ".join(
-        f"K = {row.k}: E = {row.efficiency.value:.2f} ({row.efficiency.low:.2f} to {row.efficiency.high:.2f})"
-        for row in below
-        if row.efficiency.low is not None and row.efficiency.high is not None
-    )
-    return f"parallel efficiency below {floor:g} at {table.level:.0%} confidence: {shown}\n\n{table}"

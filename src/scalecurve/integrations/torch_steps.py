@@ -8,13 +8,14 @@
             ...
             recorder.step()
 
-    study_of(recorders...)  # or let `scalecurve measure` collect: inside a measurement the probe is told as well
+    study_of(...)  # or let `scalecurve measure` collect: inside a measurement the probe records phases as well
 
 `LightningSteps` has the hook names of Lightning-style trainers and needs no Lightning to be installed.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -41,18 +42,29 @@ class StepRecorder:
         profiler: Any = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        _check(wait, warmup, active)
+        counts = (("wait", wait, 0), ("warmup", warmup, 0), ("active", 1 if active is None else active, 1))
+        faults = [
+            Fault("not a number of steps", where=name, value=str(count))
+            for name, count, least in counts
+            if count < least
+        ]
+        if faults:
+            raise InputError(faults, subject="StepRecorder")
         self.wait, self.warmup, self.active = wait, warmup, active
         self.profiler = profiler
-        self._clock = clock or _device_clock()
+        torch = sys.modules.get("torch")
+        on_gpu = torch is not None and torch.cuda.is_available()
+        self._clock = clock or (_gpu_seconds if on_gpu else time.perf_counter)
         self._durations: list[float] = []
         self._phases: dict[str, float] = {}
         self._begun: float | None = None
-        self._seen = 0
+        self._steps_ended = 0
         self.rank, self.world_size = 0, 1
 
     def __enter__(self) -> Self:
-        self.rank, self.world_size = _identity()
+        group = sys.modules.get("torch.distributed")
+        if group is not None and group.is_available() and group.is_initialized():
+            self.rank, self.world_size = int(group.get_rank()), int(group.get_world_size())
         if self.profiler is not None:
             self.profiler.__enter__()
         self._begun = self._clock()
@@ -65,7 +77,7 @@ class StepRecorder:
     @property
     def is_active(self) -> bool:
         """Whether the step under way will count."""
-        place = self._seen - self.wait - self.warmup
+        place = self._steps_ended - self.wait - self.warmup
         return place >= 0 and (self.active is None or place < self.active)
 
     def step(self) -> None:
@@ -73,9 +85,9 @@ class StepRecorder:
         if self._begun is None:
             raise InputError(Fault("step() outside the recorder", remedy="use `with recorder:` around the loop"))
         now = self._clock()
-        if self._seen >= self.wait and (self.is_active or self._seen < self.wait + self.warmup):
+        if self._steps_ended >= self.wait and (self.is_active or self._steps_ended < self.wait + self.warmup):
             self._durations.append(now - self._begun)
-        self._seen += 1
+        self._steps_ended += 1
         self._begun = now
         if self.profiler is not None:
             self.profiler.step()
@@ -95,7 +107,7 @@ class StepRecorder:
         return tuple(self._durations[min(self.warmup, len(self._durations)) :])
 
     def record(self) -> RankRecord:
-        """What this rank saw, warm-up steps first."""
+        """The steps and phases of this rank, warm-up steps first."""
         warmup = min(self.warmup, len(self._durations))
         return RankRecord(
             rank=self.rank,
@@ -115,7 +127,7 @@ class LightningSteps:
     def on_train_start(self, *_: Any) -> None:
         self.recorder.__enter__()
 
-    def on_train_batch_end(self, *_: Any, **__: Any) -> None:
+    def on_train_batch_end(self, *_: Any, **__: object) -> None:
         self.recorder.step()
 
     def on_train_end(self, *_: Any) -> None:
@@ -125,8 +137,18 @@ class LightningSteps:
 def study_of(
     jobs: Iterable[Iterable[tuple[int, RankRecord]]], *, regime: Regime | str, name: str | None = None
 ) -> Study:
-    """One run for every job: pairs of world size and record, one for each rank; the slowest rank's mean step is T."""
-    runs = [_run(list(job), place) for place, job in enumerate(jobs)]
+    """One run for every job: pairs of world size and record, one for each rank; T is the slowest rank's mean step."""
+    runs = []
+    for place, job in enumerate(jobs):
+        pairs, where = list(job), f"job {place + 1}"
+        sizes = {size for size, _ in pairs}
+        if len(sizes) != 1:
+            raise InputError(Fault("the ranks of one job have different world sizes", where=where, value=str(sizes)))
+        counted = [record.steps[record.warmup_steps :] for _, record in pairs]
+        if not all(counted):
+            raise InputError(Fault("a rank recorded no step that counts", where=where, remedy="run more steps"))
+        slowest = max(sum(steps) / len(steps) for steps in counted)
+        runs.append(Run(k=sizes.pop(), value=slowest, order=place, ranks=tuple(record for _, record in pairs)))
     return Study(
         regime=as_regime(regime),
         runs=tuple(runs),
@@ -138,54 +160,7 @@ def study_of(
     )
 
 
-def _run(job: list[tuple[int, RankRecord]], place: int) -> Run:
-    sizes = {size for size, _ in job}
-    if len(sizes) != 1:
-        raise InputError(
-            Fault("the ranks of one job state different world sizes", where=f"job {place + 1}", seen=str(sizes))
-        )
-    means = [_mean(record) for _, record in job]
-    if any(mean is None for mean in means):
-        raise InputError(
-            Fault("a rank recorded no step that counts", where=f"job {place + 1}", remedy="run more steps")
-        )
-    slowest = max(mean for mean in means if mean is not None)
-    return Run(k=sizes.pop(), value=slowest, order=place, ranks=tuple(record for _, record in job))
-
-
-def _mean(record: RankRecord) -> float | None:
-    counted = record.steps[record.warmup_steps :]
-    return sum(counted) / len(counted) if counted else None
-
-
-def _check(wait: int, warmup: int, active: int | None) -> None:
-    faults = [
-        Fault("not a number of steps", where=name, seen=str(value))
-        for name, value in (("wait", wait), ("warmup", warmup), ("active", 1 if active is None else active))
-        if value < (1 if name == "active" else 0)
-    ]
-    if faults:
-        raise InputError(faults, subject="StepRecorder")
-
-
-def _device_clock() -> Callable[[], float]:
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return time.perf_counter
-
-    def now() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return now
-
-
-def _identity() -> tuple[int, int]:
-    import sys
-
-    group = sys.modules.get("torch.distributed")
-    if group is not None and group.is_available() and group.is_initialized():
-        return int(group.get_rank()), int(group.get_world_size())
-    return 0, 1
+def _gpu_seconds() -> float:
+    """Seconds after the GPU has finished its work."""
+    sys.modules["torch"].cuda.synchronize()
+    return time.perf_counter()

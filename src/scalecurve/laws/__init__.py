@@ -1,26 +1,39 @@
-"""The laws, one per file: closed forms of plain numbers, without data."""
+"""The laws, one per file: closed forms of plain numbers, without data.  Each is loaded when it is first used."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.amdahl import AMDAHL
-from scalecurve.laws.gustafson import GUSTAFSON
-from scalecurve.laws.law import Law, Parameter
-from scalecurve.laws.logcomm import LOGCOMM_STRONG, LOGCOMM_WEAK
-from scalecurve.laws.stragglers import STRAGGLERS
-from scalecurve.laws.sun_ni import SUN_NI
-from scalecurve.laws.usl import USL
+from scalecurve.lazy import lazy_names
 
-__all__ = ["LAWS", "Law", "Parameter", "law"]
+if TYPE_CHECKING:
+    from scalecurve.laws.contract import Law, Parameter, check_law
+    from scalecurve.laws.tables import LawTable, law_table
 
-LAWS: dict[str, Law] = {
-    law.name: law for law in (AMDAHL, GUSTAFSON, SUN_NI, USL, LOGCOMM_STRONG, LOGCOMM_WEAK, STRAGGLERS)
+__all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "check_law", "law", "law_table"]
+
+LAW_NAMES = {
+    "amdahl": ("amdahl", "AMDAHL"),
+    "gustafson": ("gustafson", "GUSTAFSON"),
+    "sun-ni": ("sun_ni", "SUN_NI"),
+    "usl": ("usl", "USL"),
+    "logcomm": ("logcomm", "LOGCOMM_STRONG"),
+    "logcomm-weak": ("logcomm", "LOGCOMM_WEAK"),
+    "stragglers": ("stragglers", "STRAGGLERS"),
 }
 
 
 def law(name: str) -> Law:
     """A law by name: `law("amdahl").speedup(64, serial=0.05)`."""
     key = name.lower().replace("_", "-")
-    if key not in LAWS:
-        raise InputError(Fault("unknown law", seen=name, remedy=f"one of {', '.join(LAWS)}"))
-    return LAWS[key]
+    if key not in LAW_NAMES:
+        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(LAW_NAMES)}"))
+    module, constant = LAW_NAMES[key]
+    chosen: Law = getattr(import_module(f"scalecurve.laws.{module}"), constant)
+    return chosen
+
+
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"contract": "Law Parameter check_law", "tables": "LawTable law_table"})

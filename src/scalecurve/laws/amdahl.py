@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.law import Law, serial_parameter
+from scalecurve.laws.contract import SERIAL, Law
 
 
 def time_ratio(k: float, serial: float) -> float:
@@ -21,15 +21,15 @@ def time_ratio(k: float, serial: float) -> float:
 
 
 def ceiling(serial: float) -> float | None:
-    """The speedup no K exceeds, 1/s; None when nothing is serial."""
+    """The speedup that no K exceeds, 1/s; None when nothing is serial."""
     return 1.0 / serial if serial > 0 else None
 
 
 def first_k_below(serial: float, efficiency: float) -> int | None:
-    """The smallest whole K with E(K) < efficiency, decided exactly; None when no K is below.
+    """The smallest whole K with E(K) < efficiency, compared exactly; None when nothing is serial.
 
-    E(K) < e  <=>  K - 1 > (1/e - 1)/s.  The numbers are taken as the decimals they were written as, so that E = e
-    itself (s = 0.2, K = 6, e = 0.5) is not below.
+    E(K) < e  <=>  K - 1 > (1/e - 1)/s.  The floats are read as the decimals they print as, so that E = e itself
+    (s = 0.2, K = 6, e = 0.5) is not below.
     """
     if serial == 0:
         return None
@@ -38,7 +38,7 @@ def first_k_below(serial: float, efficiency: float) -> int | None:
 
 
 def serial_for(efficiency: float, k: float) -> float | None:
-    """The largest serial share with E(K) at or above `efficiency`: (1/E - 1)/(K - 1); None at K = 1 (any does)."""
+    """The largest serial share with E(K) at or above `efficiency`: (1/E - 1)/(K - 1); None at K = 1 (any)."""
     if k == 1:
         return None
     return min(1.0, (1.0 / check_efficiency(efficiency) - 1.0) / (k - 1.0))
@@ -50,13 +50,13 @@ def share_of_ceiling(k: float, serial: float) -> float:
 
 
 def exactly(value: float) -> Fraction:
-    """The decimal number a float was written as."""
+    """The decimal number that a float prints as."""
     return Fraction(repr(float(value)))
 
 
 def check_efficiency(value: float) -> float:
     if not 0 < value <= 1:
-        raise InputError(Fault("an efficiency lies above 0 and at most at 1", where="efficiency", seen=f"{value:g}"))
+        raise InputError(Fault("an efficiency is above 0 and at most 1", where="efficiency", value=f"{value:g}"))
     return value
 
 
@@ -66,6 +66,6 @@ AMDAHL = Law(
     question="How far does a fixed job get when a share of it is serial?",
     formula="T(K)/T(1) = s + (1-s)/K",
     source="Amdahl 1967",
-    parameters=(serial_parameter(),),
+    parameters=(SERIAL,),
     time_ratio=time_ratio,
 )

@@ -1,63 +1,170 @@
-"""What every law must do, executable: `check_law(law)` lists the promises it breaks (none, for a good one)."""
+"""What a law is: a pure function T(K)/T(1) of named, bounded parameters, with its question, formula and source.
+
+`check_law(law)` tests everything a law must do and returns the rules it breaks.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from scalecurve.errors import InputError
-from scalecurve.laws.law import Law, Parameter
+from scalecurve.errors import Fault, InputError
 
-WORKERS = (1, 2, 3, 7, 8, 64, 1000, 100_000)
-UNBOUNDED_TRIALS = (0.0, 0.003, 1.0)
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+K = TypeVar("K", float, "npt.NDArray[Any]")  # one worker count or an array of them; answers have the same shape
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named number with its meaning and its closed range; `default` None means that it is required."""
+
+    name: str
+    meaning: str
+    low: float = 0.0
+    high: float = math.inf
+    default: float | None = None
+
+    def fault(self, value: object) -> Fault | None:
+        """What is wrong with a value, or None."""
+        bounds = f"between {self.low:g} and {self.high:g}" if math.isfinite(self.high) else f"at least {self.low:g}"
+        remedy = f"{self.meaning}: a number {bounds}"
+        number = _plain(value)
+        if value is None:
+            return Fault("parameter is missing", where=self.name, remedy=remedy)
+        if number is None or not math.isfinite(number):
+            return Fault("parameter is not a finite number", where=self.name, value=str(value), remedy=remedy)
+        if not self.low <= number <= self.high:
+            return Fault("parameter is out of range", where=self.name, value=f"{number:g}", remedy=remedy)
+        return None
+
+
+SERIAL = Parameter("serial", "share of the K = 1 time that cannot be divided", 0.0, 1.0)
+COMM = Parameter("comm", "communication cost per doubling of K, as a share of T(1)", 0.0)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A scaling law in closed form.
+
+    `time_ratio(k, **parameters)` is T(K)/T(1) for the regime of the law; `work_ratio` is the total work relative to
+    K = 1 (None: constant, strong scaling).  Every method takes one K or a numpy array of K.
+    """
+
+    name: str
+    title: str
+    question: str
+    formula: str
+    source: str
+    parameters: tuple[Parameter, ...]
+    time_ratio: Callable[..., float]
+    work_ratio: Callable[..., float] | None = None
+
+    def checked(self, parameters: Mapping[str, float | None]) -> dict[str, float]:
+        """The parameters as floats with defaults filled in; an InputError lists every fault."""
+        names = [parameter.name for parameter in self.parameters]
+        faults = [
+            Fault(f"{self.name} has no such parameter", where=name, remedy=f"it takes {', '.join(names)}")
+            for name in parameters
+            if name not in names
+        ]
+        values = {p.name: p.default if parameters.get(p.name) is None else parameters[p.name] for p in self.parameters}
+        faults += [fault for p in self.parameters if (fault := p.fault(values[p.name]))]
+        if faults:
+            raise InputError(faults, subject=f"law {self.name}")
+        return {name: float(value) for name, value in values.items() if value is not None}
+
+    def time(self, k: K, *, at_one: float = 1.0, **parameters: float) -> K:
+        """T(K) in the unit of `at_one`, which is T(1)."""
+        values = self.checked(parameters)
+        time: K = _over(k, lambda workers: at_one * self.time_ratio(workers, **values))
+        return time
+
+    def work(self, k: K, **parameters: float) -> K:
+        """Total work at K relative to K = 1."""
+        values, ratio = self.checked(parameters), self.work_ratio
+        work: K = _over(k, lambda workers: 1.0 if ratio is None else ratio(workers, **values))
+        return work
+
+    def speedup(self, k: K, **parameters: float) -> K:
+        """Work per time relative to one worker; scaled speedup where the work grows."""
+        speedup: K = self.work(k, **parameters) / self.time(k, **parameters)
+        return speedup
+
+    def efficiency(self, k: K, **parameters: float) -> K:
+        """Speedup per worker."""
+        efficiency: K = self.speedup(k, **parameters) / _over(k, float)
+        return efficiency
+
+
+def _plain(value: object) -> float | None:
+    """A Python or numpy number as a Python number; None for anything else, True and False included."""
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _over(k: object, ratio: Callable[[float], float]) -> Any:
+    """`ratio` of one K, or of every K of an array or list."""
+    if not getattr(k, "ndim", 0) and not isinstance(k, list | tuple):
+        return ratio(check_k(k))
+    import numpy as np
+
+    counts = np.asarray(k)
+    return np.array([ratio(check_k(count)) for count in counts.ravel().tolist()], float).reshape(counts.shape)
+
+
+def check_k(k: object) -> float:
+    """K as a Python number from 1 up; no law is defined below 1."""
+    count = _plain(k)
+    if count is None or not (math.isfinite(count) and count >= 1):
+        raise InputError(Fault("a worker count is a number from 1", where="k", value=str(k)))
+    return count
+
+
+CHECKED_WORKERS = (1, 2, 3, 7, 8, 64, 1000, 100_000)
 
 
 def check_law(law: Law) -> list[str]:
-    """Every broken promise, in words: positive finite T, T(1) = T1, S and E consistent, bounds enforced."""
-    broken = [problem for given in _trials(law) for k in WORKERS for problem in _check_point(law, k, given)]
-    return [*broken, *_check_bounds(law), *_check_words(law)]
+    """The rules a law breaks: positive finite T, T(1) = T1, S and E consistent, bounds enforced, words complete."""
+    sets = list(_parameter_sets(law))
+    broken = [problem for values in sets for k in CHECKED_WORKERS for problem in _broken_at(law, k, values)]
+    for parameter in law.parameters:
+        outside = [parameter.low - 0.1, math.nan] + ([parameter.high + 0.1] if math.isfinite(parameter.high) else [])
+        for bad in outside:
+            try:
+                law.time(2, **(sets[0] | {parameter.name: bad}))
+            except InputError:
+                continue
+            broken.append(f"{law.name}: {parameter.name} = {bad} was accepted")
+    words = ("title", "question", "formula", "source")
+    return broken + [f"{law.name}: has no {name}" for name in words if not getattr(law, name)]
 
 
-def _trials(law: Law) -> Iterator[dict[str, float]]:
-    axes = [_values(parameter) for parameter in law.parameters]
+def _parameter_sets(law: Law) -> Iterator[dict[str, float]]:
+    """Every combination of a few values of each parameter, its bounds included."""
+    axes = []
+    for parameter in law.parameters:
+        span = parameter.high - parameter.low
+        steps = (0.0, 0.05 * span, 0.5 * span, span) if math.isfinite(span) else (0.0, 0.003, 1.0)
+        axes.append([parameter.low + step for step in steps])
     for values in itertools.product(*axes):
         yield {parameter.name: value for parameter, value in zip(law.parameters, values, strict=True)}
 
 
-def _values(parameter: Parameter) -> tuple[float, ...]:
-    if not math.isfinite(parameter.high):
-        return tuple(parameter.low + value for value in UNBOUNDED_TRIALS)
-    span = parameter.high - parameter.low
-    return (parameter.low, parameter.low + 0.05 * span, parameter.low + 0.5 * span, parameter.high)
-
-
-def _check_point(law: Law, k: int, given: Mapping[str, float]) -> Iterator[str]:
-    where = f"{law.name} at K = {k}, {dict(given)}"
-    time, speedup, efficiency = law.time(k, **given), law.speedup(k, **given), law.efficiency(k, **given)
+def _broken_at(law: Law, k: int, values: Mapping[str, float]) -> Iterator[str]:
+    where = f"{law.name} at K = {k}, {dict(values)}"
+    time, speedup, efficiency = law.time(k, **values), law.speedup(k, **values), law.efficiency(k, **values)
     if not all(math.isfinite(value) and value > 0 for value in (time, speedup, efficiency)):
         yield f"{where}: T, S and E must be positive and finite, got {time}, {speedup}, {efficiency}"
         return
     if not math.isclose(efficiency * k, speedup, rel_tol=1e-12):
         yield f"{where}: E is not S/K"
-    if k == 1 and not math.isclose(law.time(1, at_one=3.5, **given), 3.5, rel_tol=1e-9):
+    if k == 1 and not math.isclose(law.time(1, at_one=3.5, **values), 3.5, rel_tol=1e-9):
         yield f"{where}: T(1) is not T1"
-    if not math.isclose(law.time(k, at_one=2.0, **given), 2.0 * time, rel_tol=1e-12):
+    if not math.isclose(law.time(k, at_one=2.0, **values), 2.0 * time, rel_tol=1e-12):
         yield f"{where}: T does not scale with T(1)"
-
-
-def _check_bounds(law: Law) -> Iterator[str]:
-    inside = next(_trials(law))
-    for parameter in law.parameters:
-        for bad in (parameter.low - 0.1, math.nan, *((parameter.high + 0.1,) if math.isfinite(parameter.high) else ())):
-            try:
-                law.time(2, **(inside | {parameter.name: bad}))
-            except InputError:
-                continue
-            yield f"{law.name}: {parameter.name} = {bad} was not refused"
-
-
-def _check_words(law: Law) -> Iterator[str]:
-    for name in ("title", "question", "formula", "source"):
-        if not getattr(law, name):
-            yield f"{law.name}: has no {name}"

@@ -3,20 +3,20 @@
     S(K) = f + (1 - f) K = K - f (K - 1),     f = serial share of the time measured *on the K-worker run*
 
 Relation to Amdahl's s, the serial share of the one-worker run: f = s/(s + (1-s)/K) and s = f/(f + K (1-f)).
-The two laws are one identity about two different fractions, and never disagree once these are kept apart.
+The two laws state one identity about two different fractions; keep these apart and the laws agree.
 
 Source: J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988.
 Worked number: f = 0.05 gives S(64) = 60.85.
-Limits: assumes that a K-times larger problem is wanted, and that its serial part takes no longer.
+Limits: assumes that somebody wants a K times larger problem and that its serial part takes no longer.
 """
 
 from __future__ import annotations
 
-from scalecurve.laws.law import Law, Parameter
+from scalecurve.laws.contract import Law, Parameter
 
 
 def time_ratio(k: float, serial_scaled: float) -> float:
-    """The time is held; the work grows."""
+    """1: the time stays and the work grows."""
     return 1.0
 
 
@@ -30,7 +30,7 @@ def scaled_from_serial(serial: float, k: float) -> float:
 
 
 def serial_from_scaled(serial_scaled: float, k: float) -> float:
-    """Amdahl's s from Gustafson's f seen at K workers."""
+    """Amdahl's s from Gustafson's f measured at K workers."""
     return serial_scaled / (serial_scaled + k * (1.0 - serial_scaled))
 
 

@@ -18,13 +18,13 @@ import math
 from collections.abc import Callable
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.law import check_k
+from scalecurve.laws.contract import check_k
 
 GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": float}
 
 
 def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
-    """w(K) that holds E; 0 where the serial part alone is enough, None where no amount of work does (E = 1)."""
+    """w(K) that holds E; 0 where the serial part alone suffices, None where no amount of work does (E = 1)."""
     cost = comm * growth_function(growth)(check_k(k))
     if hold >= 1:
         return 0.0 if cost == 0 else None
@@ -33,10 +33,10 @@ def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: s
 
 def growth_function(name: str) -> Callable[[float], float]:
     if name not in GROWTHS:
-        raise InputError(Fault("unknown growth of communication", where="growth", seen=name, remedy="log or linear"))
+        raise InputError(Fault("unknown growth of communication", where="growth", value=name, remedy="log or linear"))
     return GROWTHS[name]
 
 
 def last_k_with_serial_share(serial: float, hold: float) -> float | None:
-    """The K beyond which no work holds E when the serial part is a share of the work; None if there is no such K."""
+    """The largest K at which some work holds E when the serial part is a share of the work; None if every K does."""
     return 1.0 + (1.0 / hold - 1.0) / serial if serial > 0 else None

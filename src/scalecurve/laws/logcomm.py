@@ -3,7 +3,8 @@
     strong:  T(K)/T(1) = s + (1 - s)/K + c log2 K          weak:  T(K)/T(1) = 1 + c log2 K
 
 Strong scaling has a best K: dT/dK = 0 at K* = (1 - s) ln 2 / c.  T falls, then rises, so the best whole K is one of
-its two neighbours; c = 0 has no best K.  In weak scaling s cancels: weak data cannot tell it.
+its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot
+determine it.
 
 Source: the log2 K term is the latency of tree collectives (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
 Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1248, S = 8.01; weak E(128) = 0.935; K* = 65.8.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from scalecurve.laws.law import Law, comm_parameter, serial_parameter
+from scalecurve.laws.contract import COMM, SERIAL, Law
 
 
 def strong_time_ratio(k: float, serial: float, comm: float) -> float:
@@ -49,18 +50,13 @@ def best_doubling(serial: float, comm: float) -> int | None:
     return k
 
 
-def _all_work(k: float, serial: float, comm: float) -> float:
-    """Weak scaling in which every worker keeps one worker's share of everything."""
-    return float(k)
-
-
 LOGCOMM_STRONG = Law(
     name="logcomm",
     title="Serial part plus tree communication, strong scaling",
     question="When does adding workers to a fixed job make it slower?",
     formula="T(K)/T(1) = s + (1-s)/K + c log2 K",
     source="Thakur, Rabenseifner, Gropp 2005",
-    parameters=(serial_parameter(), comm_parameter()),
+    parameters=(SERIAL, COMM),
     time_ratio=strong_time_ratio,
 )
 
@@ -70,7 +66,7 @@ LOGCOMM_WEAK = Law(
     question="How long does a K times larger job take on K workers?",
     formula="T(K)/T(1) = 1 + c log2 K",
     source="Thakur, Rabenseifner, Gropp 2005",
-    parameters=(serial_parameter(), comm_parameter()),
+    parameters=(SERIAL, COMM),
     time_ratio=weak_time_ratio,
-    work_ratio=_all_work,
+    work_ratio=lambda k, serial, comm: float(k),  # every worker keeps one worker's share of the work
 )

@@ -1,15 +1,16 @@
-"""Queues: how long one waits, and how many servers an answer in time needs.
+"""Queues: how long does a request wait, and how many servers does an SLO need?
 
     M/M/1   W = 1/(mu - lambda);  percentile q of the response  ln(1/(1-q)) / (mu - lambda)
     M/M/c   P(wait) = Erlang C;   Wq = C / (c mu - lambda);     P(Wq > t) = C exp(-(c mu - lambda) t)
-    M/G/1   Wq = rho/(1-rho) (1 + cs2)/2 / mu                   (Pollaczek-Khinchine, exact)
+    M/G/1   Wq = rho/(1-rho) (1 + cs2)/2 / mu                   (Pollaczek-Khinchine, exact: Kingman with ca2 = 1)
     G/G/1   Wq ~ rho/(1-rho) (ca2 + cs2)/2 / mu                 (Kingman 1961, heavy traffic)
     G/G/c   Wq ~ (ca2 + cs2)/2 x Wq of M/M/c                    (Allen-Cunneen)
 
 lambda arrivals per second, mu served per second and server, rho = lambda/(c mu), ca2 and cs2 the squared coefficients
-of variation of arrivals and service. Little: L = lambda W. rho >= 1 has no answer: the queue grows for ever (None).
+of variation of arrivals and service. Little: L = lambda W. At rho >= 1 the queue grows without bound: None.
 Source: L. Kleinrock, Queueing Systems I, 1975; Erlang C through Erlang B's recursion, which cannot overflow.
 Worked number: lambda = 80/s, mu = 100/s, one server: W = 50 ms and p99 = 230 ms.
+Limits: steady state, first come first served; bursts and correlated service times wait longer.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ MAX_SERVERS = 10_000_000
 
 
 def check(rate: float, service_rate: float, servers: int = 1) -> None:
-    """Refuse negative rates and fewer than one server."""
+    """Raise an InputError for negative rates and fewer than one server."""
     faults = []
     if not (math.isfinite(rate) and rate >= 0):
-        faults.append(Fault("the arrival rate is a finite number from 0", where="rate", seen=f"{rate:g}"))
+        faults.append(Fault("the arrival rate is a finite number from 0", where="rate", value=f"{rate:g}"))
     if not (math.isfinite(service_rate) and service_rate > 0):
-        faults.append(Fault("the service rate is a positive number", where="service rate", seen=f"{service_rate:g}"))
+        faults.append(Fault("the service rate is a positive number", where="service rate", value=f"{service_rate:g}"))
     if servers < 1:
-        faults.append(Fault("a queue has at least one server", where="servers", seen=str(servers)))
+        faults.append(Fault("a queue has at least one server", where="servers", value=str(servers)))
     if faults:
         raise InputError(faults, subject="queue")
 
@@ -37,11 +38,6 @@ def check(rate: float, service_rate: float, servers: int = 1) -> None:
 def utilisation(rate: float, service_rate: float, servers: int = 1) -> float:
     """Load of each server: rho = lambda/(c mu)."""
     return rate / (servers * service_rate)
-
-
-def in_system(rate: float, seconds: float) -> float:
-    """Little's law: L = lambda W."""
-    return rate * seconds
 
 
 def erlang_b(offered: float, servers: int) -> float:
@@ -63,13 +59,13 @@ def erlang_c(rate: float, service_rate: float, servers: int) -> float | None:
 
 
 def mmc_wait(rate: float, service_rate: float, servers: int = 1) -> float | None:
-    """Mean wait in M/M/c: C/(c mu - lambda)."""
+    """Mean wait in M/M/c in seconds: C/(c mu - lambda)."""
     waiting = erlang_c(rate, service_rate, servers)
     return None if waiting is None else waiting / (servers * service_rate - rate)
 
 
 def mmc_response(rate: float, service_rate: float, servers: int = 1) -> float | None:
-    """Mean response in M/M/c: wait plus service."""
+    """Mean response in M/M/c in seconds: wait plus service."""
     wait = mmc_wait(rate, service_rate, servers)
     return None if wait is None else wait + 1 / service_rate
 
@@ -103,24 +99,10 @@ def mmc_response_percentile(share: float, rate: float, service_rate: float, serv
     return high
 
 
-def mg1_wait(rate: float, service_rate: float, service_variation: float) -> float | None:
-    """M/G/1: rho/(1-rho) (1 + cs2)/2 / mu, exact; `service_variation` is cs2."""
-    return kingman_wait(rate, service_rate, 1.0, service_variation)
-
-
-def kingman_wait(rate: float, service_rate: float, arrival_variation: float, service_variation: float) -> float | None:
-    """G/G/1 after Kingman: rho/(1-rho) (ca2 + cs2)/2 / mu."""
-    check(rate, service_rate)
-    rho = utilisation(rate, service_rate)
-    if rho >= 1:
-        return None
-    return rho / (1 - rho) * (arrival_variation + service_variation) / 2 / service_rate
-
-
 def allen_cunneen_wait(
     rate: float, service_rate: float, servers: int, arrival_variation: float, service_variation: float
 ) -> float | None:
-    """G/G/c: (ca2 + cs2)/2 times the wait of M/M/c."""
+    """Mean wait in G/G/c in seconds: (ca2 + cs2)/2 times the wait of M/M/c; with one server this is Kingman's."""
     wait = mmc_wait(rate, service_rate, servers)
     return None if wait is None else wait * (arrival_variation + service_variation) / 2
 

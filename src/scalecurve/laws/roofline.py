@@ -8,7 +8,7 @@ floor.
 Source: S. Williams, A. Waterman, D. Patterson, Roofline, Communications of the ACM 52(4), 2009; hierarchical form: C.
 Yang, T. Kurth, S. Williams, 2020.
 Worked number: H100, bf16 dense, 989 TFLOP/s and 3.35 TB/s: ridge 295 flop/byte.
-Limits: peaks are ceilings, not promises; a kernel below both is bound by latency, occupancy or something not drawn.
+Limits: peaks are upper limits; a kernel below both is bound by latency, occupancy or something not modelled.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ class Ceilings:
     def __post_init__(self) -> None:
         numbers = {"peak": self.peak, **self.bandwidths}
         faults = [
-            Fault("a ceiling is a positive finite number", where=name, seen=f"{value:g}")
+            Fault("a ceiling is a positive finite number", where=name, value=f"{value:g}")
             for name, value in numbers.items()
             if not (math.isfinite(value) and value > 0)
         ]
         if not self.bandwidths:
             faults.append(Fault("a roofline needs at least one bandwidth"))
         if not (math.isfinite(self.floor) and self.floor >= 0):
-            faults.append(Fault("the launch floor is a time from 0", where="floor", seen=f"{self.floor:g}"))
+            faults.append(Fault("the launch floor is a time from 0", where="floor", value=f"{self.floor:g}"))
         if faults:
             raise InputError(faults, subject="roofline")
 
     def ridge(self, level: str) -> float:
-        """I* = pi/bw: from this intensity on arithmetic is the limit."""
+        """I* = pi/bw: from this intensity (flop/byte) on, arithmetic is the limit."""
         return self.peak / self.bandwidths[level]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
-    """Where the time goes at best: seconds of each term, the largest of them, and its name."""
+class KernelBound:
+    """The least time of a kernel: seconds of each term, the largest of them, its name, and their sum."""
 
     terms: Mapping[str, float]
     seconds: float
@@ -57,30 +57,25 @@ class Bound:
     at_most: float
 
 
-def check_kernel(flops: float, moved: Mapping[str, float]) -> None:
-    """Refuse negative or infinite work."""
+def least_time(flops: float, moved: Mapping[str, float], machine: Ceilings) -> KernelBound:
+    """T >= max(F/pi, max_l Q_l/bw_l, floor) in seconds; `at_most` is the sum, without any overlap."""
     faults = [
-        Fault("flops and bytes are finite numbers from 0", where=name, seen=f"{value:g}")
+        Fault("flops and bytes are finite numbers from 0", where=name, value=f"{value:g}")
         for name, value in {"flops": flops, **moved}.items()
         if not (math.isfinite(value) and value >= 0)
     ]
-    if faults:
-        raise InputError(faults, subject="kernel")
-
-
-def least_time(flops: float, moved: Mapping[str, float], machine: Ceilings) -> Bound:
-    """T >= max(F/pi, max_l Q_l/bw_l, floor); `at_most` is the sum, nothing overlapped."""
-    check_kernel(flops, moved)
     unknown = sorted(set(moved) - set(machine.bandwidths))
     if unknown:
-        known = ", ".join(machine.bandwidths)
-        raise InputError(Fault(f"no bandwidth for {', '.join(unknown)}", remedy=f"the machine has {known}"))
+        levels = ", ".join(machine.bandwidths)
+        faults.append(Fault(f"no bandwidth for {', '.join(unknown)}", remedy=f"the machine has {levels}"))
+    if faults:
+        raise InputError(faults, subject="kernel")
     terms = {"compute": flops / machine.peak}
     terms |= {level: volume / machine.bandwidths[level] for level, volume in moved.items()}
     if machine.floor > 0:
         terms["launch"] = machine.floor
     limited = max(terms, key=lambda name: terms[name])
-    return Bound(terms=terms, seconds=terms[limited], limited_by=limited, at_most=sum(terms.values()))
+    return KernelBound(terms=terms, seconds=terms[limited], limited_by=limited, at_most=sum(terms.values()))
 
 
 def attainable(intensity: float, machine: Ceilings, level: str) -> float:

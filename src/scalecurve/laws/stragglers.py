@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.law import Law, Parameter, check_k
+from scalecurve.laws.contract import Law, Parameter, check_k
 
 
 def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
@@ -33,7 +33,7 @@ def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
 
     value, _ = quad(integrand, 0.0, 1.0, limit=200, epsabs=0.0, epsrel=1e-9)
     if not math.isfinite(value):
-        raise InputError(Fault("the expected maximum is infinite: the tail is too heavy for a mean"))
+        raise InputError(Fault("the expected maximum is infinite: the distribution has no mean"))
     return float(value)
 
 

@@ -6,12 +6,12 @@ growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix pro
 
 Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.
 Worked number: s = 0.05, growth 1.5, K = 64 gives S = 63.6.
-Limits: assumes that memory is what bounds the problem, and that the larger problem is wanted.
+Limits: assumes that memory limits the problem size and that somebody wants the larger problem.
 """
 
 from __future__ import annotations
 
-from scalecurve.laws.law import Law, Parameter, serial_parameter
+from scalecurve.laws.contract import SERIAL, Law, Parameter
 
 
 def time_ratio(k: float, serial: float, growth: float) -> float:
@@ -29,7 +29,7 @@ SUN_NI = Law(
     formula="S(K) = (s + (1-s) G)/(s + (1-s) G/K), G = K^growth",
     source="Sun and Ni 1990",
     parameters=(
-        serial_parameter(),
+        SERIAL,
         Parameter("growth", "exponent of the work's growth with K (1.5 for a matrix product)", 0.0, 10.0),
     ),
     time_ratio=time_ratio,

@@ -8,14 +8,14 @@ Peak at K* = sqrt((1 - sigma)/kappa); kappa = 0 is Amdahl with s = sigma; both 0
 
 Source: N. J. Gunther, Guerrilla Capacity Planning, Springer 2007.
 Worked number: sigma = 0.0277, kappa = 1.044e-4 peaks at K* = 96.5.
-Limits: a linear coherency cost only; a negative contention (superlinear start) is reported by a fit, never clipped.
+Limits: the coherency cost is linear in K; a fit reports a negative contention (superlinear start) and does not clip it.
 """
 
 from __future__ import annotations
 
 import math
 
-from scalecurve.laws.law import Law, Parameter
+from scalecurve.laws.contract import Law, Parameter
 
 
 def time_ratio(k: float, contention: float, coherency: float) -> float:
@@ -23,7 +23,7 @@ def time_ratio(k: float, contention: float, coherency: float) -> float:
 
 
 def peak_k(contention: float, coherency: float) -> float | None:
-    """The K of highest throughput; None when throughput never falls (coherency 0); below 1, do not parallelise."""
+    """The K of highest throughput; None when throughput never falls (coherency 0); below 1, one worker is best."""
     if coherency == 0:
         return None
     return math.sqrt(max(0.0, 1.0 - contention) / coherency)

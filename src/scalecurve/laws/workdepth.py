@@ -1,41 +1,22 @@
-"""Work and depth: how much parallelism a computation has, whatever the machine.
+"""Work and depth: how much parallelism does a computation have, whatever the machine?
 
-W = work (all of it on one worker), D = depth (the longest chain, on infinitely many).  On P workers
+W = work (the time on one worker), D = depth (the longest chain, the time on infinitely many).  On P workers
 
     max(W/P, D)  <=  T_P  <=  (W - D)/P + D        (greedy schedule; Graham 1969, Brent 1974)
 
-so a greedy schedule is within a factor of two of the best, and speedup <= min(P, W/D).
+so a greedy schedule is within a factor of two of the best, and speedup <= min(P, W/D).  Classic counts in unit tasks:
+
+    sum of n values by a tree         W = n - 1            D = ceil(lg n)
+    prefix sum, n = 2^k               W = 2 (n - 1)        D = 2 lg n            (Blelloch 1990)
+    n x n matrix product              W = 2 n^3 - n^2      D = 1 + ceil(lg n)
+    pipeline, s stages, m batches     W = s m              D = s + m - 1         bubble (s-1)/(s+m-1)
+
+Source: R. L. Graham, SIAM J. Appl. Math. 17(2), 1969; R. P. Brent, J. ACM 21(2), 1974.
+Worked number: a sum of 1000 values has W = 999 and D = 10, so at most S = 99.9.
+Limits: tasks move no data and scheduling costs nothing; keep W/D at ten times P or more (rule of the Cilk papers).
 """
 
 from __future__ import annotations
-
-import math
-from dataclasses import dataclass
-
-from scalecurve.errors import Fault, InputError
-
-WANTED_SLACK = 10.0  # (W/D)/P from which scheduling losses stay small; rule of thumb of the Cilk papers
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Work and depth of a classic algorithm, in unit tasks."""
-
-    work: int
-    depth: int
-
-
-def check(work: float, depth: float) -> None:
-    """Refuse a depth above the work, or numbers that are not finite and at least 0."""
-    faults = [
-        Fault(f"{name} is a finite number from 0", where=name, seen=f"{value:g}")
-        for name, value in (("work", work), ("depth", depth))
-        if not (math.isfinite(value) and value >= 0)
-    ]
-    if not faults and depth > work * (1 + 1e-9):
-        faults = [Fault("depth cannot exceed work", where="depth", seen=f"{depth:g} > {work:g}")]
-    if faults:
-        raise InputError(faults, subject="work and depth")
 
 
 def parallelism(work: float, depth: float) -> float | None:
@@ -63,31 +44,3 @@ def slack(work: float, depth: float, workers: int) -> float | None:
     """(W/D)/P: how many times over the workers could be kept busy."""
     wide = parallelism(work, depth)
     return None if wide is None else wide / workers
-
-
-def reduction_tree(n: int) -> Counts:
-    """Sum of n values by a balanced tree: W = n - 1, D = ceil(lg n)."""
-    return Counts(work=n - 1, depth=_ceil_lg(n))
-
-
-def prefix_sum(n: int) -> Counts:
-    """Blelloch's scan of n = 2^k values: up-sweep and down-sweep of n - 1 nodes each, D = 2 lg n (Blelloch 1990)."""
-    if n < 1 or n & (n - 1):
-        raise InputError(Fault("Blelloch's scan is counted for a power of two", seen=str(n)))
-    return Counts(work=2 * (n - 1), depth=2 * _ceil_lg(n))
-
-
-def matrix_product(n: int) -> Counts:
-    """For n x n by definition with tree sums: n^3 products and n^2 (n-1) additions, D = 1 + ceil(lg n)."""
-    return Counts(work=n**3 + n * n * (n - 1), depth=1 + _ceil_lg(n))
-
-
-def pipeline(stages: int, microbatches: int) -> Counts:
-    """For s stages, m microbatches, each stage in order: W = s m, D = s + m - 1; bubble share (s-1)/(s+m-1)."""
-    return Counts(work=stages * microbatches, depth=stages + microbatches - 1)
-
-
-def _ceil_lg(n: int) -> int:
-    if n < 1:
-        raise InputError(Fault("a size is a whole number from 1", seen=str(n)))
-    return (n - 1).bit_length()

@@ -1,23 +1,121 @@
-"""The record of a measurement under way, and how one that was cut off goes on."""
+"""The record of a measurement under way, and how an interrupted one continues.
+
+`<output>.work/` holds the journal, the files of runs and a lock.  Every completed run is one line of the journal,
+flushed to the disk before the next launch, so that a killed tool loses no completed run; a torn last line is cut off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.measurement import watchdog
-from scalecurve.measurement.environment import machine_facts, software_facts
+from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.ports import World
-from scalecurve.measurement.schedule import Planned, Point
-from scalecurve.measurement.settings import Settings
-from scalecurve.measurement.workspace import JOURNAL_VERSION, Workspace
+from scalecurve.measurement.schedule import Planned, SweepPoint
+from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.file import read_study
 
-_ENDED = (RunStatus.OK, RunStatus.WARMUP)
+JOURNAL_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """`<output>.work/` with `journal.jsonl`, `lock` and `runs/`."""
+
+    output: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.output.with_name(self.output.name + ".work")
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.jsonl"
+
+    def run_folder(self, order: int) -> Path:
+        return self.folder / "runs" / f"{order:05d}"
+
+    def holds_runs(self) -> bool:
+        """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""
+        lines = self.journal.read_bytes().splitlines() if self.journal.exists() else []
+        return any(line.startswith(b'{"run"') for line in lines)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the output for this process alone; the lock ends with the process, however it ends."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = open(self.folder / "lock", "a+")  # noqa: SIM115 - held until the end of the measurement
+        except OSError as problem:
+            raise cannot_write(self.folder, problem) from None
+        with lock:
+            handle = lock.fileno()
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A lock on a file that its last holder has just removed keeps nobody out.
+                if os.fstat(handle).st_nlink == 0:
+                    raise BlockingIOError
+            except OSError:
+                holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+                hint = "wait for it, stop it, or choose another -o"
+                fault = Fault("another measurement is writing here", value=f"process {holder}", remedy=hint)
+                raise InputError(fault, subject=str(self.output)) from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
+            try:
+                yield
+            finally:
+                if not self.holds_runs():  # nothing was completed: leave nothing behind
+                    self.remove()
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write one line and flush it to the disk; a line that does not fit is taken back whole."""
+        raw = (json.dumps(line, allow_nan=False, default=str) + "\n").encode()
+        try:
+            handle = os.open(self.journal, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                end = os.lseek(handle, 0, os.SEEK_END)
+                try:
+                    written = 0
+                    while written < len(raw):
+                        written += os.write(handle, raw[written:])
+                    os.fsync(handle)
+                except OSError:
+                    os.ftruncate(handle, end)
+                    raise
+            finally:
+                os.close(handle)
+        except OSError as problem:
+            raise cannot_write(self.journal, problem) from None
+
+    def lines(self, *, repair: bool = True) -> list[dict[str, Any]]:
+        """The lines of the journal; `repair` cuts off a last line that was not written whole."""
+        if not self.journal.exists():
+            return []
+        raw = self.journal.read_bytes()
+        whole = raw[: raw.rfind(b"\n") + 1]
+        if repair and len(whole) < len(raw):
+            os.truncate(self.journal, len(whole))
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def cannot_write(path: Path, problem: OSError) -> InputError:
+    hint = "the completed runs are safe; make room or choose another place, then measure --resume"
+    return InputError(Fault(f"cannot be written: {problem.strerror}", remedy=hint), subject=str(path))
 
 
 @dataclass
@@ -32,7 +130,7 @@ class Journal:
     next_order: int = 0
 
     def begin(self, planned: Planned, token: str) -> tuple[int, str]:
-        """Write down that a launch starts; a launch begun before the tool was killed keeps its number and token."""
+        """Record that a launch starts; returns its number and token, the old ones if the tool was killed in it."""
         if planned in self.begun:
             return self.begun[planned]
         order, self.next_order = self.next_order, self.next_order + 1
@@ -44,137 +142,109 @@ class Journal:
     def add(self, planned: Planned, run: Run) -> None:
         """Save a run at once; only then is it done."""
         self.space.append({"run": asdict(run)})
-        self._take(planned, run)
+        self.restore(run)
+        self.done[planned] = run
 
     def successes(self) -> dict[Planned, Run]:
-        return {planned: run for planned, run in self.done.items() if run.status in _ENDED}
-
-    def _take(self, planned: Planned, run: Run) -> None:
-        self.runs.append(run)
-        self.done[planned] = run
-        self.begun.pop(planned, None)
-        self.next_order = max(self.next_order, (run.order if run.order is not None else -1) + 1)
+        return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}
 
     def restore(self, run: Run) -> None:
-        """A run of an earlier start; one that gave no time is kept as evidence and tried again."""
-        planned = planned_of(run)
-        if run.status in _ENDED:
-            self._take(planned, run)
-            return
+        """A run of an earlier start; one without a time is kept as evidence and is made again."""
+        planned = Planned(SweepPoint(run.role, run.k), run.repeat if run.repeat is not None else 0)
         self.runs.append(run)
         self.begun.pop(planned, None)
         self.next_order = max(self.next_order, (run.order if run.order is not None else -1) + 1)
+        if run.status in (RunStatus.OK, RunStatus.WARMUP):
+            self.done[planned] = run
 
-    def restore_begin(self, line: Mapping[str, Any]) -> None:
-        planned = Planned(Point(str(line["role"]), int(line["k"])), int(line["repeat"]))
-        self.begun[planned] = (int(line["order"]), str(line["token"]))
-        self.next_order = max(self.next_order, int(line["order"]) + 1)
+    def replay(self, lines: list[dict[str, Any]]) -> None:
+        """The launches of journal lines after the header."""
+        from pydantic import TypeAdapter
 
-
-def planned_of(run: Run) -> Planned:
-    return Planned(Point(run.role, run.k), run.repeat if run.repeat is not None else 0)
-
-
-def open_journal(space: Workspace, settings: Settings, world: World, *, resume: bool, force: bool) -> Journal:
-    """A fresh journal, or the one that is to be continued; never silently over an old one."""
-    if not any("run" in line for line in space.lines(mend=False)) or (force and not resume):
-        space.journal.unlink(missing_ok=True)  # nothing was completed, or it is to be thrown away
-    if not resume and not force:
-        _refuse_overwriting(space)
-    if resume and space.exists():
-        return _continued(space, settings)
-    journal = Journal(space, _header(settings, world))
-    space.append({"header": journal.header})
-    if resume and space.output.exists():
-        _continue_study(journal, settings)
-    return journal
+        for line in lines:
+            if "begin" in line:
+                begin = line["begin"]
+                planned = Planned(SweepPoint(str(begin["role"]), int(begin["k"])), int(begin["repeat"]))
+                self.begun[planned] = (int(begin["order"]), str(begin["token"]))
+                self.next_order = max(self.next_order, int(begin["order"]) + 1)
+            elif "run" in line:
+                self.restore(TypeAdapter(Run).validate_python(line["run"]))
 
 
-def done_before(space: Workspace) -> dict[Planned, Run]:
-    """The successful runs of an earlier start, for an outlook; nothing is changed on the disk."""
-    journal = Journal(space, {})
-    if space.exists():
-        _replay(journal, space.lines(mend=False)[1:])
-    elif space.output.exists():
-        for run in read_study(space.output).runs:
-            journal.restore(run)
-    return journal.successes()
-
-
-def _refuse_overwriting(space: Workspace) -> None:
-    if space.exists():
-        hint = "--resume continues it, --force throws its runs away"
-        raise InputError(Fault("an unfinished measurement is here", remedy=hint), subject=str(space.output))
-    if space.output.exists():
-        hint = "--resume adds what is missing, --force replaces it, or choose another -o"
-        raise InputError(Fault("the file exists", remedy=hint), subject=str(space.output))
-
-
-def _header(settings: Settings, world: World) -> dict[str, Any]:
-    created = datetime.fromtimestamp(world.clock.unix(), UTC).isoformat(timespec="seconds")
-    return {
+def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, resume: bool, force: bool) -> Journal:
+    """A fresh journal, or with `resume` the one to continue; an old one is never overwritten silently."""
+    if not any("run" in line for line in space.lines(repair=False)) or (force and not resume):
+        space.journal.unlink(missing_ok=True)  # it holds no completed run, or the user wants it gone
+    unfinished = space.journal.exists()
+    if not resume and not force and (unfinished or space.output.exists()):
+        what = "an unfinished measurement is here" if unfinished else "the file exists"
+        hint = (
+            "--resume continues it, --force discards its runs"
+            if unfinished
+            else "--resume adds what is missing, --force replaces it, or choose another -o"
+        )
+        raise InputError(Fault(what, remedy=hint), subject=str(space.output))
+    if resume and unfinished:
+        lines = space.lines()
+        header = lines[0].get("header") if lines else None
+        if not isinstance(header, dict) or header.get("version") != JOURNAL_VERSION:
+            fault = Fault("not a journal of this version", remedy="--force starts anew")
+            raise FormatError(fault, subject=str(space.journal))
+        _refuse_other_job(header["job"], settings, space)
+        journal = journal_on_disk(space)
+        for _, token in journal.begun.values():
+            watchdog.end_marked(token, grace=0.5)  # processes that a killed tool may have left running
+        return journal
+    header = {
         "version": JOURNAL_VERSION,
-        "created": created,
+        "created": datetime.fromtimestamp(world.clock.unix(), UTC).isoformat(timespec="seconds"),
         "job": settings.job(),
         "seed": settings.seed,
         "machine": machine_facts(world),
         "software": software_facts(world, settings.folder),
     }
-
-
-def _continued(space: Workspace, settings: Settings) -> Journal:
-    lines = space.lines()
-    header = lines[0].get("header") if lines else None
-    if not isinstance(header, dict) or header.get("version") != JOURNAL_VERSION:
-        raise FormatError(
-            Fault("not a journal of this version", remedy="--force starts anew"), subject=str(space.journal)
-        )
-    _refuse_other_job(header["job"], settings, str(space.output))
-    journal = journal_on_disk(space)
-    for _, token in journal.begun.values():
-        watchdog.end_marked(token, grace=0.5)  # what a killed tool may have left running
+    journal = Journal(space, header)
+    space.append({"header": header})
+    if resume and space.output.exists():
+        study = read_study(space.output)
+        job = study.provenance.settings.get("job")
+        if not isinstance(job, dict):
+            fault = Fault("this study was not measured here", remedy="resume only a file of `scalecurve measure`")
+            raise InputError(fault, subject=str(space.output))
+        _refuse_other_job(job, settings, space)
+        for run in study.runs:
+            space.append({"run": asdict(run)})
+            journal.restore(run)
     return journal
+
+
+def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace) -> None:
+    """Runs of different jobs are never joined."""
+    new = settings.job()
+    hint = "measure the same job, or choose another -o"
+    faults = [
+        Fault(f"was {old.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)
+        for name in sorted(set(old) | set(new))
+        if old.get(name) != new.get(name)
+    ]
+    if faults:
+        raise InputError(faults, subject=f"{space.output} cannot be resumed")
 
 
 def journal_on_disk(space: Workspace) -> Journal:
     lines = space.lines()
     journal = Journal(space, lines[0]["header"])
-    _replay(journal, lines[1:])
+    journal.replay(lines[1:])
     return journal
 
 
-def _replay(journal: Journal, lines: list[dict[str, Any]]) -> None:
-    from pydantic import TypeAdapter
-
-    runs = TypeAdapter(Run)
-    for line in lines:
-        if "begin" in line:
-            journal.restore_begin(line["begin"])
-        elif "run" in line:
-            journal.restore(runs.validate_python(line["run"]))
-
-
-def _continue_study(journal: Journal, settings: Settings) -> None:
-    """More of a finished study: its runs are taken over when it was the same job."""
-    study = read_study(journal.space.output)
-    job = study.provenance.settings.get("job")
-    if not isinstance(job, dict):
-        hint = "only a file that `scalecurve measure` wrote can be resumed"
-        raise InputError(Fault("this study was not measured here", remedy=hint), subject=str(journal.space.output))
-    _refuse_other_job(job, settings, str(journal.space.output))
-    for run in study.runs:
-        journal.space.append({"run": asdict(run)})
-        journal.restore(run)
-
-
-def _refuse_other_job(old: Mapping[str, Any], settings: Settings, subject: str) -> None:
-    """Runs of different jobs are never put together."""
-    new = settings.job()
-    hint = "measure the same job, or choose another -o"
-    faults = [
-        Fault(f"was {old.get(name)!r} when the measurement began", where=name, seen=repr(new.get(name)), remedy=hint)
-        for name in sorted(set(old) | set(new))
-        if old.get(name) != new.get(name)
-    ]
-    if faults:
-        raise InputError(faults, subject=f"{subject} cannot be resumed")
+def done_before(output: Path) -> dict[Planned, Run]:
+    """The successful runs of an earlier start; nothing on the disk is changed."""
+    space = Workspace(output)
+    journal = Journal(space, {})
+    if space.journal.exists():
+        journal.replay(space.lines(repair=False)[1:])
+    elif output.exists():
+        for run in read_study(output).runs:
+            journal.restore(run)
+    return journal.successes()

@@ -1,38 +1,59 @@
-"""What a measurement would do: its runs, their order, how long and how dear they may be, how many would be enough."""
+"""`preview`: the runs that a measurement would make, their order, time and cost, and how many are enough."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
-from scalecurve.measurement.precision import repeats_needed, spread_of
-from scalecurve.measurement.schedule import Planned, Point, points_of, runs_to_make, times_by_point
-from scalecurve.measurement.settings import Settings
+from scalecurve.measurement.journal import done_before
+from scalecurve.measurement.schedule import (
+    Planned,
+    SweepPoint,
+    points_of,
+    repeats_needed,
+    runs_to_make,
+    spread_of,
+    times_by_point,
+)
+from scalecurve.measurement.settings import (
+    BaselineCandidate,
+    LauncherSettings,
+    MeasureSettings,
+    SamenessSettings,
+    TargetSettings,
+    TimingSettings,
+    settings_from,
+)
 from scalecurve.planning.pricing import price_of
 from scalecurve.study import Regime, Run
 from scalecurve.study.run import SCALING
-from scalecurve.units import format_seconds
+from scalecurve.units import WorkersLike, format_seconds
 
 ASSUMED_CV = 0.05
-SHOWN_RUNS = 60
+LISTED_RUNS = 60
 
 
 @dataclass(frozen=True)
 class Span:
-    """Seconds between a lower and an upper bound."""
+    """A lower and an upper bound, in seconds or dollars."""
 
     low: float
     high: float
+
+    def __str__(self) -> str:
+        low, high = format_seconds(self.low), format_seconds(self.high)
+        return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointOutlook:
     """`launches` are still to be made: the scheduled ones and, for a precision, those it needs within the limit."""
 
-    point: Point
+    point: SweepPoint
     launches: int
     wall: Span | None
     cv: float
@@ -40,27 +61,42 @@ class PointOutlook:
     needed: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outlook(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outlook(Result):
     """The result of a dry run."""
 
-    settings: Settings
+    settings: MeasureSettings
     runs: tuple[Planned, ...]
     points: tuple[PointOutlook, ...]
     findings: tuple[Finding, ...]
 
     @property
     def wall(self) -> Span | None:
-        return _sum([each.wall for each in self.points])
+        """Seconds of all launches; None where those of a point are unknown."""
+        walls = [row.wall for row in self.points if row.wall is not None]
+        if len(walls) < len(self.points):
+            return None
+        return Span(sum(wall.low for wall in walls), sum(wall.high for wall in walls))
 
     @property
     def cost(self) -> Span | None:
+        """Dollars of all launches; None without a price or a wall time."""
         price = self.settings.usd_per_worker_hour
         if price is None or self.wall is None:
             return None
-        parts = [(each.point.k, each.wall) for each in self.points if each.wall is not None]
+        parts = [(row.point.k, row.wall) for row in self.points if row.wall is not None]
         low = sum(price_of(price, workers=k, seconds=wall.low).amount for k, wall in parts)
         return Span(low, sum(price_of(price, workers=k, seconds=wall.high).amount for k, wall in parts))
+
+    @property
+    def launches(self) -> str:
+        """The launches that are certain, and how many a precision makes of them."""
+        expected = sum(row.launches for row in self.points)
+        certain = f"{len(self.runs)} launches"
+        return certain if expected == len(self.runs) else f"{certain} scheduled, {expected} expected"
+
+    def __repr__(self) -> str:
+        return f"<Outlook {self.launches} at {len(self.points)} points, wall time {self.wall or 'unknown'}>"
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -73,168 +109,164 @@ class Outlook(Shown):
         return {
             "seed": self.settings.seed,
             "runs": self.records(),
-            "points": [_point_dict(each) for each in self.points],
-            "wall_seconds": None if wall is None else {"low": wall.low, "high": wall.high},
-            "cost_usd": None if cost is None else {"low": cost.low, "high": cost.high},
+            "points": [
+                {
+                    "role": row.point.role,
+                    "k": row.point.k,
+                    "launches": row.launches,
+                    "wall_seconds": None if row.wall is None else asdict(row.wall),
+                    "spread": row.cv,
+                    "spread_assumed": row.cv_is_assumed,
+                    "launches_needed": row.needed,
+                }
+                for row in self.points
+            ],
+            "wall_seconds": None if wall is None else asdict(wall),
+            "cost_usd": None if cost is None else asdict(cost),
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def document(self) -> Document:
-        order = " ".join(_short(run) for run in self.runs[:SHOWN_RUNS])
-        more = f" ... and {len(self.runs) - SHOWN_RUNS} more" if len(self.runs) > SHOWN_RUNS else ""
-        rows = [_row(each, self.settings) for each in self.points]
-        columns = ("point", "launches", "wall time", "spread of T", "launches needed")
+        settings = self.settings
+        names = [str(run.point.k) if run.point.role == SCALING else run.point.role for run in self.runs]
+        order = [name + "w" * run.is_warmup for name, run in zip(names, self.runs, strict=True)][:LISTED_RUNS]
+        more = f" ... and {len(self.runs) - LISTED_RUNS} more" if len(self.runs) > LISTED_RUNS else ""
+        rows = [
+            [
+                row.point.name,
+                str(row.launches),
+                None if row.wall is None else str(row.wall),
+                f"{row.cv:.1%}{' assumed' if row.cv_is_assumed and settings.expected_cv is None else ''}",
+                None if row.needed is None else str(row.needed),
+            ]
+            for row in self.points
+        ]
+        totals = f"wall time: {self.wall or 'unknown'}"
+        if self.cost is not None:
+            totals += f"; cost: {self.cost.low:.2f} to {self.cost.high:.2f} USD"
+        if settings.precision:
+            totals += f"; asked: T within {settings.precision:.1%} at {settings.level:.0%}"
         return Document(
-            f"{_launches_text(self)}, nothing was started",
+            f"{self.launches}, nothing was started",
             (
-                Paragraph(f"order (seed {self.settings.seed}; w: warm-up): {order}{more}"),
-                table(columns, rows),
-                Paragraph(_totals(self)),
+                Paragraph(f"order (seed {settings.seed}; w: warm-up): {' '.join(order)}{more}"),
+                table(("point", "launches", "wall time", "spread of T", "launches needed"), rows),
+                Paragraph(totals),
                 FindingList(self.findings),
             ),
         )
 
 
-def look_ahead(settings: Settings, done: Mapping[Planned, Run]) -> Outlook:
+def preview(
+    file: str | Path | None = None,
+    *,
+    regime: Regime | str | None = None,
+    workers: WorkersLike | None = None,
+    command: Sequence[str] | None = None,
+    output: str | Path | None = None,
+    repeats: int | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    folder: str | Path | None = None,
+    shell: bool | None = None,
+    env: Mapping[str, str] | None = None,
+    total: float | None = None,
+    per_worker: float | None = None,
+    work_unit: str | None = None,
+    k_unit: str | None = None,
+    warmup_launches: int | None = None,
+    warmup_steps: int | None = None,
+    precision: float | str | None = None,
+    level: float | str | None = None,
+    max_repeats: int | None = None,
+    max_time: float | str | None = None,
+    timeout: float | str | None = None,
+    seed: int | None = None,
+    oversubscribe: bool | None = None,
+    expected_seconds: float | str | None = None,
+    expected_cv: float | str | None = None,
+    usd_per_worker_hour: float | None = None,
+    keep_files: bool | None = None,
+    timing: TimingSettings | Mapping[str, Any] | None = None,
+    sameness: SamenessSettings | Mapping[str, Any] | None = None,
+    target: TargetSettings | Mapping[str, Any] | None = None,
+    baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
+    launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
+) -> Outlook:
+    """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.
+
+    An unfinished or finished measurement at `output` counts: only what is missing is listed.
+    """
+    settings = settings_from(file, {key: value for key, value in locals().items() if key != "file"})
+    return outlook_of(settings, done_before(settings.output) if settings.output is not None else {})
+
+
+def outlook_of(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Outlook:
     """The runs still to be made, with bounds from what was measured or expected."""
     runs = tuple(runs_to_make(settings, done))
-    walls = _known_walls(settings, done)
-    times = times_by_point(done.items())
-    points = tuple(_look_at(point, settings, runs, walls, times.get(point, [])) for point in points_of(settings))
-    found = (*_findings(settings, walls, times), *_beyond_the_limit(settings, points))
-    return Outlook(settings=settings, runs=runs, points=points, findings=found)
-
-
-def _look_at(
-    point: Point, settings: Settings, runs: Sequence[Planned], walls: Mapping[int, float], times: Sequence[float]
-) -> PointOutlook:
-    each = _bounds(point.k, settings, walls)
-    known = spread_of(times) if len(times) >= 3 else settings.expected_cv
-    cv = known if known is not None else ASSUMED_CV
-    needed = repeats_needed(cv, settings.precision, settings.level) if settings.precision else None
-    scheduled = [run for run in runs if run.point == point]
-    launches = len(scheduled) if needed is None else _launches(scheduled, settings, needed, len(times))
-    return PointOutlook(
-        point=point,
-        launches=launches,
-        wall=None if each is None else Span(launches * each.low, launches * each.high),
-        cv=cv,
-        cv_is_assumed=len(times) < 3,
-        needed=needed,
-    )
-
-
-def _launches(scheduled: Sequence[Planned], settings: Settings, needed: int, made: int) -> int:
-    """Warm-ups, and the repeats until the precision is met or the limit reached; the asked repeats in any case."""
-    last = min(max(needed, settings.repeats), settings.most_repeats)
-    return sum(run.is_warmup for run in scheduled) + max(0, last - made)
-
-
-def _beyond_the_limit(settings: Settings, points: Sequence[PointOutlook]) -> list[Finding]:
-    most = settings.most_repeats
-    short = [each for each in points if each.needed is not None and each.needed > most]
-    if not short or settings.precision is None:
-        return []
-    needed = max(each.needed for each in short if each.needed is not None)
-    where = ", ".join(_point_name(each.point) for each in short)
-    text = (
-        f"a precision of {settings.precision:.1%} will not be met: up to {needed} launches are needed and at most "
-        f"{most} are made ({where})"
-    )
-    hint = f"--max-repeats {needed}, a wider --precision, or a quieter machine"
-    return [warning("precision-out-of-reach", text, remedy=hint, needed=needed, most_repeats=most)]
-
-
-def _point_name(point: Point) -> str:
-    return f"K = {point.k}" if point.role == SCALING else f"baseline {point.role}"
-
-
-def _known_walls(settings: Settings, done: Mapping[Planned, Run]) -> dict[int, float]:
-    """Wall time of a launch by K: as measured, or T(1) as the user expects it."""
-    by_k: dict[int, list[float]] = {}
+    walls: dict[int, list[float]] = {}
     for planned, run in done.items():
         if run.wall_seconds is not None and run.value is not None:
-            by_k.setdefault(planned.point.k, []).append(run.wall_seconds)
-    means = {k: sum(walls) / len(walls) for k, walls in by_k.items()}
-    if not means and settings.expected_seconds is not None:
-        return {1: settings.expected_seconds}
-    return means
+            walls.setdefault(planned.point.k, []).append(run.wall_seconds)
+    if not walls and settings.expected_seconds is not None:
+        walls = {1: [settings.expected_seconds]}
+    means = {k: sum(seconds) / len(seconds) for k, seconds in walls.items()}
+    times = times_by_point(done)
+    points = []
+    for point in points_of(settings):
+        seconds = times.get(point, [])
+        measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
+        cv = measured_cv if measured_cv is not None else ASSUMED_CV
+        scheduled = [run for run in runs if run.point == point]
+        needed, launches = None, len(scheduled)
+        if settings.precision:
+            needed = repeats_needed(cv, settings.precision, settings.level)
+            last = min(max(needed, settings.repeats), settings.most_repeats)
+            launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
+        wall = wall_bounds(point.k, settings.regime, means)
+        points.append(
+            PointOutlook(
+                point=point,
+                launches=launches,
+                wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
+                cv=cv,
+                cv_is_assumed=len(seconds) < 3,
+                needed=needed,
+            )
+        )
+    findings = tuple(_findings(settings, points, bool(means), bool(times)))
+    return Outlook(settings=settings, runs=runs, points=tuple(points), findings=findings)
 
 
-def _bounds(k: int, settings: Settings, walls: Mapping[int, float]) -> Span | None:
-    """Between perfect scaling and none, from the nearest smaller K that is known (or the smallest)."""
+def wall_bounds(k: int, regime: Regime, walls: Mapping[int, float]) -> Span | None:
+    """Seconds of one launch: between perfect scaling and none, from the nearest smaller K with a time."""
     if k in walls:
         return Span(walls[k], walls[k])
     if not walls:
         return None
-    near = max((known for known in walls if known < k), default=min(walls))
-    perfect = walls[near] * near / k if settings.regime is Regime.STRONG else walls[near]
-    none = walls[near] if settings.regime is Regime.STRONG else walls[near] * k / near
-    return Span(min(perfect, none), max(perfect, none))
+    near = max((smaller for smaller in walls if smaller < k), default=min(walls))
+    other = walls[near] * near / k if regime is Regime.STRONG else walls[near] * k / near
+    return Span(min(walls[near], other), max(walls[near], other))
 
 
-def _findings(settings: Settings, walls: Mapping[int, float], times: Mapping[Point, Sequence[float]]) -> list[Finding]:
-    found = []
-    if not walls:
-        hint = "--expected-seconds T, or measure a little first and --resume"
-        found.append(info("wall-unknown", "how long a launch takes is not known, so no wall time or cost", remedy=hint))
-    elif not any(len(values) for values in times.values()):
-        found.append(info("wall-bounds", "wall times lie between perfect scaling and none at all"))
-    if settings.precision and settings.expected_cv is None and not times:
-        message = f"a run-to-run spread of {ASSUMED_CV:.0%} is assumed for the launches needed"
-        found.append(info("spread-assumed", message, remedy="`scalecurve doctor` measures the noise of this machine"))
-    return found
-
-
-def _sum(spans: Sequence[Span | None]) -> Span | None:
-    known = [span for span in spans if span is not None]
-    if len(known) != len(spans):
-        return None
-    return Span(sum(span.low for span in known), sum(span.high for span in known))
-
-
-def _short(run: Planned) -> str:
-    name = str(run.point.k) if run.point.role == SCALING else run.point.role
-    return f"{name}w" if run.is_warmup else name
-
-
-def _row(each: PointOutlook, settings: Settings) -> list[str | None]:
-    spread = f"{each.cv:.1%}{' assumed' if each.cv_is_assumed and settings.expected_cv is None else ''}"
-    needed = None if each.needed is None else str(each.needed)
-    return [_point_name(each.point), str(each.launches), _span_text(each.wall), spread, needed]
-
-
-def _span_text(span: Span | None) -> str | None:
-    if span is None:
-        return None
-    low, high = format_seconds(span.low), format_seconds(span.high)
-    return low if low == high else f"{low} to {high}"
-
-
-def _launches_text(outlook: Outlook) -> str:
-    """The launches that are certain, and how many a precision makes of them."""
-    expected = sum(each.launches for each in outlook.points)
-    certain = f"{len(outlook.runs)} launches"
-    return certain if expected == len(outlook.runs) else f"{certain} scheduled, {expected} expected"
-
-
-def _totals(outlook: Outlook) -> str:
-    text = f"wall time: {_span_text(outlook.wall) or 'unknown'}"
-    if outlook.cost is not None:
-        text += f"; cost: {outlook.cost.low:.2f} to {outlook.cost.high:.2f} USD"
-    if outlook.settings.precision:
-        text += f"; asked: T within {outlook.settings.precision:.1%} at {outlook.settings.level:.0%}"
-    return text
-
-
-def _point_dict(each: PointOutlook) -> dict[str, Any]:
-    wall = None if each.wall is None else {"low": each.wall.low, "high": each.wall.high}
-    return {
-        "role": each.point.role,
-        "k": each.point.k,
-        "launches": each.launches,
-        "wall_seconds": wall,
-        "spread": each.cv,
-        "spread_assumed": each.cv_is_assumed,
-        "launches_needed": each.needed,
-    }
+def _findings(
+    settings: MeasureSettings, points: Sequence[PointOutlook], has_walls: bool, has_times: bool
+) -> Iterable[Finding]:
+    if not has_walls:
+        hint = "give --expected-seconds T, or measure a little first and --resume"
+        yield info("wall-unknown", "The time of a launch is unknown, so there is no wall time or cost.", remedy=hint)
+    elif not has_times:
+        yield info("wall-bounds", "Wall times lie between perfect scaling and none at all.")
+    if settings.precision and settings.expected_cv is None and not has_times:
+        text = f"The launches needed assume a run-to-run spread of {ASSUMED_CV:.0%}."
+        yield info("spread-assumed", text, remedy="measure the noise of this machine with `scalecurve doctor`")
+    most = settings.most_repeats
+    beyond = [(row.needed, row.point.name) for row in points if row.needed is not None and row.needed > most]
+    if beyond and settings.precision is not None:
+        needed = max(beyond)[0]
+        text = (
+            f"A precision of {settings.precision:.1%} will not be met: up to {needed} launches are needed and at most "
+            f"{most} are made ({', '.join(name for _, name in beyond)})."
+        )
+        hint = f"use --max-repeats {needed}, a wider --precision, or a quieter machine"
+        yield warning("precision-out-of-reach", text, remedy=hint, needed=needed, most_repeats=most)

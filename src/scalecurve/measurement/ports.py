@@ -1,4 +1,4 @@
-"""The few ways in which measuring touches the world; tests put fakes behind each of them (tests/fakes)."""
+"""The ways in which a measurement touches the world; tests put fakes behind each of them (tests/fakes/world.py)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scalecurve.study import Placement, RunStatus
 
 if TYPE_CHECKING:
-    from scalecurve.measurement.settings import Settings
+    from scalecurve.measurement.settings import MeasureSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """One process to start: an argument list, what is added to its environment, and the cores it is bound to."""
+    """One process to start: its argument list, additions to its environment, its folder and the cores it may use."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -24,8 +24,8 @@ class Command:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One launch asked of a launcher.  `folder` is for its files alone; `token` marks every process of it."""
+class LaunchJob:
+    """One launch for a launcher to make.  `folder` is for its files alone; `token` marks every process of it."""
 
     k: int
     repeat: int
@@ -44,8 +44,8 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """How a launch ended, and what the operating system or the scheduler counted meanwhile."""
+class LaunchOutcome:
+    """How a launch ended: unix time of its start, wall seconds, output, and what the system or scheduler counted."""
 
     status: RunStatus
     launched: float
@@ -58,7 +58,7 @@ class Outcome:
 
 
 class Clock(Protocol):
-    """Time: `now` for differences, `unix` for the calendar."""
+    """Seconds: `now` for differences, `unix` for the calendar."""
 
     def now(self) -> float: ...
     def unix(self) -> float: ...
@@ -66,17 +66,22 @@ class Clock(Protocol):
 
 
 class Runner(Protocol):
-    """Starts processes and ends them, with all that they started."""
+    """Starts processes and ends them, with everything they started."""
 
     def run_together(
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
-    ) -> Outcome: ...
-    def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]: ...
-    def close(self) -> None: ...
+    ) -> LaunchOutcome:
+        """Start all commands at once and wait for the last one."""
+
+    def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
+        """Exit code and text of a short command; 127 when the program does not exist."""
+
+    def close(self) -> None:
+        """End what the runner itself keeps running."""
 
 
-class Machine(Protocol):
-    """What can be read of the machine: small files of /proc and /sys, and its cores."""
+class MachineView(Protocol):
+    """What can be read of the machine: small files of /proc and /sys, and the cores this process may use."""
 
     def read(self, path: str) -> str | None: ...
     def usable_cores(self) -> tuple[int, ...]: ...
@@ -88,15 +93,28 @@ class World:
 
     clock: Clock
     runner: Runner
-    machine: Machine
+    machine: MachineView
 
 
 class Launcher(Protocol):
-    """Starts one job with K workers and waits for it.  To add one: docs/guide/adding-a-launcher.md."""
+    """Starts one job with K workers and waits for it.  To add one: docs/guide/adding-a-launcher.md.
+
+    Inherit from it: `reattaches` and `finish` have defaults that suit a launcher whose jobs end with the tool.
+    """
 
     name: str
+    reattaches: bool = False
+    """True when jobs outlive the tool: the folder of a run is then kept on --resume, to find its job again."""
 
     def missing(self, world: World) -> str | None:
-        """The piece that is missing here, with the way to get it; None when the launcher can be used."""
+        """The missing piece and how to get it; None when the launcher can be used here."""
 
-    def launch(self, job: Job, settings: Settings, world: World) -> Outcome: ...
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        """Start K workers and wait for them."""
+
+    def finish(self, folder: Path, world: World) -> None:
+        """Give back what is held between launches (an allocation), however the sweep ends.
+
+        `folder` holds the folders of all runs.
+        """
+        return

@@ -1,33 +1,35 @@
-"""Starting processes together, waiting for all of them, and leaving none behind."""
+"""Starting processes together, waiting for all of them, and ending everything they started."""
 
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
-from scalecurve.measurement import watchdog
-from scalecurve.measurement.observation import Observer
-from scalecurve.measurement.ports import Command, Outcome
+from scalecurve.measurement.ports import Command, LaunchOutcome
 from scalecurve.study import RunStatus
 
 LOOK_AROUND_SECONDS = 0.5
 TAIL_CHARACTERS = 4000
 MOST_OUTPUT = 16 * 1024 * 1024
 RUN_VARIABLE = "SCALECURVE_RUN"
+KIB = 1024
 
 
 @dataclass
 class _Started:
-    """A process and, once it ended, how."""
+    """A process and, once it ended, its exit code."""
 
     process: subprocess.Popen[bytes]
     number: int
@@ -35,33 +37,44 @@ class _Started:
 
 
 class LocalRunner:
-    """Runs commands on this machine; output goes to files, so that no pipe can fill up and stop the job."""
+    """Runs commands on this machine.  Output goes to files, so that no full pipe can stop the job."""
 
     def __init__(self) -> None:
         self._watchdog: subprocess.Popen[bytes] | None = None
 
-    def run_together(self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None) -> Outcome:
-        """Start all, wait for the last; one that fails or a timeout ends the rest, with everything they started."""
+    def run_together(
+        self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
+    ) -> LaunchOutcome:
+        """Start all, wait for the last; a failure or a timeout ends the rest, with everything they started."""
         launched = time.time()
-        with self._watched(token):
+        folder.mkdir(parents=True, exist_ok=True)
+        self._tell_watchdog("+" + token)
+        try:
             observer = Observer()
             begin = time.perf_counter()
-            started = _start_all(commands, folder, token)
+            started = [_start(command, number, folder, token) for number, command in enumerate(commands)]
             late = _wait(started, observer, None if timeout is None else begin + timeout)
             wall = time.perf_counter() - begin
-            observed = observer.finish(wall)
-        status, error = _judge(started, late, timeout, folder)
-        return Outcome(
+            observed = observer.facts(wall)
+        finally:
+            watchdog.end_marked(token)
+            self._tell_watchdog("-" + token)
+        for one in started:
+            if one.code is None:  # the watchdog's function ended it just now: collect it, so that no zombie stays
+                one.process.wait()
+        status, error = _judge(started, timeout if late else None, folder)
+        outputs = [tail_of(folder / f"out-{i}", MOST_OUTPUT // max(1, len(commands))) for i in range(len(commands))]
+        return LaunchOutcome(
             status=status,
             launched=launched,
             wall_seconds=wall,
             error=error,
-            output=_output(folder, len(commands)),
+            output="\n".join(text for text in outputs if text),
             observed=observed,
         )
 
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
-        """Exit code and text of a short command; 127 when there is no such program."""
+        """Exit code and text of a short command; 127 when the program does not exist."""
         try:
             done = subprocess.run(
                 argv, capture_output=True, text=True, errors="replace", timeout=timeout, stdin=subprocess.DEVNULL
@@ -70,24 +83,13 @@ class LocalRunner:
             return 127, str(problem)
         return done.returncode, done.stdout + done.stderr
 
-    @contextmanager
-    def _watched(self, token: str) -> Iterator[None]:
-        """Tell the watchdog, and whatever happens end what still carries the token when the run is over."""
-        self._tell("+" + token)
-        try:
-            yield
-        finally:
-            watchdog.end_marked(token)
-            self._tell("-" + token)
-
-    def _tell(self, word: str) -> None:
+    def _tell_watchdog(self, word: str) -> None:
         if self._watchdog is None:
             program = [sys.executable, "-I", "-S", watchdog.__file__]
             self._watchdog = subprocess.Popen(program, stdin=subprocess.PIPE, start_new_session=True)
-        pipe = self._watchdog.stdin
-        if pipe is not None:
-            pipe.write(word.encode() + b"\n")
-            pipe.flush()
+        if self._watchdog.stdin is not None:
+            self._watchdog.stdin.write(word.encode() + b"\n")
+            self._watchdog.stdin.flush()
 
     def close(self) -> None:
         if self._watchdog is not None and self._watchdog.stdin is not None:
@@ -96,19 +98,14 @@ class LocalRunner:
             self._watchdog = None
 
 
-def _start_all(commands: Sequence[Command], folder: Path, token: str) -> list[_Started]:
-    folder.mkdir(parents=True, exist_ok=True)
-    started: list[_Started] = []
-    for number, command in enumerate(commands):
-        with (folder / f"out-{number}").open("wb") as out, (folder / f"err-{number}").open("wb") as err:
-            started.append(_Started(_start(command, token, out.fileno(), err.fileno()), number))
-    return started
-
-
-def _start(command: Command, token: str, out: int, err: int) -> subprocess.Popen[bytes]:
-    with _bound_to(command.cores):
+def _start(command: Command, number: int, folder: Path, token: str) -> _Started:
+    """Start one process; children inherit the cores of their parent, so this process is bound while it starts one."""
+    before = os.sched_getaffinity(0) if command.cores else None
+    with (folder / f"out-{number}").open("wb") as out, (folder / f"err-{number}").open("wb") as err:
         try:
-            return subprocess.Popen(
+            if command.cores:
+                os.sched_setaffinity(0, command.cores)
+            process = subprocess.Popen(
                 command.argv,
                 env={**os.environ, **command.env, RUN_VARIABLE: token},
                 cwd=command.folder,
@@ -120,68 +117,52 @@ def _start(command: Command, token: str, out: int, err: int) -> subprocess.Popen
         except OSError as problem:
             where = f" in {command.folder}" if command.folder else ""
             raise RunError(f"cannot start {command.argv[0]!r}{where}: {problem.strerror}") from None
-
-
-@contextmanager
-def _bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Children inherit the cores of their parent: bind ourselves for the moment of starting one."""
-    if not cores:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+        finally:
+            if before is not None:
+                os.sched_setaffinity(0, before)
+    return _Started(process, number)
 
 
 def _wait(started: Sequence[_Started], observer: Observer, deadline: float | None) -> bool:
-    """Wait until all have ended, one has failed, or it is too late (then True)."""
+    """Wait until all have ended, one has failed, or the deadline has passed (then True)."""
     poll = select.poll()
-    by_handle = {os.pidfd_open(each.process.pid): each for each in started}
-    for handle in by_handle:
+    handles = {os.pidfd_open(one.process.pid): one for one in started}
+    for handle in handles:
         poll.register(handle, select.POLLIN)
+    running = dict(handles)
     try:
-        return _wait_on(poll, by_handle, observer, deadline)
+        while running:
+            for handle, _ in poll.poll(1000 * LOOK_AROUND_SECONDS):
+                poll.unregister(handle)
+                one = running.pop(handle)
+                _, status, usage = os.wait4(one.process.pid, 0)
+                one.code = one.process.returncode = os.waitstatus_to_exitcode(status)
+                observer.count(usage)
+            if any(one.code for one in started):
+                return False
+            if running and deadline is not None and time.perf_counter() >= deadline:
+                return True
+            observer.look()
+        return False
     finally:
-        for handle in by_handle:
+        for handle in handles:
             os.close(handle)
 
 
-def _wait_on(poll: select.poll, by_handle: dict[int, _Started], observer: Observer, deadline: float | None) -> bool:
-    left = dict(by_handle)
-    while left:
-        for handle, _ in poll.poll(1000 * LOOK_AROUND_SECONDS):
-            poll.unregister(handle)
-            _reap(left.pop(handle), observer)
-        if any(each.code for each in by_handle.values()):
-            return False
-        if left and deadline is not None and time.perf_counter() >= deadline:
-            return True
-        observer.look()
-    return False
-
-
-def _reap(each: _Started, observer: Observer) -> None:
-    _, status, usage = os.wait4(each.process.pid, 0)
-    each.code = each.process.returncode = os.waitstatus_to_exitcode(status)
-    observer.count(usage)
-
-
-def _judge(
-    started: Sequence[_Started], late: bool, timeout: float | None, folder: Path
-) -> tuple[RunStatus, str | None]:
-    for each in started:
-        if each.code is None:  # ended by us just now: collect it, so that it is no zombie
-            each.process.wait()
-    if late:
-        return RunStatus.TIMEOUT, _with_tail(f"no end after {timeout:g} s; the whole process tree was ended", folder, 0)
-    failed = next((each for each in started if each.code), None)
-    if failed is None or failed.code is None:
+def _judge(started: Sequence[_Started], late_after: float | None, folder: Path) -> tuple[RunStatus, str | None]:
+    """The status and, unless all is well, the message with the end of the error output."""
+    failed = next((one for one in started if one.code), None)
+    if late_after is not None:
+        status, number = RunStatus.TIMEOUT, 0
+        message = f"no end after {late_after:g} s; the whole process tree was ended"
+    elif failed is not None and failed.code is not None:
+        status, number = RunStatus.FAILED, failed.number
+        message = f"process {number} of {len(started)} " if len(started) > 1 else ""
+        message += describe_exit(failed.code)
+    else:
         return RunStatus.OK, None
-    which = f"process {failed.number} of {len(started)} " if len(started) > 1 else ""
-    return RunStatus.FAILED, _with_tail(which + describe_exit(failed.code), folder, failed.number)
+    tail = tail_of(folder / f"err-{number}") or tail_of(folder / f"out-{number}")
+    return status, f"{message}\n{tail}" if tail else message
 
 
 def describe_exit(code: int) -> str:
@@ -193,12 +174,8 @@ def describe_exit(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def _with_tail(message: str, folder: Path, number: int) -> str:
-    tail = tail_of(folder / f"err-{number}") or tail_of(folder / f"out-{number}")
-    return f"{message}\n{tail}" if tail else message
-
-
 def tail_of(path: Path, most: int = TAIL_CHARACTERS) -> str:
+    """The end of a file as text; empty when there is none."""
     try:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -208,7 +185,51 @@ def tail_of(path: Path, most: int = TAIL_CHARACTERS) -> str:
         return ""
 
 
-def _output(folder: Path, count: int) -> str:
-    """What the processes printed, the first one first, bounded."""
-    parts = [tail_of(folder / f"out-{number}", MOST_OUTPUT // max(1, count)) for number in range(count)]
-    return "\n".join(part for part in parts if part)
+class Observer:
+    """Load, CPU time of others, peak memory, major page faults and swapping of one run; cheap to collect."""
+
+    def __init__(self) -> None:
+        self.loads: list[float] = []
+        self.look()
+        self.busy_before = _counters("/proc/stat", "cpu ")
+        self.swap_before = _counters("/proc/vmstat", "pswpin ", "pswpout ")
+        self.cpu_seconds = 0.0
+        self.peak_bytes = 0
+        self.major_faults = 0
+
+    def look(self) -> None:
+        with suppress(OSError):
+            self.loads.append(os.getloadavg()[0])
+
+    def count(self, usage: resource.struct_rusage) -> None:
+        """Add a process that ended, with the children it waited for."""
+        self.cpu_seconds += usage.ru_utime + usage.ru_stime
+        self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * KIB)
+        self.major_faults += usage.ru_majflt
+
+    def facts(self, wall: float) -> dict[str, Any]:
+        """What this system tells of a run of `wall` seconds; the rest is left out."""
+        facts: dict[str, Any] = {"cpu_seconds": self.cpu_seconds, "major_faults": self.major_faults}
+        if self.loads:
+            facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
+        if self.peak_bytes:
+            facts["peak_process_bytes"] = self.peak_bytes
+        swapped, busy = _counters("/proc/vmstat", "pswpin ", "pswpout "), _counters("/proc/stat", "cpu ")
+        if swapped and self.swap_before:
+            facts["swapped_pages"] = sum(swapped) - sum(self.swap_before)
+        if busy and self.busy_before and wall > 0:
+            # user, nice, system, irq and softirq of everybody, in ticks of a hundredth of a second
+            ticks = sum(busy[i] - self.busy_before[i] for i in (0, 1, 2, 5, 6))
+            others = ticks / os.sysconf("SC_CLK_TCK") - self.cpu_seconds
+            facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
+        return facts
+
+
+def _counters(path: str, *starts: str) -> list[int] | None:
+    """The numbers of the lines that begin so; None where the file or a line is missing."""
+    try:
+        with open(path) as file:
+            lines = [line for line in file if line.startswith(starts)]
+    except OSError:
+        return None
+    return [int(word) for line in lines for word in line.split()[1:]] if len(lines) == len(starts) else None

@@ -1,32 +1,59 @@
-"""What this machine can measure, and how noisy it is: the result of `scalecurve doctor`."""
+"""`doctor`: which launchers can be used here, what the machine is, and how noisy it is.
+
+The noise floor is measured with fixed-work quanta: each quantum does the same arithmetic in one thread, so every
+difference comes from the machine (other processes, interrupts, clocks).  No measurement here is more precise.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Heading, Paragraph, Shown, table
+import numpy as np
+import numpy.typing as npt
+
+from scalecurve.document import Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
-from scalecurve.measurement.environment import machine_facts
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
-from scalecurve.measurement.noise import NoiseFloor, measure_noise
+from scalecurve.measurement.machine import machine_facts, real_world
 from scalecurve.measurement.ports import World
-from scalecurve.measurement.precision import repeats_needed
+from scalecurve.measurement.schedule import repeats_needed
 from scalecurve.units import format_seconds
 
+QUANTUM_SECONDS = 0.002
+SLOW_FACTOR = 1.5
 NOISY = 0.05
 QUIET_LOAD = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readiness(Shown):
+class NoiseFloor:
+    """Times of quanta relative to the fastest; `run_to_run` is the spread of groups as long as a short run."""
+
+    quanta: int
+    quantum_seconds: float
+    median: float
+    p99: float
+    worst: float
+    slow_share: float
+    run_to_run: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Readiness(Result):
     """`launchers` maps a name to the missing piece, None where nothing is missing."""
 
     launchers: Mapping[str, str | None]
     machine: Mapping[str, Any]
     noise: NoiseFloor
     findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        usable = ", ".join(name for name, missing in self.launchers.items() if missing is None)
+        cores = self.machine.get("usable_cores")
+        return f"<Readiness {usable} usable, {cores} cores, run-to-run noise {self.noise.run_to_run:.1%}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -37,8 +64,10 @@ class Readiness(Shown):
         }
 
     def records(self) -> list[dict[str, Any]]:
-        found = self.launchers.items()
-        return [{"launcher": name, "usable": missing is None, "missing": missing} for name, missing in found]
+        return [
+            {"launcher": name, "usable": missing is None, "missing": missing}
+            for name, missing in self.launchers.items()
+        ]
 
     def document(self) -> Document:
         rows = [
@@ -46,62 +75,93 @@ class Readiness(Shown):
             for name, missing in self.launchers.items()
         ]
         columns = (Column("launcher", "left"), Column("here", "left"), Column("what is missing", "left"))
+        machine, noise = self.machine, self.noise
+        gpus = machine.get("gpus") or []
+        gpu_text = f"{len(gpus)} x {gpus[0]['model']}" if gpus else "no GPU"
+        machine_text = (
+            f"{machine.get('cpu') or machine.get('architecture')}: {machine.get('usable_cores')} usable cores "
+            f"({machine.get('physical_cores')} physical, {machine.get('sockets')} sockets, "
+            f"{machine.get('numa_nodes')} NUMA nodes), load {machine.get('load_at_start')}; {gpu_text}"
+        )
+        noise_text = (
+            f"{noise.quanta} quanta of {format_seconds(noise.quantum_seconds)} of fixed work in one thread: median "
+            f"{noise.median:.3f}, 99th percentile {noise.p99:.2f}, worst {noise.worst:.1f} times the fastest; "
+            f"{noise.slow_share:.1%} took over {SLOW_FACTOR:g} times as long. From one short run to the next: "
+            f"{noise.run_to_run:.1%}. A more precise T on this machine needs more launches."
+        )
         return Document(
             "What this machine can measure",
             (
                 table(columns, rows),
                 Heading("Machine"),
-                Paragraph(_machine_text(self.machine)),
+                Paragraph(machine_text),
                 Heading("Noise floor"),
-                Paragraph(_noise_text(self.noise)),
+                Paragraph(noise_text),
                 FindingList(self.findings),
             ),
         )
 
 
+def doctor(*, seconds: float = 2.0) -> Readiness:
+    """Which launchers can be used here, what the others lack, and the noise floor, measured for `seconds`."""
+    return examine(real_world(), seconds=seconds)
+
+
 def examine(world: World, *, seconds: float) -> Readiness:
-    """Ask every launcher what it lacks, look at the machine and measure its noise."""
+    """Ask every launcher what it lacks, read the machine and measure its noise."""
     missing = {name: launcher_named(name).missing(world) for name in LAUNCHERS}
-    machine = machine_facts(world)
-    noise = measure_noise(seconds)
-    return Readiness(launchers=missing, machine=machine, noise=noise, findings=tuple(_findings(machine, noise)))
-
-
-def _findings(machine: Mapping[str, Any], noise: NoiseFloor) -> list[Finding]:
-    found = []
-    if noise.run_to_run > NOISY:
-        found.append(
-            warning(
-                "noisy-machine",
-                f"the same work differs by {noise.run_to_run:.1%} from one short run to the next",
-                remedy=f"quiet it; else T within 2 % takes {repeats_needed(noise.run_to_run, 0.02, 0.95)} launches",
-                run_to_run=noise.run_to_run,
-            )
-        )
+    machine, noise = machine_facts(world), measure_noise(seconds)
+    spread, findings = noise.run_to_run, []
+    if spread > NOISY:
+        launches = repeats_needed(spread, 0.02, 0.95)
+        text = f"The same work varies by {spread:.1%} between short runs; T within 2 % takes {launches} launches."
+        findings.append(warning("noisy-machine", text, remedy="quiet the machine", run_to_run=spread))
     load, cores = machine.get("load_at_start"), machine.get("usable_cores", 1)
     if load is not None and load > QUIET_LOAD * cores:
-        found.append(warning("busy-machine", f"the load is {load:g} on {cores} cores before anything was started"))
+        text = f"The load is {load:g} on {cores} cores before anything was started."
+        findings.append(warning("busy-machine", text))
     if machine.get("governor") not in (None, "performance"):
-        found.append(info("governor", f"the CPU governor is {machine['governor']}: clocks change with load"))
+        findings.append(info("governor", f"The CPU governor is {machine['governor']}: clocks change with load."))
     if machine.get("smt"):
-        found.append(info("smt", "cores are shared by SMT siblings: K above the physical cores is no full worker"))
+        text = "SMT siblings share cores: a worker beyond the physical cores is not a full worker."
+        findings.append(info("smt", text))
     if machine.get("cpu_quota_cores"):
-        found.append(info("cpu-quota", f"a control group allows {machine['cpu_quota_cores']:g} cores' worth of CPU"))
-    return found
+        text = f"A control group limits the CPU to {machine['cpu_quota_cores']:g} cores."
+        findings.append(info("cpu-quota", text))
+    return Readiness(launchers=missing, machine=machine, noise=noise, findings=tuple(findings))
 
 
-def _machine_text(machine: Mapping[str, Any]) -> str:
-    cores = f"{machine.get('usable_cores')} usable cores ({machine.get('physical_cores')} physical"
-    text = f"{machine.get('cpu') or machine.get('architecture')}: {cores}, {machine.get('sockets')} sockets, "
-    text += f"{machine.get('numa_nodes')} NUMA nodes), load {machine.get('load_at_start')}"
-    gpus = machine.get("gpus") or []
-    return text + (f"; {len(gpus)} x {gpus[0]['model']}" if gpus else "; no GPU seen")
+def measure_noise(seconds: float = 2.0) -> NoiseFloor:
+    """Quanta for about `seconds`, each of some milliseconds."""
+    size = 1000
+    while _quantum(size) < QUANTUM_SECONDS and size < 10**9:
+        size *= 2
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 50:
+        times.append(_quantum(size))
+    return noise_of(np.asarray(times))
 
 
-def _noise_text(noise: NoiseFloor) -> str:
-    return (
-        f"{noise.quanta} quanta of {format_seconds(noise.quantum_seconds)} of fixed work in one thread: median "
-        f"{noise.median:.3f}, 99th percentile {noise.p99:.2f}, worst {noise.worst:.1f} times the fastest; "
-        f"{noise.slow_share:.1%} took over 1.5 times as long. From one short run to the next: {noise.run_to_run:.1%}. "
-        "No job can be measured more precisely than that on this machine without more launches."
+def noise_of(times: npt.NDArray[np.float64], groups: int = 10) -> NoiseFloor:
+    """The noise floor from seconds of equal quanta; ten equal groups of them stand for short runs."""
+    fastest = float(times.min())
+    relative = times / fastest
+    sums = np.asarray([part.sum() for part in np.array_split(times[: len(times) // groups * groups], groups)])
+    return NoiseFloor(
+        quanta=len(times),
+        quantum_seconds=fastest,
+        median=float(np.median(relative)),
+        p99=float(np.quantile(relative, 0.99)),
+        worst=float(relative.max()),
+        slow_share=float(np.mean(relative > SLOW_FACTOR)),
+        run_to_run=float(sums.std(ddof=1) / sums.mean()),
     )
+
+
+def _quantum(size: int) -> float:
+    begin = time.perf_counter()
+    total = 0
+    for i in range(size):
+        total += i
+    return time.perf_counter() - begin

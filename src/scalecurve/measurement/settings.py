@@ -1,275 +1,347 @@
-"""What a user may say about a study, from a TOML file, the command line or keywords; all faults at once."""
+"""The measure file: one schema for the TOML file, its commented template, the keywords of `measure` and the options of
+`scalecurve measure`.  Every fault is reported at once.
+
+A command may differ between points only by its placeholders: `{workers}`, `{total}` and `{per_worker}`.  `{python}` is
+the Python that runs the tool, so that a study file needs no path of one machine.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.measurement import placeholders
-from scalecurve.measurement.system import SystemMachine
+from scalecurve.measurement.machine import SystemMachine
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
-from scalecurve.units import parse_seconds, parse_share, parse_workers
+from scalecurve.units import WorkersLike, as_workers, parse_seconds, parse_share
 
-DEFAULT_SEED = 20_260_101
-
-
-def _seconds(value: Any) -> Any:
-    return _or_value_error(parse_seconds, value)
-
-
-def _share(value: Any) -> Any:
-    return _or_value_error(parse_share, value)
+PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python")
+_MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
+_COMMENT_COLUMN = 29
+_LINE = 120
 
 
-def _workers(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple(sorted(set(value)))
-    return _or_value_error(parse_workers, _with_cores(value) if isinstance(value, str) else value)
+def _reading(parse: Callable[[Any], Any], *, only_text: bool = True) -> BeforeValidator:
+    """A value is parsed by `parse` before it is checked; its complaint becomes the message of the field."""
+
+    def read(value: Any) -> Any:
+        try:
+            return parse(value) if isinstance(value, str) or not only_text else value
+        except InputError as problem:
+            text = "; ".join(part for fault in problem.faults for part in (fault.message, fault.remedy) if part)
+            raise PydanticCustomError("unreadable", "{text}", {"text": text}) from None
+
+    return BeforeValidator(read)
 
 
-def _with_cores(text: str) -> str:
-    """`1..cores` and `2xcores`: a study file that suits every machine."""
-    cores = len(SystemMachine().usable_cores())
-    return re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), text)
+def _workers_here(value: WorkersLike) -> tuple[int, ...]:
+    """Worker counts; in text, `cores` is the number of cores here, so that a file suits every machine."""
+    if isinstance(value, str):
+        cores = len(SystemMachine().usable_cores())
+        value = re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), value)
+    return tuple(sorted(set(as_workers(value))))
 
 
-def _or_value_error(parse: Any, value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse(value)
-    except InputError as problem:
-        raise ValueError("; ".join(str(fault) for fault in problem.faults)) from None
-
-
-Seconds = Annotated[FiniteFloat, Field(gt=0), BeforeValidator(_seconds)]
-Share = Annotated[FiniteFloat, Field(gt=0, lt=1), BeforeValidator(_share)]
+# The word in capitals is what the help of a flag shows.
+Seconds = Annotated[FiniteFloat, Field(gt=0), _reading(parse_seconds), "DURATION"]
+Share = Annotated[FiniteFloat, Field(gt=0, lt=1), _reading(parse_share), "SHARE"]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
-Workers = Annotated[tuple[Annotated[int, Field(ge=1, le=10**6)], ...], Field(min_length=1), BeforeValidator(_workers)]
+Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Counts = tuple[Annotated[int, Field(ge=1, le=10**6)], ...]
+Workers = Annotated[Counts, Field(min_length=1), _reading(_workers_here, only_text=False), "WORKERS"]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
+Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 
 
-class Table(BaseModel):
-    """A part of the file: a misspelt key is a fault, not a silence."""
+def _option(default: Any, text: str, example: str | None = None, flag: str | None = None, *, live: bool = False) -> Any:
+    """A field: its description, its TOML example, its command-line flag, and whether the template sets it."""
+    return Field(default, description=text, json_schema_extra={"example": example, "flag": flag, "live": live})
+
+
+def _flag(default: Any, text: str, example: str | None = None, *, live: bool = False) -> Any:
+    """A field whose command-line flag is its own name."""
+    return _option(default, text, example, "", live=live)
+
+
+class SettingsSection(BaseModel):
+    """A table of the file.  An unknown key is a fault."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Timing(Table):
-    """Where T comes from.  `auto`: the probe if the job wrote one, else the pattern, else the wall time."""
+class TimingSettings(SettingsSection):
+    """where T comes from"""
 
-    source: Literal["auto", "probe", "pattern", "wall"] = "auto"
-    what: Literal["region", "step", "target"] = "region"
-    pattern: str | None = None
-    unit: Literal["s", "ms", "us"] = "s"
-    setup_command: tuple[str, ...] = ()
-
-
-class Sameness(Table):
-    """How to see that the job stayed the same: work done and a digest of the answer."""
-
-    work_pattern: str | None = None
-    digest_pattern: str | None = None
-    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = 1e-9
-    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = 0.0
-
-
-class Target(Table):
-    """The quality a run must reach; T is the time at which it did."""
-
-    quality: FiniteFloat
-    higher_is_better: bool = True
+    source: Literal["auto", "probe", "pattern", "wall"] = _option(
+        "auto", "auto: the probe if the job writes its files, else the pattern, else the wall time"
+    )
+    what: Literal["region", "step", "target"] = _option(
+        "region", "region: first step to last; step: mean step; target: until a quality is reached"
+    )
+    pattern: str | None = _option(
+        None,
+        "A regular expression whose group is the time printed by the job.",
+        "'elapsed: ([0-9.]+)'",
+        "--time-pattern",
+    )
+    unit: Literal["s", "ms", "us"] = _option("s", "The unit of the number that the pattern matches.")
+    setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
 
 
-class Candidate(Table):
-    """A single-worker program that might be the fastest; threads as stated."""
+class SamenessSettings(SettingsSection):
+    """how to check that the job is the same at every K"""
 
-    command: Arguments
-    threads: Annotated[int, Field(ge=1)] | None = None
-    env: dict[str, str] = {}
-
-
-class SlurmOptions(Table):
-    """What sbatch is told; `allocation` is one job per run, one array per K, or one allocation for all runs."""
-
-    allocation: Literal["run", "array", "all"] = "run"
-    partition: str | None = None
-    account: str | None = None
-    time_limit: str | None = None
-    nodes: int | None = None
-    tasks_per_node: Annotated[int, Field(ge=1)] | None = None
-    throttle: Annotated[int, Field(ge=1)] = 1
-    mpi: str | None = None
-    launch: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
-    poll: Seconds = 1.0
+    work_pattern: str | None = _flag(
+        None,
+        "A regular expression whose group is the work done, which must not change with K.",
+        "'cells updated: ([0-9]+)'",
+    )
+    digest_pattern: str | None = _option(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
+    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
+    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "Relative, for answers that are numbers.")
 
 
-class LauncherSettings(Table):
-    """How K workers are started."""
+class TargetSettings(SettingsSection):
+    """with timing.what = "target": T is the time until probe.quality(...) reaches it"""
 
-    name: str = "local"
-    mode: Literal["command", "processes"] = "command"
-    threads_per_worker: Annotated[int, Field(ge=1)] | None = None
-    pin: Literal["none", "compact", "spread"] = "none"
-    wrap: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    workers_per_node: Annotated[int, Field(ge=1)] | None = None
-    program: str | None = None
-    address: str | None = None
-    extra: tuple[str, ...] = ()
-    endpoint: str | None = None
-    size_pattern: str | None = None
-    slurm: SlurmOptions = SlurmOptions()
+    quality: FiniteFloat = _option(..., "The quality to reach.", "0.93")
+    higher_is_better: bool = _option(True, "false for a loss.")
 
 
-class Settings(Table):
+class BaselineCandidate(SettingsSection):
+    """a candidate for T(1): a fast single-worker program; the fastest correct one is T(1)"""
+
+    command: Arguments = _option(..., "A list of words, as above.", '["./solver-serial", "--cells", "{total}"]')
+    threads: Count | None = _option(None, "Recorded with the study.", "4")
+    env: dict[str, str] = _option({}, "Environment of this program.", '{ MODE = "serial" }')
+
+
+class SlurmSettings(SettingsSection):
+    """what sbatch and srun get"""
+
+    allocation: Literal["run", "array", "all"] = _option(
+        "run", "run: one job per launch; array: one array per K; all: one allocation for all launches"
+    )
+    partition: str | None = _option(None, "", '"batch"')
+    account: str | None = _option(None, "", '"project"')
+    time_limit: str | None = _option(None, "Of one job.", '"00:10:00"')
+    nodes: int | None = _option(None, 'Of the one allocation (allocation = "all").', "4")
+    tasks_per_node: Count | None = _option(None, "", "2")
+    throttle: Count = _option(1, "Of arrays: how many launches of one K may run at once.")
+    mpi: str | None = _option(None, "srun --mpi.", '"pmi2"')
+    launch: tuple[str, ...] = _option((), "Instead of srun.", '["mpirun", "-n", "{workers}"]')
+    extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
+    poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
+
+
+class LauncherSettings(SettingsSection):
+    """how K workers are started"""
+
+    name: str = _option("local", "local, mpi, torchrun, slurm, ray or dask.", flag="--launcher")
+    mode: Literal["command", "processes"] = _option(
+        "command", "local: command (is told {workers}) or processes (K copies that meet at the first step)"
+    )
+    threads_per_worker: Count | None = _flag(
+        None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1"
+    )
+    pin: Literal["none", "compact", "spread"] = _flag("none", "local: bind workers to cores.")
+    wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
+    hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
+    workers_per_node: Count | None = _option(None, "", "4")
+    program: str | None = _option(None, "mpi, torchrun: which one.", '"mpirun"')
+    address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one.", '"10.0.0.1:6379"')
+    extra: tuple[str, ...] = _option((), "More arguments of the launcher.", '["--bind-to", "core"]')
+    endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes.", '"node1:29500"')
+    size_pattern: str | None = _option(
+        None, "Finds the number of workers in the output of a job without the probe.", "'ranks: ([0-9]+)'"
+    )
+    slurm: SlurmSettings = SlurmSettings()
+
+
+class MeasureSettings(SettingsSection):
     """A whole study as asked for."""
 
-    regime: Regime
-    workers: Workers
-    command: Arguments
-    name: str | None = None
-    description: str | None = None
-    output: Path | None = None
-    folder: Path | None = None
-    k_unit: str = "workers"
-    total: Positive | None = None
-    per_worker: Positive | None = None
-    work_unit: str | None = None
-    shell: bool = False
-    env: dict[str, str] = {}
-    repeats: Annotated[int, Field(ge=1, le=10_000)] = 5
-    precision: Share | None = None
-    level: Share = 0.95
-    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    max_time: Seconds | None = None
-    timeout: Seconds | None = None
-    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = 1
-    warmup_steps: Annotated[int, Field(ge=0)] = 0
-    seed: int = DEFAULT_SEED
-    oversubscribe: bool = False
-    timing: Timing = Timing()
-    sameness: Sameness = Sameness()
-    target: Target | None = None
-    baseline: dict[str, Candidate] = {}
-    launcher: LauncherSettings = LauncherSettings()
-    expected_seconds: Seconds | None = None
-    expected_cv: Share | None = None
-    usd_per_worker_hour: Positive | None = None
-    keep_files: bool = False
+    regime: Regime = _flag(
+        ..., "strong (total work fixed) or weak (work per worker fixed); never guessed.", '"strong"', live=True
+    )
+    workers: Workers = _flag(
+        ..., "Worker counts: 1,2,4,8 or 1..64 or 1..8:1 or 1..cores,2xcores.", '"1,2,4"', live=True
+    )
+    repeats: Annotated[int, Field(ge=1, le=10_000)] = _flag(5, "Fresh launches per point, at least.", live=True)
+    output: Path | None = _option(None, "The study file to write.", '"study.json"', live=True)
+    command: Arguments = _option(
+        ...,
+        "The job, once, as a list of words; no shell.  Only {workers}, {total} and {per_worker} may differ between "
+        "points.\n# {python} is the Python that runs scalecurve, {{word}} a literal {word}.",
+        '["{python}", "-m", "scalecurve.measurement.workloads.heat", "--workers", "{workers}", "--cells", "1000", '
+        '"--sweeps", "60"]',
+        live=True,
+    )
+    shell: bool = _option(False, "true: join the words of `command` and run them by /bin/sh.")
+    folder: Path | None = _option(None, "Where the command runs (default: the folder of this file).", '"."')
+    env: dict[str, str] = _option({}, "Added to the environment of the job.", '{ MY_THREADS = "{workers}" }')
+    name: str | None = _flag(None, "The name of the job.", '"heated plate"')
+    description: str | None = _option(None, "", '"..."')
+    total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
+    per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
+    work_unit: str | None = _option(None, "", '"cells"')
+    k_unit: str = _option("workers", "What a worker is: ranks, gpus, nodes, threads ...")
+    warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
+        1, "Launches of each point that are recorded but not counted.", live=True
+    )
+    warmup_steps: Natural = _flag(0, "First steps of each run that do not count.")
+    precision: Share | None = _flag(None, "Launch again until the interval of T is within this share.", '"2%"')
+    level: Share = _option(0.95, "The confidence of that interval.", '"95%"')
+    max_repeats: Annotated[int, Field(ge=1, le=100_000)] | None = _flag(
+        None, "Most launches per point when a precision is asked for.", "20"
+    )
+    max_time: Seconds | None = _flag(None, "Stop after this long, such as 30m.", '"1h"')
+    timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
+    seed: int = _flag(20_260_101, "Of the order: each block holds every point once, shuffled.")
+    oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
+    expected_seconds: Seconds | None = _flag(None, "T(1), for --dry-run.", '"30s"')
+    expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
+    usd_per_worker_hour: Positive | None = _flag(None, "Price, for --dry-run.", "2.5")
+    keep_files: bool = _option(False, "Keep the output of every run in <output>.work/.")
+    timing: TimingSettings = TimingSettings()
+    sameness: SamenessSettings = SamenessSettings()
+    target: TargetSettings | None = None
+    baseline: dict[str, BaselineCandidate] = {}
+    launcher: Annotated[LauncherSettings, _reading(lambda name: {"name": name})] = LauncherSettings()
 
     @property
     def most_repeats(self) -> int:
-        """The budget of fresh launches per point: repeats alone unless a precision is asked for."""
+        """The most fresh launches of a point: `repeats` unless a precision is asked for."""
         if self.precision is None:
             return self.repeats
         return max(self.repeats, self.max_repeats or 4 * self.repeats)
 
-    def filled(self, texts: tuple[str, ...], k: int) -> tuple[str, ...]:
-        values = placeholders.values_at(k, self.regime, self.total, self.per_worker)
-        return tuple(placeholders.fill(text, values) for text in texts)
+    @property
+    def is_local(self) -> bool:
+        """Whether all workers share this machine, so that its cores are the limit."""
+        return self.launcher.name != "slurm" and not self.launcher.hosts and self.launcher.address is None
 
-    def env_at(self, k: int) -> dict[str, str]:
-        names = tuple(self.env)
-        return dict(zip(names, self.filled(tuple(self.env.values()), k), strict=True))
+    def values_at(self, k: int) -> dict[str, object]:
+        """Placeholder values at K.  Strong: the total is fixed and divided.  Weak: the total grows with K."""
+        values: dict[str, object] = {"workers": k, "python": sys.executable}
+        if self.regime is Regime.STRONG and self.total is not None:
+            values |= {"total": _plain(self.total), "per_worker": _plain(self.total / k)}
+        if self.regime is Regime.WEAK and self.per_worker is not None:
+            values |= {"per_worker": _plain(self.per_worker), "total": _plain(self.per_worker * k)}
+        return values
+
+    def filled(self, texts: tuple[str, ...], k: int) -> tuple[str, ...]:
+        values = self.values_at(k)
+        return tuple(fill(text, values) for text in texts)
 
     def job(self) -> dict[str, Any]:
-        """What makes this job this job: two measurements may be joined only when all of it is equal."""
+        """What makes two measurements the same job; they may be joined only when all of it is equal."""
         same = {"regime", "command", "total", "per_worker", "shell", "env", "warmup_steps", "timing", "launcher"}
         return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness"})
 
 
-def make_settings(given: Mapping[str, Any], *, subject: str = "measure") -> Settings:
-    """Checked settings, or every fault."""
+def _plain(number: float) -> str:
+    """A whole number without a point, so that `--cells {total}` reads `4096`."""
+    return str(int(number)) if float(number).is_integer() else repr(float(number))
+
+
+def fill(text: str, values: Mapping[str, object]) -> str:
+    """The text with its placeholders replaced; `{{word}}` is a literal `{word}`, unknown placeholders stay."""
+
+    def value_of(match: re.Match[str]) -> str:
+        if match[1]:
+            return "{" + match[1] + "}"
+        return str(values[match[2]]) if match[2] in values else match[0]
+
+    return _MARK.sub(value_of, text)
+
+
+def make_settings(values: Mapping[str, Any], *, subject: str = "measure") -> MeasureSettings:
+    """Checked settings; raises InputError with every fault."""
     try:
-        settings = Settings.model_validate(dict(given))
+        settings = MeasureSettings.model_validate(dict(values))
     except ValidationError as problem:
         raise InputError(faults_of(problem), subject=subject) from None
-    faults = _faults_of_job(settings) + _faults_of_timing(settings)
+    faults = _faults_of_command(settings) + _faults_of_timing(settings)
     if faults:
         raise InputError(faults, subject=subject)
     return settings
 
 
-def _faults_of_job(settings: Settings) -> list[Fault]:
+def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
+    """A misspelt placeholder would measure another job, and a command without {workers} the same job at every K."""
     texts = [*settings.command, *settings.env.values(), *settings.launcher.wrap]
-    faults = placeholders.faults_in(texts, "command")
-    used = placeholders.used_in(texts)
-    held = "total" if settings.regime is Regime.STRONG else "per_worker"
-    if used & {"total", "per_worker"} and getattr(settings, held) is None:
-        hint = f"{settings.regime} scaling holds it fixed; placeholders {{total}} and {{per_worker}} follow from it"
-        faults.append(Fault(f"{held} is not given", where=held, remedy=hint))
-    if _nothing_differs(settings, used):
-        faults.append(_fault_of_sameness(used))
-    if settings.regime is Regime.WEAK and len(settings.workers) > 1 and settings.launcher.mode == "command":
-        faults += _faults_of_growth(settings, used)
+    used = {match[2] for text in texts for match in _MARK.finditer(text) if match[2]}
+    hint = f"use {', '.join('{' + name + '}' for name in PLACEHOLDERS)}; write {{{{word}}}} for literal braces"
+    faults = [
+        Fault("unknown placeholder", where="command", value="{" + name + "}", remedy=hint)
+        for name in sorted(used - set(PLACEHOLDERS))
+    ]
+    fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
+    if used & {"total", "per_worker"} and getattr(settings, fixed) is None:
+        hint = f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"
+        faults.append(Fault(f"{fixed} is not given", where=fixed, remedy=hint))
+    one_command = settings.launcher.name == "local" and settings.launcher.mode == "command"
+    if not one_command or len(settings.workers) == 1:
+        return faults
+    sizes = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
+    if "workers" not in used:
+        what = f"the command is told {' and '.join(sizes)} but not how many workers to use" if sizes else ""
+        hint = "put {workers} into the command or env, or set launcher.mode = 'processes'"
+        faults.append(Fault(what or "the command is the same at every K", where="command", remedy=hint))
+    if settings.regime is Regime.WEAK and settings.per_worker is not None and not sizes:
+        hint = "put {total} or {per_worker} into the command"
+        faults.append(Fault("per_worker is given but the command does not use it", where="command", remedy=hint))
     return faults
 
 
-def _fault_of_sameness(used: set[str]) -> Fault:
-    """A command that is told its work but not its workers would run larger jobs on as many workers as ever."""
-    hint = "put {workers} into the command or env, or set launcher.mode = 'processes'"
-    told = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
-    what = f"the command is told {' and '.join(told)} but not how many workers to use" if told else ""
-    return Fault(what or "nothing would differ between points", where="command", remedy=hint)
-
-
-def _nothing_differs(settings: Settings, used: set[str]) -> bool:
-    """Between points the workers must differ; that the work does is not enough."""
-    starts_k_itself = settings.launcher.name != "local" or settings.launcher.mode == "processes"
-    return not starts_k_itself and len(settings.workers) > 1 and "workers" not in used
-
-
-def _faults_of_growth(settings: Settings, used: set[str]) -> list[Fault]:
-    """Weak scaling of one command: its total must be told to grow, unless each worker is told its own part."""
-    if settings.launcher.name != "local" or used & {"total", "per_worker"} or settings.per_worker is None:
-        return []
-    hint = "use {total} or {per_worker} in the command; the work done is compared as well"
-    return [Fault("per_worker is given but the command does not use it", where="command", remedy=hint)]
-
-
-def _faults_of_timing(settings: Settings) -> list[Fault]:
+def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
     faults = []
     if settings.timing.source == "pattern" and not settings.timing.pattern:
         faults.append(Fault("timing.source is 'pattern' but there is no pattern", where="timing.pattern"))
     if (settings.timing.what == "target") != (settings.target is not None):
         hint = "time to a target needs both timing.what = 'target' and [target] quality = ..."
-        faults.append(Fault("a target is half given", where="target", remedy=hint))
-    for where, pattern in _patterns(settings).items():
-        faults += _faults_of_pattern(where, pattern)
-    return faults
-
-
-def _patterns(settings: Settings) -> dict[str, str]:
-    given = {
+        faults.append(Fault("only half of a target is given", where="target", remedy=hint))
+    patterns = {
         "timing.pattern": settings.timing.pattern,
         "sameness.work_pattern": settings.sameness.work_pattern,
         "sameness.digest_pattern": settings.sameness.digest_pattern,
         "launcher.size_pattern": settings.launcher.size_pattern,
     }
-    return {where: pattern for where, pattern in given.items() if pattern is not None}
+    hint = r"one group must match the value, like 'elapsed: ([0-9.]+)'"
+    for where, pattern in patterns.items():
+        try:
+            message = "the pattern has no group" if pattern and re.compile(pattern).groups < 1 else None
+        except re.error as problem:
+            message = f"not a regular expression: {problem}"
+        if message:
+            faults.append(Fault(message, where=where, value=pattern, remedy=hint))
+    return faults
 
 
-def _faults_of_pattern(where: str, pattern: str) -> list[Fault]:
-    hint = r"one group must catch the value, like 'elapsed: ([0-9.]+)'"
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as problem:
-        return [Fault(f"not a regular expression: {problem}", where=where, seen=pattern, remedy=hint)]
-    return [] if groups >= 1 else [Fault("the pattern has no group", where=where, seen=pattern, remedy=hint)]
+def settings_from(file: str | Path | None, values: Mapping[str, Any]) -> MeasureSettings:
+    """The settings of a file, replaced by the values given beside it; study.toml writes study.json by default."""
+    if file is None:
+        return make_settings(merged({}, values))
+    raw = {"output": Path(file).with_suffix(".json"), **read_settings(Path(file))}
+    return make_settings(merged(raw, values), subject=str(file))
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The raw tables of a TOML file; relative `folder` and `output` are beside the file."""
+    """The raw tables of a TOML file; relative `folder` and `output` are relative to the file."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
@@ -285,18 +357,73 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables joined key by key; what is given later wins, None means not given."""
+    """Tables joined key by key; `over` wins, None means not given."""
     result = dict(base)
     for name, value in over.items():
-        if isinstance(value, Mapping) and isinstance(result.get(name), Mapping):
-            result[name] = merged(result[name], value)
-        elif value is not None:
+        if isinstance(value, Mapping):
+            table = result.get(name)
+            value = merged(table if isinstance(table, Mapping) else {}, value) or None
+        if value is not None:
             result[name] = value
     return result
 
 
+class SettingsOption(NamedTuple):
+    """A field of the schema: its path in the file, its flag (or None), its TOML example."""
+
+    path: tuple[str, ...]
+    field: FieldInfo
+    flag: str | None
+    example: str
+    live: bool
+
+    @property
+    def text(self) -> str:
+        return self.field.description or ""
+
+    @property
+    def metavar(self) -> str:
+        """The kind of value: DURATION, SHARE, WORKERS, INTEGER, FLOAT or TEXT."""
+        parts = [self.field.annotation, *self.field.metadata, *get_args(self.field.annotation)]
+        parts += [part for kind in parts for part in get_args(kind)]
+        words = [part for part in parts if isinstance(part, str)] + ["INTEGER"] * (int in parts)
+        return (words + ["FLOAT"] * (float in parts) + ["TEXT"])[0]
+
+
+def options(section: type[SettingsSection] = MeasureSettings, path: tuple[str, ...] = ()) -> Iterator[SettingsOption]:
+    """Every field of the schema in order, the fields of its tables after its own."""
+    tables = []
+    for name, field in section.model_fields.items():
+        kinds = (field.annotation, *get_args(field.annotation))
+        table = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, SettingsSection)), None)
+        if table is not None:
+            tables.append((table, (*path, name, "threads") if name == "baseline" else (*path, name)))
+            continue
+        extra: Any = field.json_schema_extra
+        example = extra["example"] or json.dumps(field.default)
+        flag = f"--{name.replace('_', '-')}" if extra["flag"] == "" else extra["flag"]
+        yield SettingsOption((*path, name), field, flag, example, extra["live"])
+    for table, place in tables:
+        yield from options(table, place)
+
+
 def template() -> str:
     """A commented study file with every option."""
-    from importlib.resources import files
-
-    return (files("scalecurve.measurement") / "template.toml").read_text(encoding="utf-8")
+    lines = [
+        "# A scaling study, for `scalecurve measure study.toml`.  A line that begins with `# name =` is an option with",
+        "# its default or an example; remove the `# ` to use it.  A misspelt name is reported, not ignored.",
+        "",
+    ]
+    sections = {"timing": TimingSettings, "sameness": SamenessSettings, "target": TargetSettings}
+    sections |= {"baseline.threads": BaselineCandidate, "launcher": LauncherSettings, "launcher.slurm": SlurmSettings}
+    table: tuple[str, ...] = ()
+    for option in options():
+        if option.path[:-1] != table:
+            table = option.path[:-1]
+            name = ".".join(table)
+            lines += ["", f"# [{name}]".ljust(_COMMENT_COLUMN) + f"# {sections[name].__doc__}"]
+        setting = f"{'' if option.live else '# '}{option.path[-1]} = {option.example}"
+        comment = f"# {option.text}" if option.text else ""
+        whole = f"{setting.ljust(_COMMENT_COLUMN - 1)} {comment}".rstrip()
+        lines += [whole] if len(whole) <= _LINE else [comment, setting]
+    return "\n".join(lines) + "\n"

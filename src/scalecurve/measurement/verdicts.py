@@ -1,4 +1,9 @@
-"""What a reader of the study must know about how it was measured, each from evidence in its runs."""
+"""What a reader must know about how a study was measured, each verdict from evidence in its runs.
+
+Warm-up in a series of steps is found by MSER (White 1997): drop the first d steps that make the standard error of the
+mean of the rest least, d at most half of the series.  Drift of the rest is Theil-Sen's slope with the Mann-Kendall
+test of trend.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from scalecurve.findings import Finding, error, info, warning
-from scalecurve.measurement.environment import debug_signs
-from scalecurve.measurement.precision import relative_halfwidth
-from scalecurve.measurement.schedule import Planned, Point, points_of
-from scalecurve.measurement.settings import Settings
-from scalecurve.measurement.steady import steadiness_of
+from scalecurve.measurement.machine import debug_signs
+from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
+from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
@@ -19,24 +25,45 @@ from scalecurve.units import format_seconds
 BUSY_CORES = 0.3
 SKEW_SHARE = 0.05
 FAULTS_THAT_MATTER = 1000
+FEWEST_STEPS = 10
+MOST_STEPS = 400
+DRIFT_SHARE = 0.05
+SIGNIFICANT_Z = 2.58  # two-sided 1 %
 
 
 @dataclass(frozen=True)
 class Record:
-    """All that the verdicts look at."""
+    """All that the verdicts use."""
 
-    settings: Settings
+    settings: MeasureSettings
     runs: tuple[Run, ...]
     cores: int
-    done: dict[Planned, Run]
 
     @property
     def good(self) -> list[Run]:
         return [run for run in self.runs if run.status is RunStatus.OK and run.value is not None]
 
+    def times(self) -> dict[SweepPoint, list[float]]:
+        """Seconds by point, for every point of the study."""
+        times: dict[SweepPoint, list[float]] = {point: [] for point in points_of(self.settings)}
+        for run in self.good:
+            times.setdefault(SweepPoint(run.role, run.k), []).append(run.value or 0.0)
+        return times
+
 
 def verdicts_on(record: Record) -> list[Finding]:
     return [finding for verdict in VERDICTS for finding in verdict(record)]
+
+
+def missing_points(record: Record) -> Iterable[Finding]:
+    counts = {point: len(times) for point, times in record.times().items()}
+    lost = [point.name for point, count in counts.items() if not count]
+    if lost:
+        yield error("missing-points", f"No time for {', '.join(lost)}.", remedy="fix the failure, then --resume")
+    few = [f"{point.name} has {count}" for point, count in counts.items() if 0 < count < record.settings.repeats]
+    if few:
+        text = f"Fewer than {record.settings.repeats} fresh launches: {', '.join(few)}."
+        yield warning("too-few-repeats", text, remedy="run measure --resume")
 
 
 def failed_runs(record: Record) -> Iterable[Finding]:
@@ -46,44 +73,26 @@ def failed_runs(record: Record) -> Iterable[Finding]:
         first = (bad[0].error or "no message").strip().splitlines()
         yield warning(
             "failed-runs",
-            f"{len(bad)} of {len(record.runs)} launches failed ({where}) and are recorded without a time; the first "
-            f"said: {first[0][:200]}",
-            remedy="see the error of each failed run in the study file; measure --resume tries them again",
+            f"{len(bad)} of {len(record.runs)} launches failed ({where}); the first said: {first[0][:200]}",
+            remedy="read the errors in the study file, then try again with measure --resume",
             count=len(bad),
         )
 
 
-def missing_points(record: Record) -> Iterable[Finding]:
-    have = _counts(record)
-    lost = [point for point in points_of(record.settings) if not have.get(point)]
-    if lost:
-        names = ", ".join(_name(point) for point in lost)
-        yield error("missing-points", f"no time was obtained for {names}", remedy="mend the failure, then --resume")
-    few = [point for point in points_of(record.settings) if 0 < have.get(point, 0) < record.settings.repeats]
-    if few:
-        listed = ", ".join(f"{_name(point)} has {have[point]}" for point in few)
-        yield warning(
-            "too-few-repeats",
-            f"{record.settings.repeats} fresh launches were asked for: {listed}",
-            remedy="measure --resume makes the missing ones",
-        )
-
-
 def precision_reached(record: Record) -> Iterable[Finding]:
-    wanted = record.settings.precision
-    if wanted is None:
+    asked = record.settings.precision
+    if asked is None:
         return
-    wide: dict[str, float] = {}
-    for point in points_of(record.settings):
-        times = [run.value for run in _runs_of(record, point) if run.value is not None]
-        width = relative_halfwidth(times, record.settings.level)
-        if width is None or width > wanted:
-            wide[_name(point)] = math.nan if width is None else width
+    widths = {point.name: relative_halfwidth(times, record.settings.level) for point, times in record.times().items()}
+    wide = [
+        f"{name} {'unknown' if width is None else f'{width:.1%}'}"
+        for name, width in widths.items()
+        if width is None or width > asked
+    ]
     if wide:
-        listed = ", ".join(f"{name} {'unknown' if math.isnan(w) else f'{w:.1%}'}" for name, w in wide.items())
         yield warning(
             "precision-not-reached",
-            f"the interval of T is wider than the {wanted:.1%} asked for: {listed}",
+            f"The interval of T is wider than the {asked:.1%} asked for: {', '.join(wide)}.",
             remedy="raise --max-repeats or --max-time and --resume, or quiet the machine",
         )
 
@@ -91,95 +100,86 @@ def precision_reached(record: Record) -> Iterable[Finding]:
 def timing_source(record: Record) -> Iterable[Finding]:
     sources = sorted({str(run.observed.get("timing")) for run in record.good})
     if len(sources) > 1:
-        yield error("timing-mixed", f"times come from different sources: {', '.join(sources)}", sources=sources)
+        yield error("timing-mixed", f"Times come from different sources: {', '.join(sources)}.", sources=sources)
     if sources == ["wall"] and not record.settings.timing.setup_command:
         yield warning(
             "timing-wall",
-            "T is the wall time of the whole command: process start, imports and set-up are inside it",
+            "T is the wall time of the whole command, with process start, imports and set-up.",
             remedy="use the probe, a time printed by the program (timing.pattern), or --setup-command",
         )
 
 
-def setup_apart(record: Record) -> Iterable[Finding]:
-    seconds = {
-        k: [run.setup_seconds for run in record.good if run.k == k and run.setup_seconds is not None]
-        for k in record.settings.workers
-    }
-    means = {str(k): math.fsum(found) / len(found) for k, found in seconds.items() if found}
-    if means:
-        listed = ", ".join(f"K = {k} {format_seconds(mean)}" for k, mean in means.items())
-        yield info("setup-apart", f"set-up was timed apart and is not in T: {listed}", mean_seconds=means)
+def work_unreported(record: Record) -> Iterable[Finding]:
+    if record.good and all(run.work is None for run in record.good):
+        yield info(
+            "work-not-reported",
+            "The job does not report its work, so nothing checks that it is the same at every K.",
+            remedy="use probe.add_work(...), steps(..., work=...), or sameness.work_pattern",
+        )
 
 
 def steady_state(record: Record) -> Iterable[Finding]:
-    found = [(run, steadiness_of(rank.steps[rank.warmup_steps :])) for run in record.good for rank in run.ranks[:1]]
-    seen = [(run, state) for run, state in found if state is not None]
-    warming = [(run, state.warmup) for run, state in seen if state.warmup]
-    if len(warming) * 2 > len(seen):
-        most = max(count for _, count in warming)
+    pairs = [(run, steadiness_of(rank.steps[rank.warmup_steps :])) for run in record.good for rank in run.ranks[:1]]
+    states = [(run, state) for run, state in pairs if state is not None]
+    warmups = [state.warmup for _, state in states if state.warmup]
+    if len(warmups) * 2 > len(states):
+        most = max(warmups)
         yield warning(
             "still-warming",
-            f"in {len(warming)} of {len(seen)} runs the first steps after warm-up were still slower (up to {most})",
-            remedy=f"--warmup-steps {record.settings.warmup_steps + most}",
-            runs=len(warming),
+            f"In {len(warmups)} of {len(states)} runs the first steps after warm-up were still slower (up to {most}).",
+            remedy=f"use --warmup-steps {record.settings.warmup_steps + most}",
+            runs=len(warmups),
         )
-    drifting = [(run, state.drift) for run, state in seen if state.drift is not None]
-    if len(drifting) * 4 > len(seen):
-        run, drift = max(drifting, key=lambda pair: abs(pair[1]))
+    drifts = [(run, state.drift) for run, state in states if state.drift is not None]
+    if len(drifts) * 4 > len(states):
+        run, drift = max(drifts, key=lambda pair: abs(pair[1]))
         yield warning(
             "drift",
-            f"the steps of {len(drifting)} of {len(seen)} runs drift, by {drift:+.0%} within one run at K = {run.k}",
+            f"The steps of {len(drifts)} of {len(states)} runs drift, by {drift:+.0%} within one run at K = {run.k}.",
             remedy="measure longer, or find what heats up, fills up or grows",
-            runs=len(drifting),
+            runs=len(drifts),
         )
 
 
 def start_together(record: Record) -> Iterable[Finding]:
-    worst = max(
-        (run for run in record.good if run.observed.get("start_skew_seconds")),
-        key=lambda run: run.observed["start_skew_seconds"] / (run.value or math.inf),
-        default=None,
-    )
-    if worst is None or worst.value is None:
+    skews = [(run, run.observed.get("start_skew_seconds") or 0.0) for run in record.good]
+    run, skew = max(skews, key=lambda pair: pair[1] / (pair[0].value or math.inf), default=(None, 0.0))
+    if run is None or not run.value or skew / run.value <= SKEW_SHARE:
         return
-    share = worst.observed["start_skew_seconds"] / worst.value
-    if share > SKEW_SHARE:
-        yield warning(
-            "start-skew",
-            f"at K = {worst.k} the workers began {format_seconds(worst.observed['start_skew_seconds'])} apart, "
-            f"{share:.0%} of T",
-            remedy="let them meet (a barrier) before the first step, or use warm-up steps",
-            share=share,
-        )
+    share = skew / run.value
+    yield warning(
+        "start-skew",
+        f"At K = {run.k} the workers started {format_seconds(skew)} apart, {share:.0%} of T.",
+        remedy="put a barrier before the first step, or use warm-up steps",
+        share=share,
+    )
 
 
 def oversubscription(record: Record) -> Iterable[Finding]:
+    cores = record.cores
     beyond = sorted({run.k for run in record.good if run.oversubscribed and run.role == SCALING})
     if beyond:
-        listed = ", ".join(str(k) for k in beyond)
         yield warning(
             "oversubscribed",
-            f"K = {listed} have more workers than the {record.cores} cores: the curve there shows time sharing, not "
-            "scaling",
+            f"K = {', '.join(str(k) for k in beyond)} have more workers than the {cores} cores: these points show "
+            "time sharing, not scaling.",
             remedy="leave them out of speedup claims",
             k=beyond,
-            cores=record.cores,
+            cores=cores,
         )
-    yield from _thread_oversubscription(record)
-
-
-def _thread_oversubscription(record: Record) -> Iterable[Finding]:
     for run in record.good:
+        place = run.placement
         pools = run.observed.get("thread_pools") or {}
-        threads = max(pools.values(), default=(run.placement.threads_per_rank if run.placement else None) or 1)
-        if threads > 1 and _on_one_host(run) and threads * run.k > record.cores:
+        threads = max(pools.values(), default=(place.threads_per_rank if place else None) or 1)
+        on_one_host = place is None or (place.nodes or 1) == 1
+        if threads > 1 and on_one_host and threads * run.k > cores:
             yield warning(
                 "too-many-threads",
-                f"{threads} threads per worker x {run.k} workers are more than {record.cores} cores",
-                remedy=f"launcher.threads_per_worker = {max(1, record.cores // run.k)} at every K",
+                f"{run.k} workers with {threads} threads each are more than the {cores} cores.",
+                remedy=f"set launcher.threads_per_worker = {max(1, cores // run.k)} for every K",
                 threads=threads,
                 k=run.k,
-                cores=record.cores,
+                cores=cores,
             )
             return
 
@@ -190,7 +190,7 @@ def busy_machine(record: Record) -> Iterable[Finding]:
     if worst is not None and busy > BUSY_CORES:
         yield warning(
             "busy-machine",
-            f"others used {busy:.1f} cores during a run at K = {worst.k}",
+            f"Other processes used {busy:.1f} cores during a run at K = {worst.k}.",
             remedy="measure on a quiet machine, or ask for more repeats",
             foreign_cores=busy,
             load=worst.observed.get("load_during"),
@@ -198,14 +198,14 @@ def busy_machine(record: Record) -> Iterable[Finding]:
 
 
 def starved(record: Record) -> Iterable[Finding]:
-    """A baseline that pages or swaps makes every speedup look better than it is."""
     for run in record.good:
         faults, swapped = run.observed.get("major_faults", 0), run.observed.get("swapped_pages", 0)
         if faults > FAULTS_THAT_MATTER or swapped > FAULTS_THAT_MATTER:
             yield warning(
                 "starved",
-                f"the run at K = {run.k} waited for the disk: {faults} major page faults, {swapped} pages swapped",
-                remedy="a starved K = 1 inflates every speedup; use a problem that fits into memory",
+                f"The run at K = {run.k} waited for the disk: {faults} major page faults, {swapped} pages swapped; "
+                "at K = 1 this inflates every speedup.",
+                remedy="use a problem that fits into memory",
                 k=run.k,
                 major_faults=faults,
                 swapped_pages=swapped,
@@ -217,62 +217,40 @@ def debug_build(record: Record) -> Iterable[Finding]:
     signs = debug_signs(record.settings.command, record.settings.env)
     signs += sorted({sign for run in record.good for sign in run.observed.get("debug", [])})
     if signs:
-        yield warning("debug-build", f"not built or started for speed: {'; '.join(signs)}", signs=signs)
+        yield warning("debug-build", f"The job is not built or started for speed: {'; '.join(signs)}.", signs=signs)
 
 
 def boundaries(record: Record) -> Iterable[Finding]:
-    """A node or socket boundary inside the sweep is part of the curve's shape."""
-    for what, count in (("node", _nodes), ("NUMA node", _numa_nodes)):
-        most: dict[int, int] = {}
-        for run in record.good:
-            if run.role == SCALING and (seen := count(run)):
-                most[run.k] = max(seen, most.get(run.k, 0))
+    """A node or NUMA boundary inside the sweep is part of the curve's shape."""
+    placed = [(run.k, run.placement) for run in record.good if run.role == SCALING and run.placement]
+    nodes: dict[str, dict[int, int]] = {"node": {}, "NUMA node": {}}
+    for k, place in placed:
+        nodes["node"][k] = max(place.nodes or 0, nodes["node"].get(k, 0))
+        nodes["NUMA node"][k] = max(len(place.numa_nodes), nodes["NUMA node"].get(k, 0))
+    for what, most in nodes.items():
         inside = [k for k in sorted(most) if most[k] == 1]
         beyond = [k for k in sorted(most) if most[k] > 1]
         if inside and beyond:
             yield info(
                 f"{what.lower().replace(' ', '-')}-boundary",
-                f"workers share one {what} up to K = {inside[-1]} and cross it from K = {beyond[0]}",
+                f"Workers share one {what} up to K = {inside[-1]} and use several from K = {beyond[0]}.",
                 last_inside=inside[-1],
                 first_beyond=beyond[0],
             )
 
 
-def work_unreported(record: Record) -> Iterable[Finding]:
-    if record.good and all(run.work is None for run in record.good):
-        yield info(
-            "work-not-reported",
-            "the job does not say how much work it did, so that it stayed the same could not be checked",
-            remedy="probe.add_work(...), steps(..., work=...), or sameness.work_pattern",
-        )
+def setup_apart(record: Record) -> Iterable[Finding]:
+    means = {}
+    for k in record.settings.workers:
+        seconds = [run.setup_seconds for run in record.good if run.k == k and run.setup_seconds is not None]
+        if seconds:
+            means[str(k)] = math.fsum(seconds) / len(seconds)
+    if means:
+        listed = ", ".join(f"K = {k} {format_seconds(mean)}" for k, mean in means.items())
+        yield info("setup-apart", f"Set-up was timed separately and is not in T: {listed}.", mean_seconds=means)
 
 
-def _nodes(run: Run) -> int | None:
-    return run.placement.nodes if run.placement else None
-
-
-def _numa_nodes(run: Run) -> int | None:
-    return len(run.placement.numa_nodes) or None if run.placement else None
-
-
-def _on_one_host(run: Run) -> bool:
-    return run.placement is None or (run.placement.nodes or 1) == 1
-
-
-def _counts(record: Record) -> dict[Point, int]:
-    return {point: len(_runs_of(record, point)) for point in points_of(record.settings)}
-
-
-def _runs_of(record: Record, point: Point) -> list[Run]:
-    return [run for run in record.good if (run.role, run.k) == (point.role, point.k)]
-
-
-def _name(point: Point) -> str:
-    return f"K = {point.k}" if point.role == SCALING else f"baseline {point.role}"
-
-
-Verdict = Callable[[Record], Iterable[Finding]]
-VERDICTS: Sequence[Verdict] = (
+VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     missing_points,
     failed_runs,
     precision_reached,
@@ -287,3 +265,50 @@ VERDICTS: Sequence[Verdict] = (
     boundaries,
     setup_apart,
 )
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """`warmup`: slower steps at the beginning.  `drift`: relative change over the rest, None if not significant."""
+
+    warmup: int
+    drift: float | None
+
+
+def steadiness_of(steps: Sequence[float]) -> Steadiness | None:
+    """Warm-up and drift of a series of step times; None with fewer than ten steps."""
+    series = np.asarray(steps, dtype=np.float64)
+    if len(series) < FEWEST_STEPS:
+        return None
+    warmup = warmup_length(series)
+    return Steadiness(warmup, drift_of(series[warmup:]))
+
+
+def warmup_length(series: npt.NDArray[np.float64]) -> int:
+    """MSER on the series, winsorised at the 95th percentile so that one late hiccup is not taken for a warm-up."""
+    n = len(series)
+    calm = np.minimum(series, np.quantile(series, 0.95)) if n >= 20 else series
+    reverse = calm[::-1]
+    counts = np.arange(1, n + 1)
+    means = np.cumsum(reverse) / counts
+    variances = np.cumsum(reverse**2) / counts - means**2
+    errors = (np.maximum(variances, 0.0) / counts)[::-1]  # errors[d]: squared standard error when d are dropped
+    cut = int(np.argmin(errors[: n // 2 + 1]))
+    if cut == n // 2:  # still falling at the limit: MSER has no answer, and `drift_of` finds the trend
+        return 0
+    # A cut that hardly lowers the mean is noise, not warm-up.
+    return cut if cut and float(np.median(calm[:cut])) > 1.05 * float(np.mean(calm[cut:])) else 0
+
+
+def drift_of(series: npt.NDArray[np.float64]) -> float | None:
+    """Relative change from the first to the last step when a trend is significant and above 5 %; else None."""
+    if len(series) > MOST_STEPS:  # medians of equal groups keep the test of all pairs small
+        series = np.asarray([np.median(group) for group in np.array_split(series, MOST_STEPS)])
+    n = len(series)
+    if n < FEWEST_STEPS:
+        return None
+    i, j = np.triu_indices(n, 1)
+    differences = series[j] - series[i]
+    z = abs(float(np.sign(differences).sum())) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    change = float(np.median(differences / (j - i))) * (n - 1) / float(np.median(series))
+    return change if z > SIGNIFICANT_Z and abs(change) > DRIFT_SHARE else None

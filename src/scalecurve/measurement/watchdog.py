@@ -1,7 +1,7 @@
-"""Ends the processes of a run when the tool that started them is gone (SIGKILL, power to the terminal).
+"""Ends the processes of a run when the tool that started them is gone (SIGKILL, a closed terminal).
 
 Started once per measurement as `python -I -S watchdog.py`, in a session of its own.  It sleeps in a read of its
-standard input, which costs the measured job nothing; the end of that input is the death of the tool.  Lines are
+standard input, which costs the measured job nothing; that input ends when the tool ends.  Lines are
 `+token` when a run starts and `-token` when it is over.  Standard library only, and no imports of this package.
 """
 
@@ -18,17 +18,17 @@ GRACE_SECONDS = 2.0
 
 def marked(token: str) -> list[int]:
     """Processes whose environment carries the token: also those that left the session or were adopted by init."""
-    wanted = MARK + token.encode()
-    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []
-    return [int(name) for name in names if name.isdigit() and int(name) != os.getpid() and _carries(name, wanted)]
-
-
-def _carries(pid: str, wanted: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return wanted in file.read().split(b"\0")
-    except OSError:
-        return False
+    mark = MARK + token.encode()
+    pids = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                pids += [int(name)] if mark in file.read().split(b"\0") else []
+        except OSError:
+            continue
+    return pids
 
 
 def end_marked(token: str, grace: float = GRACE_SECONDS) -> int:

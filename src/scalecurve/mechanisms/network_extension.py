@@ -1,14 +1,13 @@
-"""From the ranks that were timed to more ranks, message size by message size.
+"""From the timed ranks to more ranks, message size by message size, and how well that works.
 
-Libraries switch algorithms by size, so each size keeps its own curve.  How a curve grows is taken from the cost
-model: with lg p for operations that fold a vector of fixed length (all-reduce, reduce, broadcast), with p for those
-whose vector or number of partners grows with the ranks (all-gather, reduce-scatter, all-to-all).  T(p) = T(last) +
-slope (phi(p) - phi(last)) with the slope of the last two rank counts, the earlier ones still being inside a node;
-growth factors are smoothed over neighbouring sizes, because a single slope from two points is noisy.
+Libraries switch algorithms by size, so every size keeps its own curve.  How a curve grows follows from the cost model:
+with lg p for operations that fold a vector of fixed length (all-reduce, reduce, broadcast), with p for those whose
+vector or number of partners grows with the ranks (all-gather, reduce-scatter, all-to-all).  T(p) = T(last) + slope
+(phi(p) - phi(last)) with the slope of the last two rank counts, because earlier ones are still inside a node; growth
+factors are smoothed over neighbouring sizes, because a slope from two points is noisy.
 
 On published sweeps of six systems, fitted on the smaller half of the ranks, this beats extending the last log-log
-slope;
-see bench/collectives.py.
+slope; see bench/collectives.py.
 """
 
 from __future__ import annotations
@@ -16,26 +15,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Operation, as_operation
 from scalecurve.study.message_sweep import MessageSweep, Timing
-from scalecurve.units import format_bytes, format_seconds
+from scalecurve.units import WorkersLike, as_workers, format_bytes, format_seconds
 
 NEIGHBOURS = 2  # sizes on either side whose growth is pooled
 FOLDING = (Operation.ALLREDUCE, Operation.REDUCE, Operation.BROADCAST)
 
 Curves = dict[float, list[Timing]]  # message size -> timings, ranks rising
-Method = Callable[[Curves, Operation, int], dict[float, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendedRow:
+    """Predicted seconds of one message size (bytes) at more ranks than the last timed count."""
+
     message: float
     ranks: int
     seconds: float
@@ -43,25 +44,24 @@ class ExtendedRow:
 
     def to_dict(self) -> dict[str, Any]:
         extrapolation = self.ranks / self.last_ranks
-        return {
-            "message": self.message,
-            "ranks": self.ranks,
-            "seconds": self.seconds,
-            "extrapolation": extrapolation,
-        }
+        return {"message": self.message, "ranks": self.ranks, "seconds": self.seconds, "extrapolation": extrapolation}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtendedSweep(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ExtendedSweep(Result):
     """Predicted times of one operation at more ranks than were timed."""
 
     operation: Operation
     rows: tuple[ExtendedRow, ...]
     findings: tuple[Finding, ...] = ()
 
+    def __repr__(self) -> str:
+        counts = ", ".join(str(p) for p in sorted({row.ranks for row in self.rows}))
+        return f"<ExtendedSweep {self.operation}, {len(self.rows)} times at {counts} ranks>"
+
     def to_dict(self) -> dict[str, Any]:
-        found = [finding.to_dict() for finding in self.findings]
-        return {"operation": str(self.operation), "rows": self.records(), "findings": found}
+        findings = [finding.to_dict() for finding in self.findings]
+        return {"operation": str(self.operation), "rows": self.records(), "findings": findings}
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
@@ -74,82 +74,81 @@ class ExtendedSweep(Shown):
         return Document(f"{self.operation} at more ranks", (head, grid, FindingList(self.findings)))
 
 
-def extend_sweep(sweep: MessageSweep, operation: str, ranks: Sequence[int]) -> ExtendedSweep:
+def extend_sweep(sweep: MessageSweep, operation: str, ranks: WorkersLike) -> ExtendedSweep:
     """Times of one operation at `ranks`, for every size that was timed at two rank counts or more."""
-    which = as_operation(operation)
-    known = curves(sweep, which)
-    last = {size: each[-1].ranks for size, each in known.items()}
+    which, counts = as_operation(operation), as_workers(ranks)
+    timed = curves(sweep, which)
+    last = {size: curve[-1].ranks for size, curve in timed.items()}
     rows = [
         ExtendedRow(message=size, ranks=p, seconds=seconds, last_ranks=last[size])
-        for p in ranks
-        for size, seconds in by_growth(known, which, p).items()
+        for p in counts
+        for size, seconds in by_growth(timed, which, p).items()
     ]
-    found = []
-    if rows and max(ranks) > 4 * max(last.values()):
-        text = f"{max(ranks)} ranks are {max(ranks) / max(last.values()):.3g} times the largest count timed"
-        found.append(warning("far-extrapolation", text, remedy="time the operation at more ranks"))
-    return ExtendedSweep(operation=which, rows=tuple(rows), findings=tuple(found))
+    findings = []
+    farthest, largest = max(counts), max(last.values())
+    if farthest > 4 * largest:
+        text = f"{farthest} ranks are {farthest / largest:.3g} times the largest count timed"
+        findings.append(warning("far-extrapolation", text, remedy="time the operation at more ranks"))
+    return ExtendedSweep(operation=which, rows=tuple(rows), findings=tuple(findings))
+
+
+def timings_of(sweep: MessageSweep, operation: Operation) -> list[Timing]:
+    """The timings of one operation that moved bytes, whatever name the tool gave it."""
+    names = set()
+    for name in sweep.operations:
+        try:
+            names |= {name} if as_operation(name) is operation else set()
+        except InputError:
+            continue  # an operation without a model, such as a barrier
+    return [timing for timing in sweep.timings if timing.operation in names and timing.message > 0]
 
 
 def curves(sweep: MessageSweep, operation: Operation) -> Curves:
-    """Timings by message size; sizes seen at one rank count only cannot be extended and are left out."""
-    found: Curves = {}
-    for timing in sorted(sweep.timings, key=lambda each: each.ranks):
-        if timing.message > 0 and _named(timing, operation):
-            found.setdefault(timing.message, []).append(timing)
-    usable = {size: each for size, each in sorted(found.items()) if len({t.ranks for t in each}) > 1}
+    """Timings by message size; sizes timed at one rank count only cannot be extended and are left out."""
+    by_size: Curves = {}
+    for timing in sorted(timings_of(sweep, operation), key=lambda timing: timing.ranks):
+        by_size.setdefault(timing.message, []).append(timing)
+    usable = {size: curve for size, curve in sorted(by_size.items()) if len({t.ranks for t in curve}) > 1}
     if not usable:
         hint = "time the same message sizes at two or more rank counts"
         raise InputError(Fault(f"no size of {operation} was timed at two rank counts", remedy=hint))
     return usable
 
 
-def _named(timing: Timing, operation: Operation) -> bool:
-    try:
-        return as_operation(timing.operation) is operation
-    except InputError:
-        return False
-
-
-def by_growth(known: Curves, operation: Operation, ranks: int) -> dict[float, float]:
-    """The method of this module: last two points, phi of the operation, growth smoothed over sizes."""
-    growth = {size: math.log(_extended(each, operation, ranks) / each[-1].seconds) for size, each in known.items()}
-    return {size: each[-1].seconds * math.exp(_smoothed(growth, size)) for size, each in known.items()}
-
-
-def _extended(curve: Sequence[Timing], operation: Operation, ranks: int) -> float:
-    before, last = _last_two(curve)
-    phi = math.log2 if operation in FOLDING else float
-    slope = max(0.0, (last.seconds - before.seconds) / (phi(last.ranks) - phi(before.ranks)))
-    floor = 0.01 * last.seconds  # going to fewer ranks, a straight line may cross zero; a time cannot
-    return max(floor, last.seconds + slope * (phi(ranks) - phi(last.ranks)))
-
-
 def _last_two(curve: Sequence[Timing]) -> tuple[Timing, Timing]:
     last = curve[-1]
-    return next(each for each in reversed(curve) if each.ranks < last.ranks), last
+    return next(timing for timing in reversed(curve) if timing.ranks < last.ranks), last
 
 
-def _smoothed(growth: dict[float, float], size: float) -> float:
-    sizes = list(growth)
-    place = sizes.index(size)
-    near = sizes[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
-    return float(np.median([growth[each] for each in near]))
+def by_growth(timed: Curves, operation: Operation, ranks: int) -> dict[float, float]:
+    """Seconds by size, the method of this module: last two points, phi of the operation, growth smoothed over sizes."""
+    phi = math.log2 if operation in FOLDING else float
+    growths = []
+    for curve in timed.values():
+        before, last = _last_two(curve)
+        slope = max(0.0, (last.seconds - before.seconds) / (phi(last.ranks) - phi(before.ranks)))
+        floor = 0.01 * last.seconds  # going to fewer ranks, a straight line may cross zero; a time cannot
+        growths.append(math.log(max(floor, last.seconds + slope * (phi(ranks) - phi(last.ranks))) / last.seconds))
+    smoothed = [np.median(growths[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1]) for i in range(len(growths))]
+    return {
+        size: curve[-1].seconds * math.exp(growth)
+        for (size, curve), growth in zip(timed.items(), smoothed, strict=True)
+    }
 
 
-def by_last_slope(known: Curves, operation: Operation, ranks: int) -> dict[float, float]:
-    """The yardstick: the last log-log slope of each size carried on."""
-    found = {}
-    for size, curve in known.items():
+def by_last_slope(timed: Curves, operation: Operation, ranks: int) -> dict[float, float]:
+    """Seconds by size, the yardstick: the last log-log slope of each size carried on."""
+    predicted = {}
+    for size, curve in timed.items():
         before, last = _last_two(curve)
         slope = math.log(last.seconds / before.seconds) / math.log(last.ranks / before.ranks)
-        found[size] = last.seconds * (ranks / last.ranks) ** slope
-    return found
+        predicted[size] = last.seconds * (ranks / last.ranks) ** slope
+    return predicted
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldOut(Shown):
-    """How well the larger half of the ranks is predicted from the smaller half, beside the yardstick."""
+class HeldOut:
+    """One operation of one system: errors of predicting the larger half of the ranks from the smaller half."""
 
     operation: Operation
     system: str | None
@@ -157,7 +156,6 @@ class HeldOut(Shown):
     yardstick: tuple[float, ...]
     fitted_ranks: tuple[int, ...]
     tested_ranks: tuple[int, ...]
-    findings: tuple[Finding, ...] = ()
 
     @property
     def median_error(self) -> float:
@@ -176,50 +174,106 @@ class HeldOut(Shown):
             "cells": len(self.errors),
             "fitted_ranks": list(self.fitted_ranks),
             "tested_ranks": list(self.tested_ranks),
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [],
         }
-
-    def document(self) -> Document:
-        text = (
-            f"fitted on {_listed(self.fitted_ranks)} ranks, tested on {_listed(self.tested_ranks)}: median error "
-            f"{self.median_error:.1%} over {len(self.errors)} cells "
-            f"(extending the last slope: {self.yardstick_error:.1%})"
-        )
-        return Document(f"{self.operation} on {self.system or 'this system'}", (Paragraph(text),))
-
-
-def _listed(ranks: Sequence[int]) -> str:
-    return ", ".join(str(p) for p in ranks)
 
 
 def hold_out(sweep: MessageSweep, operation: str) -> HeldOut:
     """Fit on the smaller half of the rank counts, test on the larger half."""
     which = as_operation(operation)
-    everything = curves(sweep, which)
-    ranks = sorted({timing.ranks for each in everything.values() for timing in each})
+    timed = curves(sweep, which)
+    ranks = sorted({timing.ranks for curve in timed.values() for timing in curve})
     half = (len(ranks) + 1) // 2
     fitted, tested = ranks[:half], ranks[half:]
     if len(fitted) < 2 or not tested:
-        hint = "time at least three"
-        raise InputError(Fault("too few rank counts to hold some out", seen=_listed(ranks), remedy=hint))
-    small = {s: [t for t in each if t.ranks in fitted] for s, each in everything.items()}
-    known = {s: each for s, each in small.items() if len({t.ranks for t in each}) > 1}
+        counts = ", ".join(map(str, ranks))
+        raise InputError(Fault("too few rank counts to hold some out", value=counts, remedy="time at least three"))
+    small = {size: [t for t in curve if t.ranks in fitted] for size, curve in timed.items()}
+    small = {size: curve for size, curve in small.items() if len({t.ranks for t in curve}) > 1}
+    methods: tuple[Callable[[Curves, Operation, int], dict[float, float]], ...] = (by_growth, by_last_slope)
+    errors, yardstick = (
+        tuple(
+            abs(seconds / timing.seconds - 1)
+            for p in tested
+            for size, seconds in method(small, which, p).items()
+            for timing in timed[size]
+            if timing.ranks == p
+        )
+        for method in methods
+    )
     return HeldOut(
         operation=which,
         system=sweep.system,
-        errors=_errors(by_growth, known, everything, which, tested),
-        yardstick=_errors(by_last_slope, known, everything, which, tested),
+        errors=errors,
+        yardstick=yardstick,
         fitted_ranks=tuple(fitted),
         tested_ranks=tuple(tested),
     )
 
 
-def _errors(
-    method: Method, known: Curves, everything: Curves, operation: Operation, tested: Sequence[int]
-) -> tuple[float, ...]:
-    errors = []
-    for p in tested:
-        predicted = method(known, operation, p)
-        for size, seconds in predicted.items():
-            errors += [abs(seconds / timing.seconds - 1) for timing in everything[size] if timing.ranks == p]
-    return tuple(errors)
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HeldOutNetworks(Result):
+    """Predictions of the larger half of the ranks from the smaller half, all systems together."""
+
+    tests: tuple[HeldOut, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{name} {ours:.1%}" for name, ours, _ in self._pooled())
+        return f"<HeldOutNetworks, median errors: {errors}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        pooled = self._pooled()
+        return {
+            "operations": [{"operation": n, "median_error": a, "last_slope_error": b} for n, a, b in pooled],
+            "tests": [test.to_dict() for test in self.tests],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        kept = ("operation", "system", "median_error", "last_slope_error", "cells")
+        return [{key: test.to_dict()[key] for key in kept} for test in self.tests]
+
+    def _pooled(self) -> list[tuple[str, float, float]]:
+        """Operation, our median error and the yardstick's, over all systems."""
+        pooled = []
+        for operation in dict.fromkeys(test.operation for test in self.tests):
+            tests = [test for test in self.tests if test.operation is operation]
+            ours = float(np.median([error for test in tests for error in test.errors]))
+            slope = float(np.median([error for test in tests for error in test.yardstick]))
+            pooled.append((str(operation), ours, slope))
+        return pooled
+
+    def document(self) -> Document:
+        rows = [[name, None, f"{ours:.1%}", f"{slope:.1%}"] for name, ours, slope in self._pooled()]
+        rows += [[str(t.operation), t.system, f"{t.median_error:.1%}", f"{t.yardstick_error:.1%}"] for t in self.tests]
+        columns = [Column("operation", "left"), Column("system", "left"), Column("median error"), Column("last slope")]
+        text = (
+            "fitted on the smaller half of the rank counts, tested on the larger half, beside the last slope extended"
+        )
+        return Document("Held-out ranks", (Paragraph(text), table(columns, rows), FindingList(self.findings)))
+
+
+def hold_out_all(sweeps: Sequence[MessageSweep], *, operation: str | None = None) -> HeldOutNetworks:
+    """Every operation of every system that has enough rank counts."""
+    tests, findings = [], []
+    for sweep in sweeps:
+        for name in (operation,) if operation else sweep.operations:
+            try:
+                tests.append(hold_out(sweep, name))
+            except InputError as problem:
+                findings.append(info("not-tested", f"{sweep.system} {name}: {problem}"))
+    if not tests:
+        raise InputError(f"nothing could be held out: {'; '.join(finding.message for finding in findings)}")
+    tests.sort(key=lambda test: (test.operation, test.system or ""))
+    return HeldOutNetworks(tests=tuple(tests), findings=tuple(findings))
+
+
+def hold_out_collectives(
+    files: Sequence[str | Path], *, operation: str | None = None, ranks: int | None = None, nodes: int | None = None
+) -> HeldOutNetworks:
+    """How well the larger half of the ranks is predicted from the smaller half, from files of other tools."""
+    from scalecurve.formats.sweeps import read_sweeps
+
+    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes)
+    return hold_out_all(sweeps, operation=operation)

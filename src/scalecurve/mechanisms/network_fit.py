@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.laws.collectives import Link, Network, Operation, Protocol, Steps, as_operation
-from scalecurve.laws.collectives.choice import FLAT
-from scalecurve.study.message_sweep import MessageSweep, Timing
-from scalecurve.units import format_bytes, format_seconds
+from scalecurve.laws.collectives import FLAT, Link, Network, Operation, Protocol, Steps, as_operation
+from scalecurve.mechanisms.network_extension import ExtendedSweep, extend_sweep, timings_of
+from scalecurve.study.message_sweep import MessageSweep
+from scalecurve.units import WorkersLike, format_bytes, format_seconds
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,15 +30,14 @@ LEVEL = 0.95
 RESAMPLES = 200
 SEED = 20261115
 WORTH = 0.8  # a second protocol must cut the typical error to this share
-POOR = 0.15  # a typical relative error above this is called a lack of fit, unless the repeats are as noisy
-
+POOR = 0.15  # a typical relative error above this is a lack of fit, unless the repeats are as noisy
+HOPELESS = 0.4  # above this it always is
 REWEIGHTINGS = 12
 SMALLEST_ERROR = 0.01
-HOPELESS = 0.4  # and above this always
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkFit(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NetworkFit(Result):
     """What timed collectives of one operation say about the network, under the algorithm that explains them best."""
 
     operation: Operation
@@ -53,13 +53,17 @@ class NetworkFit(Shown):
     ranks: tuple[int, ...]
     findings: tuple[Finding, ...] = ()
 
+    def __repr__(self) -> str:
+        speed = f"{format_seconds(self.alpha.value)} a message, {_rate(self.beta.value)}"
+        return f"<NetworkFit {self.operation} by {self.algorithm}: {speed}, typical error {self.typical_error:.1%}>"
+
     @property
     def network(self) -> Network:
         name = f"fitted to {self.operation} by {self.algorithm}"
         return Network(inter=Link(protocols=self.protocols, name="fitted"), base=self.base, name=name)
 
     def seconds(self, ranks: int, vector: float) -> float:
-        """The fitted model at any number of ranks and vector of `vector` bytes."""
+        """Seconds of the fitted model at any number of ranks and a vector of `vector` bytes."""
         return self.network.seconds(FLAT[self.operation][self.algorithm](ranks, vector), ranks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,9 +84,15 @@ class NetworkFit(Shown):
         }
 
     def document(self) -> Document:
+        alpha, beta = self.alpha, self.beta
+        latency, bandwidth = format_seconds(alpha.value), _rate(beta.value)
+        if alpha.low is not None and alpha.high is not None:
+            latency += f" [{format_seconds(alpha.low)}, {format_seconds(alpha.high)}]"
+        if beta.low and beta.high:
+            bandwidth += f" [{_rate(beta.high)}, {_rate(beta.low)}]"
         lines = [
             f"algorithm {self.algorithm} explains {self.cells} cells best (typical error {self.typical_error:.1%})",
-            f"alpha {_with_interval(self.alpha)} a message, bandwidth {_bandwidth(self.beta)}",
+            f"alpha {latency} a message, bandwidth {bandwidth}",
         ]
         lines += [f"larger messages: {format_seconds(p.alpha)} + {_rate(p.beta)}" for p in self.protocols[1:]]
         grid = table([Column("algorithm", "left"), "typical error"], [[k, f"{v:.1%}"] for k, v in self.tried.items()])
@@ -90,183 +100,241 @@ class NetworkFit(Shown):
         return Document(f"Fit of {self.operation}", body)
 
 
-def _with_interval(value: Estimate) -> str:
-    text = format_seconds(value.value)
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} [{format_seconds(value.low)}, {format_seconds(value.high)}]"
-
-
 def _rate(beta: float) -> str:
-    return f"{format_bytes(1 / beta)}/s" if beta > 0 else "no cost per byte seen"
-
-
-def _bandwidth(beta: Estimate) -> str:
-    text = _rate(beta.value)
-    if not beta.low or not beta.high:
-        return text
-    return f"{text} [{_rate(beta.high)}, {_rate(beta.low)}]"
-
-
-def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator | None = None) -> NetworkFit:
-    """Latency and slope from the timings of one operation."""
-    which = as_operation(operation)
-    cells = _Cells(sweep, which)
-    found = {name: _fit(cells, [law(p, n) for p, n in cells.shapes]) for name, law in FLAT[which].items()}
-    tried = dict(sorted(((name, each.error) for name, each in found.items()), key=lambda item: round(item[1], 4)))
-    algorithm = next(iter(tried))
-    best = found[algorithm]
-    low, high = _intervals(cells, best, rng or np.random.default_rng(SEED))
-    noise = cells.noise
-    return NetworkFit(
-        operation=which,
-        algorithm=algorithm,
-        alpha=Estimate(best.protocols[0].alpha, low[0], high[0], LEVEL, "bootstrap over cells"),
-        beta=Estimate(best.protocols[-1].beta, low[1], high[1], LEVEL, "bootstrap over cells"),
-        base=best.base,
-        protocols=best.protocols,
-        typical_error=best.error,
-        noise=noise,
-        tried=tried,
-        cells=len(cells.seconds),
-        ranks=tuple(sorted({p for p, _ in cells.shapes})),
-        findings=(*_findings(best.error, noise, cells), *_ties(algorithm, found)),
-    )
-
-
-class _Cells:
-    """The usable timings of one operation as arrays."""
-
-    def __init__(self, sweep: MessageSweep, operation: Operation) -> None:
-        chosen = [t for t in sweep.timings if _same(t, operation) and t.ranks > 1 and t.message > 0]
-        if len({t.message for t in chosen}) < 3:
-            hint = "time at least three message sizes on two or more ranks"
-            seen = f"{len(chosen)} usable timings of {operation}"
-            raise InputError(Fault("too few timings to fit a latency and a slope", seen=seen, remedy=hint))
-        self.shapes = [(t.ranks, sweep.vector(t)) for t in chosen]
-        self.seconds: Floats = np.array([t.seconds for t in chosen])
-        spreads = [t.spread / t.seconds for t in chosen if t.spread is not None]
-        self.noise = float(np.median(spreads)) * 1.4826 if spreads else None
-
-
-def _same(timing: Timing, operation: Operation) -> bool:
-    try:
-        return as_operation(timing.operation) is operation
-    except InputError:
-        return False
+    return f"{format_bytes(1 / beta)}/s" if beta > 0 else "no cost per byte measured"
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _Solution:
+    """One algorithm fitted to the cells: base cost, protocols, mean relative error, and the steps of each cell."""
+
     base: float
     protocols: tuple[Protocol, ...]
     error: float
     steps: tuple[Steps, ...]
 
 
-def _fit(cells: _Cells, steps: Sequence[Steps]) -> _Fitted:
-    """One protocol, or two where the second pays."""
-    single = _solve(cells.seconds, steps, (Protocol(alpha=0.0, beta=0.0),))
-    double = _two_protocols(cells.seconds, steps, single)
-    return double if double.error < WORTH * single.error else single
+def fit_network(sweep: MessageSweep, operation: str, *, rng: np.random.Generator | None = None) -> NetworkFit:
+    """Latency and slope from the timings of one operation."""
+    which, rng = as_operation(operation), rng or np.random.default_rng(SEED)
+    timings = [timing for timing in timings_of(sweep, which) if timing.ranks > 1]
+    if len({timing.message for timing in timings}) < 3:
+        hint = "time at least three message sizes on two or more ranks"
+        count = f"{len(timings)} usable timings of {which}"
+        raise InputError(Fault("too few timings to fit a latency and a slope", value=count, remedy=hint))
+    seconds: Floats = np.array([timing.seconds for timing in timings])
+    spreads = [timing.spread / timing.seconds for timing in timings if timing.spread is not None]
+    noise = float(np.median(spreads)) * 1.4826 if spreads else None
+    solutions = {
+        name: _fit(seconds, [steps(timing.ranks, sweep.vector(timing)) for timing in timings])
+        for name, steps in FLAT[which].items()
+    }
+    by_error = sorted(solutions, key=lambda name: round(solutions[name].error, 4))
+    best = solutions[by_error[0]]
+    draws = []
+    for _ in range(RESAMPLES):
+        picked = rng.integers(0, len(seconds), len(seconds))
+        again = _solve(seconds[picked], [best.steps[i] for i in picked], best.protocols).protocols
+        draws.append((again[0].alpha, again[-1].beta))
+    low, high = np.quantile(np.array(draws), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    method = "bootstrap over cells"
+    ranks = tuple(sorted({timing.ranks for timing in timings}))
+    return NetworkFit(
+        operation=which,
+        algorithm=by_error[0],
+        alpha=Estimate(best.protocols[0].alpha, float(low[0]), float(high[0]), LEVEL, method),
+        beta=Estimate(best.protocols[-1].beta, float(low[1]), float(high[1]), LEVEL, method),
+        base=best.base,
+        protocols=best.protocols,
+        typical_error=best.error,
+        noise=noise,
+        tried={name: solutions[name].error for name in by_error},
+        cells=len(seconds),
+        ranks=ranks,
+        findings=_findings(by_error[0], solutions, noise, ranks),
+    )
 
 
-def _two_protocols(seconds: Floats, steps: Sequence[Steps], single: _Fitted) -> _Fitted:
-    """Best of several starting points; each alternates between choosing the cheaper protocol and refitting."""
-    messages = np.array([max((step.message for step in each), default=0.0) for each in steps])
-    best = single
+def _fit(seconds: Floats, steps: Sequence[Steps]) -> _Solution:
+    """One protocol, or two where the second pays; two are the best of several starting points, refitted in turns."""
+    single = best = _solve(seconds, steps, (Protocol(alpha=0.0, beta=0.0),))
+    slope = max(single.protocols[0].beta, 1e-15)
+    messages = np.array([max((step.message for step in cell), default=0.0) for cell in steps])
     for cut in np.quantile(messages, (0.25, 0.5, 0.75)):
-        slope = max(single.protocols[0].beta, 1e-15)
-        start = (Protocol(alpha=0.0, beta=2 * slope), Protocol(alpha=cut * slope, beta=slope))
-        current = _solve(seconds, steps, start)
+        current = _solve(seconds, steps, (Protocol(alpha=0.0, beta=2 * slope), Protocol(alpha=cut * slope, beta=slope)))
         for _ in range(8):
             current = _solve(seconds, steps, current.protocols)
-        if current.error < best.error and _really_two(current.protocols):
+        small, large = current.protocols
+        if current.error < best.error and small.alpha < large.alpha and small.beta > large.beta > 0:
             best = current
-    return best
+    return best if best.error < WORTH * single.error else single
 
 
-def _really_two(protocols: tuple[Protocol, ...]) -> bool:
-    return protocols[0].alpha < protocols[1].alpha and protocols[0].beta > protocols[1].beta > 0
+def _solve(seconds: Floats, steps: Sequence[Steps], protocols: tuple[Protocol, ...]) -> _Solution:
+    """Positive coefficients with the least absolute relative error, so that one stalled cell does not tilt the fit.
 
-
-def _solve(seconds: Floats, steps: Sequence[Steps], chosen: tuple[Protocol, ...]) -> _Fitted:
-    """Positive least absolute relative errors, each round charged to the protocol that was cheaper before."""
-    design = np.array([_row(each, chosen) for each in steps])
-    if len({sum(step.rounds for step in each) for each in steps}) < 3:
-        design[:, 0] = 0.0  # with one or two round counts a base cost and a latency cannot be told apart
-    coefficients = _least_absolute(design, seconds)
-    predicted = design @ coefficients
-    protocols = tuple(
-        Protocol(alpha=float(coefficients[1 + 2 * i]), beta=float(coefficients[2 + 2 * i])) for i in range(len(chosen))
-    )
-    error = float(np.mean(np.abs(predicted / seconds - 1)))
-    return _Fitted(float(coefficients[0]), protocols, error, tuple(steps))
-
-
-def _least_absolute(design: Floats, seconds: Floats) -> Floats:
-    """Positive coefficients with the least absolute relative error, reweighted: one stalled cell must not tilt it."""
+    Each round is charged to the protocol that was cheaper before.
+    """
     from scipy.optimize import nnls
 
+    design = np.zeros((len(steps), 1 + 2 * len(protocols)))  # 1, then rounds and bytes for each protocol
+    design[:, 0] = 1.0
+    for row, cell in zip(design, steps, strict=True):
+        for step in cell:
+            costs = [protocol.alpha + step.message * protocol.beta for protocol in protocols]
+            place = 1 + 2 * costs.index(min(costs))
+            row[place] += step.rounds
+            row[place + 1] += step.rounds * step.message
+    if len({sum(step.rounds for step in cell) for cell in steps}) < 3:
+        design[:, 0] = 0.0  # one or two round counts cannot separate a base cost from a latency
     relative = design / seconds[:, None]
     scale = np.maximum(np.linalg.norm(relative, axis=0), 1e-300)
     weights = np.ones(len(seconds))
     for _ in range(REWEIGHTINGS):
-        found = nnls(relative / scale * weights[:, None], weights)[0] / scale
-        weights = 1 / np.sqrt(np.maximum(np.abs(relative @ found - 1), SMALLEST_ERROR))
-    return np.asarray(found)
+        coefficients = nnls(relative / scale * weights[:, None], weights)[0] / scale
+        weights = 1 / np.sqrt(np.maximum(np.abs(relative @ coefficients - 1), SMALLEST_ERROR))
+    pairs = coefficients[1:].reshape(-1, 2)
+    fitted = tuple(Protocol(alpha=float(alpha), beta=float(beta)) for alpha, beta in pairs)
+    error = float(np.mean(np.abs(design @ coefficients / seconds - 1)))
+    return _Solution(float(coefficients[0]), fitted, error, tuple(steps))
 
 
-def _row(steps: Steps, protocols: tuple[Protocol, ...]) -> list[float]:
-    """1, then rounds and bytes for each protocol."""
-    row = [1.0] + [0.0] * (2 * len(protocols))
-    for step in steps:
-        costs = [each.alpha + step.message * each.beta for each in protocols]
-        place = costs.index(min(costs))
-        row[1 + 2 * place] += step.rounds
-        row[2 + 2 * place] += step.rounds * step.message
-    return row
-
-
-def _intervals(
-    cells: _Cells, best: _Fitted, rng: np.random.Generator
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Percentiles of alpha (small messages) and beta (large ones) over resampled cells."""
-    n = len(cells.seconds)
-    draws = []
-    for _ in range(RESAMPLES):
-        picked = rng.integers(0, n, n)
-        again = _solve(cells.seconds[picked], [best.steps[i] for i in picked], best.protocols)
-        draws.append((again.protocols[0].alpha, again.protocols[-1].beta))
-    edges = np.quantile(np.array(draws), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return (float(edges[0, 0]), float(edges[0, 1])), (float(edges[1, 0]), float(edges[1, 1]))
-
-
-def _ties(algorithm: str, found: dict[str, _Fitted]) -> tuple[Finding, ...]:
-    """Other algorithms that explain the timings as well but would mean another bandwidth."""
-    best = found[algorithm]
+def _findings(
+    algorithm: str, solutions: dict[str, _Solution], noise: float | None, ranks: Sequence[int]
+) -> tuple[Finding, ...]:
+    findings = []
+    best = solutions[algorithm]
+    if best.error > min(max(POOR, 3 * (noise or 0.0)), HOPELESS):
+        text = f"no modelled algorithm explains the timings: the typical error is {best.error:.0%}"
+        hint = "predict with --predict, which extends every size by itself: libraries switch algorithms by size"
+        findings.append(warning("lack-of-fit", text, remedy=hint, typical_error=best.error, noise=noise))
+    if len(ranks) == 1:
+        text = "all timings have the same number of ranks, so only the model says how the cost grows with ranks"
+        findings.append(warning("one-rank-count", text, remedy="time the operation at two or more rank counts"))
     slope = best.protocols[-1].beta
     others = [
         name
-        for name, each in found.items()
+        for name, other in solutions.items()
         if name != algorithm
-        and each.error <= 1.1 * best.error
-        and not 0.8 * slope <= each.protocols[-1].beta <= 1.25 * slope
+        and other.error <= 1.1 * best.error
+        and not 0.8 * slope <= other.protocols[-1].beta <= 1.25 * slope
     ]
-    if not others:
-        return ()
-    text = f"{' and '.join(others)} would explain the timings as well as {algorithm}, with another bandwidth"
-    hint = "time more rank counts, or take the algorithm from the library's documentation"
-    return (info("algorithms-tied", text, remedy=hint, algorithms=others),)
+    if others:
+        text = f"{' and '.join(others)} explain the timings as well as {algorithm}, with another bandwidth"
+        hint = "time more rank counts, or take the algorithm from the library's documentation"
+        findings.append(info("algorithms-tied", text, remedy=hint, algorithms=others))
+    return tuple(findings)
 
 
-def _findings(error: float, noise: float | None, cells: _Cells) -> tuple[Finding, ...]:
-    found = []
-    if error > min(max(POOR, 3 * (noise or 0.0)), HOPELESS):
-        text = f"no algorithm here explains the timings: the typical error is {error:.0%}"
-        hint = "the library switches algorithms, or nodes share wires: use the per-size extension for predictions"
-        found.append(warning("lack-of-fit", text, remedy=hint, typical_error=error, noise=noise))
-    if len({p for p, _ in cells.shapes}) == 1:
-        text = "all timings have the same number of ranks, so how the cost grows with ranks rests on the model alone"
-        found.append(warning("one-rank-count", text, remedy="time the operation at two or more rank counts"))
-    return tuple(found)
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FittedNetwork(Result):
+    """alpha and beta per operation of one system, and predictions at more ranks if asked for."""
+
+    system: str | None
+    fits: tuple[NetworkFit, ...]
+    predictions: tuple[ExtendedSweep, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        speeds = ", ".join(f"{fit.operation} {_rate(fit.beta.value)}" for fit in self.fits)
+        return f"<FittedNetwork {self.system or 'unnamed'}: {speeds}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "system": self.system,
+            "fits": [fit.to_dict() for fit in self.fits],
+            "predictions": [prediction.to_dict() for prediction in self.predictions],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "system": self.system,
+                "operation": str(fit.operation),
+                "algorithm": fit.algorithm,
+                "alpha_seconds": fit.alpha.value,
+                "beta_seconds_per_byte": fit.beta.value,
+                "typical_error": fit.typical_error,
+            }
+            for fit in self.fits
+        ]
+
+    def document(self) -> Document:
+        return Document(self.system or "Network", _sections(*self.fits, *self.predictions))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FittedNetworks(Result):
+    """Several systems, fitted separately."""
+
+    systems: tuple[FittedNetwork, ...]
+
+    def __repr__(self) -> str:
+        return f"<FittedNetworks, {len(self.systems)} systems: {', '.join(map(repr, self.systems[:2]))}>"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for system in self.systems for finding in system.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"systems": [system.to_dict() for system in self.systems]}
+
+    def records(self) -> list[dict[str, Any]]:
+        return [record for system in self.systems for record in system.records()]
+
+    def document(self) -> Document:
+        return Document("Networks", _sections(*self.systems))
+
+
+def _sections(*results: Result) -> tuple[Block, ...]:
+    """The documents of several results one after another, each under its title."""
+    documents = [result.document() for result in results]
+    return tuple(
+        block
+        for document in documents
+        for block in (*([Heading(document.title)] if document.title else []), *document.blocks)
+    )
+
+
+def fit_sweep(
+    sweep: MessageSweep, *, operation: str | None = None, predict: WorkersLike | None = None
+) -> FittedNetwork:
+    """Latency and bandwidth of one operation, or of all that the sweep has; `predict` adds times at these ranks."""
+    fits, findings = [], list(sweep.findings)
+    for name in (operation,) if operation else sweep.operations:
+        try:
+            fits.append(fit_network(sweep, name))
+        except InputError as problem:
+            if operation:
+                raise
+            findings.append(info("not-fitted", f"{name}: {problem}"))
+    if not fits:
+        raise InputError(f"nothing could be fitted: {'; '.join(finding.message for finding in findings)}")
+    predictions = () if predict is None else tuple(extend_sweep(sweep, str(fit.operation), predict) for fit in fits)
+    return FittedNetwork(system=sweep.system, fits=tuple(fits), predictions=predictions, findings=tuple(findings))
+
+
+def fit_collectives(
+    files: Sequence[str | Path],
+    *,
+    operation: str | None = None,
+    ranks: int | None = None,
+    nodes: int | None = None,
+    predict: WorkersLike | None = None,
+) -> FittedNetworks:
+    """Latency and bandwidth per operation from timings of other tools (OSU, IMB, nccl-tests, CSV, a saved sweep).
+
+    `ranks` and `nodes` are those of the run where the file does not say; `predict` adds times at these ranks.
+    """
+    from scalecurve.formats.sweeps import read_sweeps
+
+    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes)
+    return FittedNetworks(systems=tuple(fit_sweep(sweep, operation=operation, predict=predict) for sweep in sweeps))
+
+
+def save_sweep(sweep: MessageSweep, path: str | Path) -> None:
+    """Write the timings of collectives to a file that `fit_collectives` reads."""
+    from scalecurve.study.message_sweep import write_sweep
+
+    write_sweep(sweep, Path(path))

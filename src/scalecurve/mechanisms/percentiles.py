@@ -1,8 +1,12 @@
-"""Percentiles with intervals that assume no distribution, and none where the samples are too few.
+"""Percentiles with intervals that assume no distribution, none where samples are too few, and omitted requests.
 
 The interval of percentile q from n samples runs between two order statistics: the l-th and u-th smallest with
 P(Binomial(n, q) < l) <= (1-level)/2 and P(Binomial(n, q) >= u) <= (1-level)/2.  It exists only from some n on: 6 for
 p50, 36 for p90, 368 for p99, 3688 for p99.9 at 95 %.  Below, the answer is "not enough samples" and not a number.
+
+Coordinated omission: a load generator that waits during a stall records one slow request instead of hundreds.  Where
+the intended rate is known, a latency above the intended interval I stands for all requests that should have been sent
+while it lasted: v, v - I, v - 2I ... (G. Tene's correction, as in HdrHistogram).
 """
 
 from __future__ import annotations
@@ -14,16 +18,20 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.study.latency_record import Histogram, middles
+from scalecurve.findings import Finding, warning
+from scalecurve.study.latency_record import Histogram, LatencyRecord, middles
 
 LEVEL = 0.95
 USUAL = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
+MAX_ADDED = 200_000_000
+MISSING = 0.005  # share of intended requests that may be absent without suspicion
 
 
 @dataclass(frozen=True, kw_only=True)
 class Percentile:
-    """A percentile, or None with the number of samples it would need."""
+    """A percentile in seconds, or None with the number of samples it would need."""
 
     share: float
     estimate: Estimate | None
@@ -43,6 +51,7 @@ class Percentile:
 
 
 def percentile_name(share: float) -> str:
+    """`p99.9` for 0.999."""
     return f"p{100 * share:.10g}"
 
 
@@ -53,34 +62,66 @@ def samples_needed(share: float, level: float = LEVEL) -> int:
 
 
 def percentiles(histogram: Histogram, shares: Sequence[float] = USUAL, level: float = LEVEL) -> tuple[Percentile, ...]:
-    """Percentiles of a histogram, each with its order-statistic interval."""
-    cumulative = np.cumsum(histogram.counts)
-    return tuple(_percentile(histogram, cumulative, share, level) for share in shares)
-
-
-def _percentile(histogram: Histogram, cumulative: Any, share: float, level: float) -> Percentile:
+    """Percentiles of a histogram with order-statistic intervals; each value is within 0.05 %."""
     from scipy.stats import binom
 
-    n, needed = int(cumulative[-1]), samples_needed(share, level)
-    if n < needed:
-        return Percentile(share=share, estimate=None, needed=needed)
-    tail = (1 - level) / 2
-    low = max(1, int(binom.ppf(tail, n, share)))
-    high = min(n, int(binom.ppf(1 - tail, n, share)) + 1)
-    middle = max(1, math.ceil(share * n - 1e-9))
-    value, bottom, top = (_order_statistic(histogram, cumulative, rank) for rank in (middle, low, high))
-    estimate = Estimate(value, bottom, top, level, "order statistics, no distribution assumed")
-    return Percentile(share=share, estimate=estimate, needed=needed)
+    cumulative = np.cumsum(histogram.counts)
+    n, tail, results = int(cumulative[-1]), (1 - level) / 2, []
+    for share in shares:
+        needed, estimate = samples_needed(share, level), None
+        if n >= needed:
+            middle = max(1, math.ceil(share * n - 1e-9))
+            low = max(1, int(binom.ppf(tail, n, share)))
+            high = min(n, int(binom.ppf(1 - tail, n, share)) + 1)
+            values = middles(np.searchsorted(cumulative, (middle, low, high)))
+            value, bottom, top = np.clip(values, histogram.least, histogram.most).tolist()
+            estimate = Estimate(value, bottom, top, level, "order statistics, no distribution assumed")
+        results.append(Percentile(share=share, estimate=estimate, needed=needed))
+    return tuple(results)
 
 
-def _order_statistic(histogram: Histogram, cumulative: Any, rank: int) -> float:
-    """The rank-th smallest latency, within 0.05 %; never outside what was seen."""
-    place = int(np.searchsorted(cumulative, rank))
-    value = float(middles(np.array([place]))[0])
-    return min(max(value, histogram.least), histogram.most)
-
-
-def share_above(histogram: Histogram, seconds: float) -> float:
-    """The share of latencies above a limit."""
+def share_within(histogram: Histogram, seconds: float) -> float:
+    """The share of latencies at or below a limit."""
     values, counts = histogram.nonzero()
-    return float(counts[values > seconds].sum()) / histogram.n
+    return float(counts[values <= seconds].sum()) / histogram.n
+
+
+def corrected(histogram: Histogram, interval: float) -> Histogram:
+    """The histogram as if every intended request had been timed from its intended start."""
+    if not interval > 0:
+        raise InputError(Fault("the intended interval is a positive time", value=f"{interval:g}"))
+    values, counts = histogram.nonzero()
+    late = values > interval
+    if float((values[late] / interval).sum()) > MAX_ADDED:
+        raise InputError(Fault("the interval is too short for these latencies", value=f"{interval:g} s"))
+    added_values, added_counts = [np.array([])], [np.array([], np.int64)]
+    for value, count in zip(values[late], counts[late], strict=True):
+        missed = value - interval * np.arange(1, int(value / interval) + 1)
+        missed = missed[missed >= interval]
+        added_values.append(missed)
+        added_counts.append(np.full(len(missed), count, np.int64))
+    return histogram + Histogram.from_counts(np.concatenate(added_values), np.concatenate(added_counts))
+
+
+def omits(record: LatencyRecord) -> bool:
+    """Whether intended requests are missing; True for a closed loop whose duration is unknown."""
+    if record.histogram is None or not record.intended_rate or record.open_loop:
+        return False
+    if not record.seconds:
+        return True
+    few = record.histogram.n < (1 - MISSING) * record.intended_rate * record.seconds
+    return few and record.histogram.most > 3 / record.intended_rate
+
+
+def omission_findings(record: LatencyRecord) -> tuple[Finding, ...]:
+    """The evidence for coordinated omission, in words."""
+    if not omits(record) or record.histogram is None or not record.intended_rate or not record.seconds:
+        return ()
+    intended = record.intended_rate * record.seconds
+    missing = 1 - record.histogram.n / intended
+    text = (
+        f"{missing:.1%} of the {intended:.0f} intended requests are missing and the longest wait is "
+        f"{record.histogram.most * record.intended_rate:.0f} intended intervals: the generator waited with the server"
+    )
+    hint = "read the corrected percentiles, or record from intended start times"
+    return (warning("coordinated-omission", text, remedy=hint, missing=missing, intended=intended),)

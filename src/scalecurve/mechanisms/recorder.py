@@ -6,9 +6,9 @@
     def add(a, b): return a + b
 
     total = add(add(1, 2), add(3, 4))
-    measure_parallelism(record.graph())
+    work_depth(record.graph())
 
-A decorated function gives a `Recorded` value; handing one to another decorated function makes a dependency.
+A decorated function returns a `Recorded` value; passing one to another decorated function makes a dependency.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scalecurve.study.task_graph import TaskGraph
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recorded task returned, and which task that was."""
+    """The return value of a recorded task, and the number of the task."""
 
     value: Any
     task: int
@@ -40,7 +40,7 @@ class TaskRecorder:
     _edges: list[tuple[int, int]] = field(default_factory=list)
 
     def task(self, function: Callable[..., Any]) -> Callable[..., Recorded]:
-        """Decorator: every call becomes one task, timed, behind the tasks whose results it takes."""
+        """Decorator: every call becomes one timed task that waits for the tasks whose results it takes."""
 
         @wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Recorded:
@@ -48,35 +48,31 @@ class TaskRecorder:
             plain_args, plain_kwargs = _plain(args), _plain(kwargs)
             begin = self.clock()
             value = function(*plain_args, **plain_kwargs)
-            return self._add(function.__name__, self.clock() - begin, value, waited)
+            seconds, task = self.clock() - begin, len(self._names)
+            self._names.append(f"{function.__name__}#{task}")
+            self._seconds.append(seconds)
+            self._edges += [(other, task) for other in waited]
+            return Recorded(value, task)
 
         return recorded
 
-    def _add(self, name: str, seconds: float, value: Any, waited: list[int]) -> Recorded:
-        task = len(self._names)
-        self._names.append(f"{name}#{task}")
-        self._seconds.append(seconds)
-        self._edges += [(other, task) for other in waited]
-        return Recorded(value, task)
-
     def graph(self) -> TaskGraph:
-        """The tasks recorded so far."""
+        """The tasks recorded so far, in seconds."""
         sources, targets = [edge[0] for edge in self._edges], [edge[1] for edge in self._edges]
         return TaskGraph.of(self._seconds, sources, targets, names=self._names, unit="s")
 
 
 def _results(value: Any) -> Iterator[Recorded]:
+    """Every Recorded value inside lists, tuples and dicts."""
     if isinstance(value, Recorded):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _results(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _results(item)
 
 
 def _plain(value: Any) -> Any:
+    """The same arguments with every Recorded value replaced by what the task returned."""
     if isinstance(value, Recorded):
         return value.value
     if isinstance(value, dict):

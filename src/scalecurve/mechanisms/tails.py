@@ -1,4 +1,4 @@
-"""Fan-out and hedging: what the tail of one server becomes when a request needs many, and what asking twice buys.
+"""Fan-out and hedging: what the tail of one server becomes when a request needs many, and what asking twice gains.
 
 Fan-out to K: the request is as slow as the slowest of K, so its percentile q is the leaf's percentile q^(1/K); the
 chance that any of K is slower than a leaf's p99 is 1 - 0.99^K (63 % at K = 100). Hedging after d: P(T > t) = S(t) for
@@ -8,25 +8,27 @@ removes the gain (Dean and Barroso, The Tail at Scale, 2013).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
+from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
 from scalecurve.mechanisms.percentiles import percentile_name, samples_needed
-from scalecurve.study.latency_record import Histogram
-from scalecurve.units import format_seconds
+from scalecurve.study.latency_record import Histogram, merged
+from scalecurve.units import WorkersLike, as_workers, format_seconds
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FanOutRow:
+    """One fan-out: the chance that a leaf exceeds its p99, and the request's percentiles in seconds."""
+
     fan_out: int
     any_slow: float
     p50: float | None
@@ -38,6 +40,8 @@ class FanOutRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HedgeRow:
+    """One percentile in seconds without and with hedging."""
+
     share: float
     plain: float
     hedged: float
@@ -46,8 +50,8 @@ class HedgeRow:
         return {"percentile": percentile_name(self.share), "plain": self.plain, "hedged": self.hedged}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tails(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Tails(Result):
     """Fan-out amplification and hedging from one server's latencies."""
 
     n: int
@@ -57,6 +61,11 @@ class Tails(Shown):
     extra_load: float
     hedged: tuple[HedgeRow, ...]
     findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        last = self.fan_out[-1]
+        answer = f"at fan-out {last.fan_out} {last.any_slow:.1%} of requests meet a leaf beyond its p99"
+        return f"<Tails of {self.n:,} latencies: {answer}; hedging costs {self.extra_load:.1%} more requests>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -75,64 +84,62 @@ class Tails(Shown):
         return [row.to_dict() for row in self.fan_out]
 
     def document(self) -> Document:
-        fans = table(
-            ["fan-out", Column("any slow", meaning="chance that some leaf exceeds its own p99"), "p50", "p99"],
-            [[str(r.fan_out), f"{r.any_slow:.1%}", _shown(r.p50), _shown(r.p99)] for r in self.fan_out],
-        )
+        rows = []
+        for row in self.fan_out:
+            times = [Cell("not enough samples", "warn") if t is None else format_seconds(t) for t in (row.p50, row.p99)]
+            rows.append([str(row.fan_out), f"{row.any_slow:.1%}", *times])
+        any_slow = Column("any slow", meaning="chance that some leaf exceeds its own p99")
         hedge = table(
             ["percentile", "plain", "hedged"],
             [[percentile_name(r.share), format_seconds(r.plain), format_seconds(r.hedged)] for r in self.hedged],
         )
-        text = f"hedging after {percentile_name(self.hedge_share)} ({format_seconds(self.hedge_after)}) "
-        cost = Paragraph(text + f"costs {self.extra_load:.1%} more requests")
+        after = f"{percentile_name(self.hedge_share)} ({format_seconds(self.hedge_after)})"
+        cost = Paragraph(f"hedging after {after} costs {self.extra_load:.1%} more requests")
+        fans = table(["fan-out", any_slow, "p50", "p99"], rows)
         return Document("Tails", (fans, cost, hedge, FindingList(self.findings)))
 
 
-def _shown(value: float | None) -> Cell | str:
-    return Cell("not enough samples", "warn") if value is None else format_seconds(value)
-
-
-def examine_tails(
-    histogram: Histogram, *, fan_out: Sequence[int] = (1, 10, 100, 1000), hedge_share: float = 0.95
+def tail_latency(
+    sources: LatenciesLike,
+    *,
+    fan_out: WorkersLike = (1, 10, 100, 1000),
+    hedge_after: float = 0.95,
+    unit: float | None = None,
 ) -> Tails:
-    """Fan-out and hedging of measured latencies, assuming independent draws."""
-    if not 0 < hedge_share < 1 or any(k < 1 for k in fan_out):
-        seen = f"hedge after {hedge_share:g}, fan-out {list(fan_out)}"
-        raise InputError(Fault("hedging needs a share between 0 and 1 and fan-outs from 1", seen=seen))
-    distribution = _Distribution(histogram)
-    after = distribution.quantile(hedge_share)
-    shares = [s for s in (0.5, 0.9, 0.99, 0.999) if histogram.n >= samples_needed(s)]
+    """What one server's tail becomes at fan-out, and what hedging after the percentile `hedge_after` gains and costs.
+
+    `sources` are files of load tests or records, which are merged; `unit` is the seconds of one raw value.
+    """
+    counts = as_workers(fan_out)
+    if not 0 < hedge_after < 1:
+        raise InputError(Fault("hedging needs a share between 0 and 1", where="hedge after", value=f"{hedge_after:g}"))
+    histogram = merged(latency_records(sources, unit=unit)).histogram or Histogram.empty()
+    distribution, n = _Distribution(histogram), histogram.n
+    after = distribution.quantile(hedge_after)
+    rows = []
+    for k in counts:
+        shares = 0.5 ** (1 / k), 0.99 ** (1 / k)
+        p50, p99 = (distribution.quantile(share) if n >= samples_needed(share) else None for share in shares)
+        rows.append(FanOutRow(fan_out=k, any_slow=1 - 0.99**k, p50=p50, p99=p99))
+    text = "leaves are taken as independent; a shared stall removes the gain of hedging"
+    findings = [info("independent-draws", text)]
+    needed = samples_needed(0.99 ** (1 / max(counts)))
+    if n < needed:
+        text = f"p99 at fan-out {max(counts)} needs {needed:,} samples of one leaf; there are {n:,}"
+        findings.append(warning("not-enough-samples", text, remedy="measure longer"))
     return Tails(
-        n=histogram.n,
-        fan_out=tuple(_fan_row(distribution, histogram.n, k) for k in fan_out),
+        n=n,
+        fan_out=tuple(rows),
         hedge_after=after,
-        hedge_share=hedge_share,
+        hedge_share=hedge_after,
         extra_load=float(distribution.survival(np.array([after]))[0]),
         hedged=tuple(
             HedgeRow(share=s, plain=distribution.quantile(s), hedged=distribution.hedged_quantile(s, after))
-            for s in shares
+            for s in (0.5, 0.9, 0.99, 0.999)
+            if n >= samples_needed(s)
         ),
-        findings=_findings(histogram.n, fan_out),
+        findings=tuple(findings),
     )
-
-
-def _fan_row(distribution: _Distribution, n: int, k: int) -> FanOutRow:
-    middle, high = 0.5 ** (1 / k), 0.99 ** (1 / k)
-    return FanOutRow(
-        fan_out=k,
-        any_slow=1 - 0.99**k,
-        p50=distribution.quantile(middle) if n >= samples_needed(middle) else None,
-        p99=distribution.quantile(high) if n >= samples_needed(high) else None,
-    )
-
-
-def _findings(n: int, fan_out: Sequence[int]) -> tuple[Finding, ...]:
-    found = [info("independent-draws", "leaves are taken as independent; a shared stall removes the gain of hedging")]
-    needed = samples_needed(0.99 ** (1 / max(fan_out)))
-    if n < needed:
-        text = f"p99 at fan-out {max(fan_out)} needs {needed:,} samples of one leaf; there are {n:,}"
-        found.append(warning("not-enough-samples", text, remedy="measure longer"))
-    return tuple(found)
 
 
 class _Distribution:
@@ -152,7 +159,7 @@ class _Distribution:
         return np.asarray(1 - below)
 
     def hedged_quantile(self, share: float, after: float) -> float:
-        """Smallest t with P(T > t) <= 1 - share under hedging; a hedge that came first ends at after + a value."""
+        """Smallest t with P(T > t) <= 1 - share under hedging; a hedge that answers first ends at after + a value."""
         moments = np.unique(np.concatenate([self.values, self.values + after]))
         tail = self.survival(moments)
         late = moments >= after

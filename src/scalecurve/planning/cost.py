@@ -8,37 +8,53 @@ so the cheapest K is the most efficient one, and only a deadline or a value of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import Document, Shown
-from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Listing,
+    Paragraph,
+    Result,
+    Table,
+    Tone,
+    table,
+)
+from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding
-from scalecurve.planning.campaign import Campaign, campaign_bills, campaign_cost, campaign_seconds
-from scalecurve.planning.chances import chance_by
-from scalecurve.planning.choices import (
-    Step,
+from scalecurve.findings import Finding, info, warning
+from scalecurve.planning.cost_rows import (
+    CostStep,
+    PricedRow,
     best_for_value,
     cheapest_in_time,
     fastest_in_budget,
-    front,
-    steps,
-    with_saved_hours,
+    price_rows,
+    steps_between,
+    unit_words,
 )
-from scalecurve.planning.cost_findings import cost_findings
-from scalecurve.planning.cost_row import CostRow
-from scalecurve.planning.currency import format_money
-from scalecurve.planning.curve import CurvePoint, TimeCurve
-from scalecurve.planning.pricing import price_job
+from scalecurve.planning.currency import format_amount, format_money
+from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
+from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Tariff
-from scalecurve.units import format_seconds
+from scalecurve.units import WorkersLike, format_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.forecasting.forecast import Forecast
+
+WORTH_PACKING = 1.1
+MOST_STEPS = 16
+TONES: dict[Kind, Tone] = {Kind.FORECAST: "assumed", Kind.LAW: "assumed", Kind.PLANNED: "assumed"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What is asked of the choice of K: seconds, money in the tariff's currency, money per hour of waiting."""
+    """What the choice of K must meet: seconds, money in the tariff's currency, money per hour of waiting."""
 
     deadline: float | None = None
     budget: float | None = None
@@ -46,22 +62,20 @@ class Goal:
     chance: float | None = None
 
     def __post_init__(self) -> None:
-        faults = []
-        for where, value in (
-            ("deadline", self.deadline),
-            ("budget", self.budget),
-            ("value of time", self.value_per_hour),
-        ):
-            if value is not None and not (math.isfinite(value) and value > 0):
-                faults.append(Fault("must be above 0", where=where, seen=f"{value:g}"))
+        limits = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
+        faults = [
+            Fault("must be above 0", where=where, value=f"{value:g}")
+            for where, value in limits.items()
+            if value is not None and not (math.isfinite(value) and value > 0)
+        ]
         if self.chance is not None and not 0 < self.chance < 1:
-            faults.append(Fault("a probability lies between 0 and 1", where="chance", seen=f"{self.chance:g}"))
+            faults.append(Fault("a probability lies between 0 and 1", where="chance", value=f"{self.chance:g}"))
         if faults:
             raise InputError(faults)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostTable(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Cost(Result):
     """Every K priced, the choices among them, and the sentences a manager needs."""
 
     name: str
@@ -71,22 +85,26 @@ class CostTable(Shown):
     tariff: Tariff
     campaign: Campaign
     goal: Goal
-    rows: tuple[CostRow, ...]
-    steps: tuple[Step, ...]
-    cheapest: CostRow
-    cheapest_in_time: CostRow | None
-    fastest_in_budget: CostRow | None
-    best_for_value: CostRow | None
+    rows: tuple[PricedRow, ...]
+    steps: tuple[CostStep, ...]
+    cheapest: PricedRow
+    cheapest_in_time: PricedRow | None
+    fastest_in_budget: PricedRow | None
+    best_for_value: PricedRow | None
     findings: tuple[Finding, ...]
 
-    def row(self, k: int) -> CostRow:
+    def __repr__(self) -> str:
+        ends = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
+        return f"<Cost of {self.name}, {ends}, cheapest {self._choice(self.cheapest)}>"
+
+    def row(self, k: int) -> PricedRow:
         for row in self.rows:
             if row.k == k:
                 return row
-        raise InputError(Fault("this K was not priced", seen=str(k)))
+        raise InputError(Fault("this K was not priced", value=str(k)))
 
     @property
-    def front(self) -> tuple[CostRow, ...]:
+    def front(self) -> tuple[PricedRow, ...]:
         """The K that no other K beats in both time and cost."""
         return tuple(row for row in self.rows if row.on_front)
 
@@ -94,6 +112,11 @@ class CostTable(Shown):
         return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
+        choices = {
+            "cheapest_in_time": self.cheapest_in_time,
+            "fastest_in_budget": self.fastest_in_budget,
+            "best_for_value": self.best_for_value,
+        }
         return {
             "name": self.name,
             "k_unit": self.k_unit,
@@ -109,148 +132,252 @@ class CostTable(Shown):
             "steps": [step.to_dict() for step in self.steps],
             "pareto": [row.k for row in self.front],
             "cheapest": self.cheapest.k,
-            "cheapest_in_time": _k(self.cheapest_in_time),
-            "fastest_in_budget": _k(self.fastest_in_budget),
-            "best_for_value": _k(self.best_for_value),
+            **{name: None if row is None else row.k for name, row in choices.items()},
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def document(self) -> Document:
-        from scalecurve.planning.cost_document import cost_document
+        blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]
+        if self.steps:
+            blocks.append(Listing("\n".join(step.sentence for step in self.steps[-MOST_STEPS:])))
+        if self.findings:
+            blocks.append(FindingList(self.findings))
+        return Document(None, tuple(blocks))
 
-        return cost_document(self)
+    def _head(self) -> str:
+        """What was priced and how, in one paragraph."""
+        tariff, campaign = self.tariff, self.campaign
+        unit = "worker" if tariff.workers_per_unit == 1 else f"unit of {tariff.workers_per_unit} workers"
+        price = f"{format_money(tariff.per_hour, tariff.currency)} per {unit} and hour ({tariff.source})"
+        if tariff.spot is not None:
+            price = f"spot at {format_money(tariff.spot.per_hour, tariff.currency)} per {unit} and hour"
+        packed = "one after another on K" if campaign.fleet is None else f"packed into {campaign.fleet}"
+        jobs = "1 job" if campaign.jobs == 1 else f"{campaign.jobs:,} jobs, {packed} {unit_words(self.k_unit)}"
+        text = f"{self.name}: {price}; {jobs}; a result is {self.result}; baseline K0 = {self.baseline_k}"
+        levels = sorted({row.seconds.level for row in self.rows if row.seconds.level is not None})
+        return text + (f"; intervals at {' and '.join(f'{level:.0%}' for level in levels)}" if levels else "")
+
+    def _answers(self) -> Iterator[str]:
+        """The choices, each with its time and cost."""
+        goal, currency = self.goal, self.tariff.currency
+        yield f"Cheapest: {self._choice(self.cheapest)}."
+        if goal.deadline is not None:
+            row = self.cheapest_in_time
+            chance = "" if row is None or row.chance is None else f", probability {row.chance:.2f}"
+            choice = f"no K with probability {goal.chance:g}" if row is None else f"{self._choice(row)}{chance}"
+            yield f"Cheapest within {format_seconds(goal.deadline)}: {choice}."
+        if goal.budget is not None:
+            row = self.fastest_in_budget
+            choice = "no K (see below)" if row is None else self._choice(row)
+            yield f"Fastest within {format_money(goal.budget, currency)}: {choice}."
+        best = self.best_for_value
+        if best is not None and goal.value_per_hour is not None:
+            worth = f"{format_money(goal.value_per_hour, currency)} an hour"
+            larger = [row.k for row in self.rows if row.k > best.k]
+            beyond = (
+                f"from K = {larger[0]} on, more workers cost more than they save"
+                if larger
+                else "no larger K was priced"
+            )
+            yield f"At {worth} of waiting: {self._choice(best)}; {beyond}."
+        yield f"No other K is both faster and cheaper than K = {', '.join(str(row.k) for row in self.front)}."
+
+    def _choice(self, row: PricedRow) -> str:
+        side = f", {row.lanes} at a time" if row.lanes > 1 else ""
+        total = format_money(row.cost.value, self.tariff.currency)
+        return f"K = {row.k} {unit_words(self.k_unit)}{side}, {format_seconds(row.elapsed.value)}, {total}"
+
+    def _table(self) -> Table:
+        """The columns that apply: intervals, lanes, the campaign, interruptions, the deadline and energy."""
+        currency, spot = self.tariff.currency, self.tariff.spot
+        ranges = any(row.seconds.has_interval for row in self.rows)
+        packed, many = self.campaign.fleet is not None, self.campaign.jobs > 1 or self.campaign.fleet is not None
+        interrupted = spot is not None and spot.interruptions_per_hour > 0 and not many
+        timed, carbon = self.goal.deadline is not None, any(row.co2_grams is not None for row in self.rows)
+        columns: list[tuple[str | Column, bool]] = [
+            (f"K ({self.k_unit})", True), ("time/job", True), ("interval", ranges), (f"{currency}/job", True),
+            ("interval", ranges), ("cost/cost(K0)", True), (f"jobs/{currency}", True), ("side by side", packed),
+            ("all: time", many), (f"all: {currency}", many), ("expected time", interrupted), ("P(in time)", timed),
+            ("kWh", self.tariff.energy is not None), ("kg CO2", carbon), (f"{currency} per saved hour", True),
+            (Column("Pareto", "left"), True), (Column("known by", "left"), True),
+        ]  # fmt: skip
+        rows = []
+        for row in self.rows:
+            tone: Tone = "good" if row.meets_deadline else "bad"
+            chance = ("yes" if row.meets_deadline else "no") if row.chance is None else f"{row.chance:.2f}"
+            elapsed = format_seconds(row.elapsed.value)
+            cells: list[Cell | str | None] = [
+                str(row.k), format_seconds(row.seconds.value), _interval(row.seconds, format_seconds),
+                format_amount(row.job_cost.value), _interval(row.job_cost, format_amount), f"{row.relative_cost:.3f}",
+                None if row.results_per_money is None else f"{row.results_per_money:.4g}", str(row.lanes),
+                elapsed, format_amount(row.cost.value), elapsed, Cell(chance, tone),
+                None if row.energy_kwh is None else f"{row.energy_kwh:.4g}",
+                None if row.co2_grams is None else f"{row.co2_grams / 1000:.4g}",
+                None if row.saved_hour_cost is None else format_amount(row.saved_hour_cost),
+                Cell("*" if row.on_front else ""), Cell(str(row.kind), TONES.get(row.kind, "plain")),
+            ]  # fmt: skip
+            rows.append([cell for cell, (_, applies) in zip(cells, columns, strict=True) if applies])
+        return table([column for column, applies in columns if applies], rows)
 
 
-def _k(row: CostRow | None) -> int | None:
-    return None if row is None else row.k
+def _interval(estimate: Estimate, text: Callable[[float], str]) -> str | None:
+    if estimate.low is None or estimate.high is None:
+        return None
+    return f"{text(estimate.low)}..{text(estimate.high)}"
 
 
 def cost(
-    curve: TimeCurve,
-    tariff: Tariff,
+    subject: Timed | Forecast,
+    price: float | Tariff,
     *,
-    campaign: Campaign | None = None,
-    goal: Goal | None = None,
+    at: WorkersLike | None = None,
+    work_per_job: float | None = None,
+    level: float = 0.95,
+    parameters: Mapping[str, float] | None = None,
+    seconds_at_one: float = HOUR,
+    k_unit: str = "workers",
+    jobs: int = 1,
+    fleet: int | None = None,
+    one_rental: bool = False,
+    deadline: float | None = None,
+    budget: float | None = None,
+    value_per_hour: float | None = None,
+    chance: float | None = None,
     notes: Sequence[Finding] = (),
-) -> CostTable:
-    """Price every K of a curve and choose among them; `notes` are findings about the price itself."""
-    plan, aim = campaign or Campaign(), goal or Goal()
-    check_campaign(plan)
-    reached = curve if plan.fleet is None else curve.limited(plan.fleet)
-    rows = _rows(reached, tariff, plan, aim)
-    _check_reach(rows, aim, curve.k_unit, tariff.currency)
-    return CostTable(
+) -> Cost:
+    """What a result costs at every K, and which K to choose: `cost(study, 2.50, jobs=1000, deadline=5 * 3600)`.
+
+    `subject` is a study (or a path, a mapping, a frame), a forecast, a training plan (or its JSON), or a law with its
+    `parameters`, T(1) and worker counts: `cost(law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[256, 512])`.
+    `price` is dollars per worker-hour or a Tariff, and `notes` are findings about it.  `at` are the K to price,
+    `work_per_job` the work of one result where a rate is known, `deadline` seconds, `budget` and `value_per_hour`
+    money, and `chance` the probability with which the deadline must be met.
+    """
+    tariff = price if isinstance(price, Tariff) else Tariff(per_hour=price)
+    campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
+    goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
+    curve = time_curve(
+        subject,
+        at=at,
+        work_per_job=work_per_job,
+        level=level,
+        parameters=parameters,
+        seconds_at_one=seconds_at_one,
+        k_unit=k_unit,
+    )
+    curve = curve if fleet is None else curve.limited(fleet)
+    rows = price_rows(curve, tariff, campaign, deadline=deadline, budget=budget)
+    _require_possible(rows, goal, curve.k_unit, tariff.currency)
+    return Cost(
         name=curve.name,
         k_unit=curve.k_unit,
         result=curve.result,
-        baseline_k=_baseline(reached),
+        baseline_k=curve.baseline_k,
         tariff=tariff,
-        campaign=plan,
-        goal=aim,
+        campaign=campaign,
+        goal=goal,
         rows=rows,
-        steps=steps(rows, curve.k_unit),
+        steps=steps_between(rows, curve.k_unit),
         cheapest=min(rows, key=lambda row: (row.cost.value, row.elapsed.value)),
-        cheapest_in_time=cheapest_in_time(rows, aim.chance) if aim.deadline is not None else None,
-        fastest_in_budget=fastest_in_budget(rows) if aim.budget is not None else None,
-        best_for_value=best_for_value(rows, aim.value_per_hour) if aim.value_per_hour is not None else None,
-        findings=(*notes, *curve.findings, *cost_findings(reached, tariff, plan, aim.budget, rows)),
+        cheapest_in_time=cheapest_in_time(rows, chance) if deadline is not None else None,
+        fastest_in_budget=fastest_in_budget(rows) if budget is not None else None,
+        best_for_value=best_for_value(rows, value_per_hour) if value_per_hour is not None else None,
+        findings=(*notes, *curve.findings, *cost_findings(curve, tariff, campaign, budget, rows)),
     )
 
 
-def check_campaign(campaign: Campaign) -> None:
-    faults = []
-    if campaign.jobs < 1:
-        faults.append(Fault("jobs are a whole number from 1", where="jobs", seen=str(campaign.jobs)))
-    if campaign.fleet is not None and campaign.fleet < 1:
-        faults.append(Fault("a fleet holds at least one worker", where="fleet", seen=str(campaign.fleet)))
-    if faults:
-        raise InputError(faults)
-
-
-def _baseline(curve: TimeCurve) -> int:
-    known = [point.k for point in curve.points]
-    return curve.baseline_k if curve.baseline_k in known else known[0]
-
-
-def _rows(curve: TimeCurve, tariff: Tariff, campaign: Campaign, goal: Goal) -> tuple[CostRow, ...]:
-    base = curve.point(_baseline(curve))
-    unit = _job_cost(base, tariff, campaign, base.seconds.value)
-    rows = [_row(point, tariff, campaign, goal, unit) for point in curve.points]
-    return front(with_saved_hours(rows))
-
-
-def _job_cost(point: CurvePoint, tariff: Tariff, campaign: Campaign, seconds: float) -> float:
-    """Of one result: a rental of its own, or its share of the campaign's."""
-    if campaign.one_rental:
-        return campaign_cost(campaign, tariff, point.k, seconds) / campaign.jobs
-    return price_job(tariff, workers=point.k, seconds=seconds).total
-
-
-def _row(point: CurvePoint, tariff: Tariff, campaign: Campaign, goal: Goal, unit: float) -> CostRow:
-    job = _through(point.seconds, lambda seconds: _job_cost(point, tariff, campaign, seconds))
-    elapsed = _through(point.seconds, lambda seconds: campaign_seconds(campaign, tariff, point.k, seconds))
-    bills = campaign_bills(campaign, tariff, point.k, point.seconds.value)
-    total = _through(point.seconds, lambda seconds: campaign_cost(campaign, tariff, point.k, seconds))
-    row = CostRow(
-        k=point.k,
-        kind=point.kind,
-        lanes=campaign.lanes(point.k),
-        seconds=point.seconds,
-        job_cost=job,
-        relative_cost=job.value / unit if unit > 0 else 1.0,
-        results_per_money=1.0 / job.value if job.value > 0 else None,
-        elapsed=elapsed,
-        cost=total,
-        energy_kwh=_sum([(times, bill.energy_kwh) for times, bill in bills]),
-        co2_grams=_sum([(times, bill.co2_grams) for times, bill in bills]),
-    )
-    return _against(row, point, goal, campaign, tariff)
-
-
-def _against(row: CostRow, point: CurvePoint, goal: Goal, campaign: Campaign, tariff: Tariff) -> CostRow:
-    """The row measured against the goal."""
-    if goal.deadline is not None:
-        chance = chance_by(point, goal.deadline, campaign, tariff)
-        row = replace(row, meets_deadline=row.elapsed.value <= goal.deadline, chance=chance)
-    if goal.budget is not None:
-        row = replace(row, within_budget=row.cost.value <= goal.budget)
-    return row
-
-
-def _through(seconds: Estimate, price: Callable[[float], float]) -> Estimate:
-    """An interval carried through a price: cost never falls with time, so the ends carry over."""
-    low = None if seconds.low is None else price(seconds.low)
-    high = None if seconds.high is None else _or_none(price, seconds.high)
-    return Estimate(price(seconds.value), low, high, seconds.level, seconds.method)
-
-
-def _or_none(price: Callable[[float], float], seconds: float) -> float | None:
-    """The upper end may be where interruptions never let the job finish."""
-    try:
-        return price(seconds)
-    except Refused:
-        return None
-
-
-def _sum(parts: Sequence[tuple[int, float | None]]) -> float | None:
-    known = [times * value for times, value in parts if value is not None]
-    return sum(known) if known else None
-
-
-def _check_reach(rows: Sequence[CostRow], goal: Goal, k_unit: str, currency: str) -> None:
-    """A deadline no K meets, or a budget that pays for no job at all, is a wrong question: say what is possible."""
+def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, currency: str) -> None:
+    """A deadline no K meets, or a budget that pays for no job at all, is an error that says what is possible."""
     faults = []
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
         possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
-        faults.append(
-            Fault("no K meets the deadline", where="deadline", seen=format_seconds(goal.deadline), remedy=hint)
-        )
+        limit = format_seconds(goal.deadline)
+        faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
     least = min(rows, key=lambda row: row.job_cost.value)
     if goal.budget is not None and least.job_cost.value > goal.budget:
         hint = f"the cheapest costs {format_money(least.job_cost.value, currency)}, at K = {least.k} {k_unit}"
-        seen = format_money(goal.budget, currency)
-        faults.append(Fault("the budget does not pay for one job", where="budget", seen=seen, remedy=hint))
+        limit = format_money(goal.budget, currency)
+        faults.append(Fault("the budget does not pay for one job", where="budget", value=limit, remedy=hint))
     if faults:
         raise InputError(faults)
+
+
+def cost_findings(
+    curve: TimeCurve, tariff: Tariff, campaign: Campaign, budget: float | None, rows: Sequence[PricedRow]
+) -> Iterator[Finding]:
+    """What a reader of the table must know beside its numbers."""
+    between = [row.k for row in rows if row.kind is Kind.INTERPOLATED]
+    if between:
+        message = f"K = {_listed(between)} were not measured: their times lie on a power law between the neighbours"
+        yield info("interpolated", message, k=between, remedy="measure the K you mean to pay for")
+    ahead = [row.k for row in rows if row.kind is Kind.FORECAST]
+    if ahead:
+        message = f"K = {_listed(ahead)} are forecasts: read their intervals, not their estimates"
+        yield warning("forecast", message, k=ahead, remedy="measure the K you mean to pay for")
+    if campaign.jobs > 1 and campaign.fleet is None:
+        yield from _packing_finding(curve, tariff, campaign, rows)
+    if campaign.fleet is not None:
+        idle = {row.k: campaign.fleet - row.lanes * row.k for row in rows if row.lanes * row.k < campaign.fleet}
+        if idle:
+            listed = ", ".join(f"{count} at K = {k}" for k, count in idle.items())
+            message = f"of the fleet of {campaign.fleet}, these workers are idle and not paid for here: {listed}"
+            yield info("fleet-idle", message, idle=idle)
+    yield from _tariff_findings(tariff, rows)
+    if budget is not None and not any(row.within_budget for row in rows):
+        least = min(rows, key=lambda row: row.job_cost.value)
+        count, needed = int(budget / least.job_cost.value), format_money(least.cost.value, tariff.currency)
+        message = (
+            f"the budget pays for {count} of {campaign.jobs} jobs at the cheapest K = {least.k}; all cost {needed}"
+        )
+        yield warning("budget-too-small", message, jobs=count, k=least.k, needed=least.cost.value)
+
+
+def _packing_finding(
+    curve: TimeCurve, tariff: Tariff, campaign: Campaign, rows: Sequence[PricedRow]
+) -> Iterator[Finding]:
+    """Many jobs rarely need to be fast one by one: the same workers, packed at an efficient K, finish sooner."""
+    largest = [row for row in rows if row.kind is not Kind.FORECAST][-1]
+    packed = Campaign(jobs=campaign.jobs, fleet=largest.k, one_rental=campaign.one_rental)
+    points = [(packed.elapsed(tariff, p.k, p.seconds.value), p) for p in curve.points if p.k <= largest.k]
+    elapsed, point = min(points, key=lambda pair: (pair[0], pair[1].k))
+    if point.k == largest.k or largest.elapsed.value < WORTH_PACKING * elapsed:
+        return
+    alone = format_money(largest.cost.value, tariff.currency)
+    together = format_money(packed.total(tariff, point.k, point.seconds.value), tariff.currency)
+    message = (
+        f"packed {packed.lanes(point.k)} at a time with K = {point.k} each, the {campaign.jobs} jobs take "
+        f"{format_seconds(elapsed)} and {together} on {largest.k} {curve.k_unit}; one after another on all of them "
+        f"{format_seconds(largest.elapsed.value)} and {alone}"
+    )
+    yield info("pack-jobs", message, k=point.k, fleet=largest.k, remedy=f"--fleet {largest.k} shows every K")
+
+
+def _tariff_findings(tariff: Tariff, rows: Sequence[PricedRow]) -> Iterator[Finding]:
+    reserved, spot = tariff.reserved, tariff.spot
+    if reserved is not None and tariff.per_hour > 0:
+        share = reserved.per_hour / tariff.per_hour
+        message = f"a reserved unit pays off when it is busy more than {share:.0%} of the time it is paid for"
+        yield info("reserved-break-even", message, share=share)
+    if reserved is not None:
+        idle = [row.k for row in rows if tariff.units(row.k) < reserved.units]
+        if idle:
+            message = (
+                f"at K = {_listed(idle)} some of the {reserved.units} reserved units are idle; the cost includes them"
+            )
+            yield info("reserved-idle", message, k=idle)
+    if spot is not None:
+        message = "interruptions are counted by their expectation; probabilities do not contain their chance"
+        yield info("spot-expected", message, interruptions_per_hour=spot.interruptions_per_hour)
+        if spot.checkpoint_every is None and not spot.checkpoint_seconds:
+            message = "no checkpoints: every interruption loses all work since the job's start"
+            yield warning("spot-without-checkpoints", message, remedy="give --checkpoint-every")
+    if tariff.setup_seconds:
+        setup = format_seconds(tariff.setup_seconds)
+        message = f"set-up of {setup} is billed with every rental, so cost is not 1/E any more"
+        yield info("setup-billed", message, seconds=tariff.setup_seconds)
+
+
+def _listed(workers: Sequence[int]) -> str:
+    return ", ".join(str(k) for k in workers)

@@ -1,4 +1,4 @@
-"""Amounts of money as people write them; a currency is kept as it was given and never converted."""
+"""Amounts of money as people write them; a currency is kept as written and never converted."""
 
 from __future__ import annotations
 
@@ -41,22 +41,18 @@ def parse_money(text: str) -> Money:
     """`2.50`, `2.50 EUR`, `EUR 2.50`, `$600`, `5M`, `1.2kEUR`."""
     match = _FORM.match(text)
     if match is None:
-        raise InputError(Fault("not an amount of money", seen=text, remedy="write it like 2.50, 2.50EUR or $600"))
+        raise InputError(Fault("not an amount of money", value=text, remedy="write it like 2.50, 2.50EUR or $600"))
     before, digits, factor, after = match.groups()
     if before and after:
-        raise InputError(Fault("the currency is named twice", seen=text, remedy="write it like 2.50EUR"))
+        raise InputError(Fault("the currency is named twice", value=text, remedy="write it like 2.50EUR"))
     named = before or after
-    return Money(_number(digits, text) * _FACTORS[factor], known_currency(named) if named else None)
-
-
-def _number(digits: str, text: str) -> float:
     try:
-        value = float(digits.replace(",", "").replace("_", ""))
+        value = float(digits.replace(",", "").replace("_", "")) * _FACTORS[factor]
     except ValueError:
-        raise InputError(Fault("not an amount of money", seen=text, remedy="write it like 2.50 or 1,200.50")) from None
+        raise InputError(Fault("not an amount of money", value=text, remedy="write it like 2.50 or 1,200.50")) from None
     if not math.isfinite(value):
-        raise InputError(Fault("not a finite amount of money", seen=text))
-    return value
+        raise InputError(Fault("not a finite amount of money", value=text))
+    return Money(value, known_currency(named) if named else None)
 
 
 def known_currency(name: str) -> str:
@@ -64,7 +60,7 @@ def known_currency(name: str) -> str:
     code = SYMBOLS.get(name, name.upper())
     if code not in CODES:
         hint = "use an ISO 4217 code such as USD, EUR, GBP or JPY"
-        raise InputError(Fault("unknown currency", where="currency", seen=name, remedy=hint))
+        raise InputError(Fault("unknown currency", where="currency", value=name, remedy=hint))
     return code
 
 
@@ -73,9 +69,9 @@ def same_currency(*amounts: tuple[str, Money | None], currency: str | None = Non
     named = {} if currency is None else {"currency": known_currency(currency)}
     named |= {where: money.currency for where, money in amounts if money is not None and money.currency is not None}
     if len(set(named.values())) > 1:
-        seen = ", ".join(f"{where} in {code}" for where, code in named.items())
+        listed = ", ".join(f"{where} in {code}" for where, code in named.items())
         hint = "give all amounts in one currency; exchange rates move, so nothing is converted"
-        raise InputError(Fault("amounts in different currencies", seen=seen, remedy=hint))
+        raise InputError(Fault("amounts in different currencies", value=listed, remedy=hint))
     return next(iter(named.values()), DEFAULT)
 
 

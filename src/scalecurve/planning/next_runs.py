@@ -2,28 +2,30 @@
 
 For every affordable set of up to two new K the study is continued with what its own forecast expects there (the middle
 and both sides of the interval), forecast again, and the expected half-width at the target compared with today's.
-A run costs K times its expected time.  To part two laws instead, the cheapest K where they differ by two
-standard errors is chosen.
+A run costs K times its expected time.  To separate two laws instead, the cheapest K where they differ by two standard
+errors is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.curves import Array, LogCurve
 from scalecurve.forecasting.prediction import predict
 from scalecurve.forecasting.view import View, view
+from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity, Study
-from scalecurve.units import format_seconds
+from scalecurve.units import format_seconds, parse_seconds
 
 MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
@@ -32,6 +34,9 @@ LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
 TYPICAL = 0.5  # level of the interval whose half-width is the typical error of a run
 INDISTINCT = 0.05  # standard errors
+ASSUMED_SECONDS = 60.0  # of a run, where throughput is measured and its length is not stated
+
+_BUDGET = re.compile(r"\s*([\d._]+(?:e[-+]?\d+)?)\s*(?:([a-z]+?)s?[- ])?([a-zµ]+)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +52,8 @@ class Suggestion:
         return {"k": self.k, "repeats": self.repeats, "seconds": self.seconds, "cost": self.cost}
 
 
-@dataclass(frozen=True, kw_only=True)
-class NextRuns(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NextRuns(Result):
     """The suggested runs; `before` and `after` are high/low at the target (or standard errors between two laws)."""
 
     name: str
@@ -59,12 +64,17 @@ class NextRuns(Shown):
     after: float
     findings: tuple[Finding, ...]
 
+    def __repr__(self) -> str:
+        runs = ", ".join(f"K = {run.k} {run.repeats} times" for run in self.suggestions)
+        return f"<NextRuns for {self.name}: {runs}; {self.aim} from {self.before:.3g} to {self.after:.3g}>"
+
     @property
     def cost(self) -> float:
-        return sum(one.cost for one in self.suggestions)
+        """Worker-seconds of all suggested runs."""
+        return sum(run.cost for run in self.suggestions)
 
     def records(self) -> list[dict[str, Any]]:
-        return [one.to_dict() for one in self.suggestions]
+        return [run.to_dict() for run in self.suggestions]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -79,8 +89,8 @@ class NextRuns(Shown):
 
     def document(self) -> Document:
         rows = [
-            [str(one.k), str(one.repeats), format_seconds(one.seconds), f"{one.cost / 3600:.3g}"]
-            for one in self.suggestions
+            [str(run.k), str(run.repeats), format_seconds(run.seconds), f"{run.cost / 3600:.3g}"]
+            for run in self.suggestions
         ]
         runs = table(["K", "repeats", "time of a run", "worker-hours"], rows, caption="Measure next")
         change = f"{self.aim}: {self.before:.3g} now, {self.after:.3g} expected after these runs."
@@ -89,84 +99,102 @@ class NextRuns(Shown):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A K that could be measured, with what the forecast expects there."""
+    """A K that could be measured, with what the forecast expects there; `scale` is 0 where K is measured already."""
 
     k: float
     log: float
     scale: float
     seconds: float
 
+    @property
+    def cost(self) -> float:
+        """Worker-seconds of one run."""
+        return self.k * self.seconds
+
 
 def next_runs(
-    study: Study,
+    study: StudyLike,
     *,
-    budget: float | None = None,
+    budget: float | str | None = None,
     target: int | None = None,
     separate: tuple[str, str] | None = None,
     run_seconds: float | None = None,
     largest: int | None = None,
     calibration: Calibration | None = None,
 ) -> NextRuns:
-    """The runs to make next within `budget` worker-seconds.
+    """The runs to make next within `budget`, in worker-seconds or as text: `budget="8 gpu-hours"`.
 
     `target` is the K whose forecast shall narrow (default: 4 times the largest measured), `largest` the most workers
-    there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to part.
+    there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
     """
-    _check(budget, target, run_seconds, largest)
-    seen, learned = view(study), calibration or shipped()
-    goal = float(target or 4 * seen.largest_k)
-    candidates = _candidates(seen, min(goal, float(largest or goal)), run_seconds, learned)
-    if separate is not None:
-        return _separate(study, candidates, separate, budget)
-    return _narrow(seen, candidates, goal, budget, learned)
-
-
-def _check(budget: float | None, target: int | None, run_seconds: float | None, largest: int | None) -> None:
-    given = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
+    study = as_study(study)
+    budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
+    settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
     faults = [
-        Fault("must be a positive number", where=name, seen=str(value))
-        for name, value in given.items()
+        Fault("must be a positive number", where=name, value=str(value))
+        for name, value in settings.items()
         if value is not None and not value > 0
     ]
     if faults:
         raise InputError(faults, subject="next")
+    data, calibration = view(study), calibration or shipped()
+    goal = float(target or 4 * data.largest_k)
+    candidates = _candidates(data, min(goal, float(largest or goal)), run_seconds, calibration)
+    if separate is not None:
+        result = _separate(study, candidates, separate, budget)
+    else:
+        result = _narrow(data, candidates, goal, budget, calibration)
+    if study.quantity is Quantity.SECONDS:
+        return result
+    message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
+    return replace(result, findings=(info("run-length-assumed", message, remedy="state it: --run-seconds"),))
 
 
-def _candidates(seen: View, last: float, run_seconds: float | None, learned: Calibration) -> list[Candidate]:
+def parse_worker_seconds(text: str) -> float:
+    """`8 gpu-hours`, `30 core-min`, `2 node h` or `3600 worker-seconds` as worker-seconds."""
+    match = _BUDGET.fullmatch(text)
+    try:
+        value = parse_seconds(f"{match[1]}{match[3].lower()}") if match else 0.0
+    except InputError:
+        value = 0.0
+    if value <= 0:
+        raise InputError(Fault("not a budget of machine time", value=text, remedy="write it like '8 gpu-hours'"))
+    return value
+
+
+def _candidates(data: View, last: float, run_seconds: float | None, calibration: Calibration) -> list[Candidate]:
     """Half-doublings beyond the measured range up to `last`, and the measured K themselves (more repeats)."""
-    steps = np.arange(1, 2 * max(np.log2(max(last / seen.largest_k, 1.0)), 0.5) + 0.01)
-    beyond = np.unique(np.round(seen.largest_k * 2 ** (steps / 2)))
+    steps = np.arange(1, 2 * max(np.log2(max(last / data.largest_k, 1.0)), 0.5) + 0.01)
+    beyond = np.unique(np.round(data.largest_k * 2 ** (steps / 2)))
     beyond = np.unique(np.r_[beyond[beyond <= last], last])
-    beyond = beyond[beyond > seen.largest_k]
-    made = [Candidate(k, log, 0.0, _seconds(seen, k, log, run_seconds)) for k, log in _measured(seen)]
+    beyond = beyond[beyond > data.largest_k]
+    measured = data.fitted.k.tolist()
+    expected = list(zip(measured, data.fitted.log_performance.tolist(), [0.0] * len(measured), strict=True))
     if len(beyond):
-        ahead = predict([seen.fitted], [seen.kind], [beyond], learned)[0]
-        expected = zip(beyond.tolist(), ahead.ahead.tolist(), ahead.half_width(TYPICAL).tolist(), strict=True)
-        made += [Candidate(k, log, scale, _seconds(seen, k, log, run_seconds)) for k, log, scale in expected]
-    return made
-
-
-def _measured(seen: View) -> Iterator[tuple[float, float]]:
-    return iter(zip(seen.fitted.k.tolist(), seen.fitted.log_performance.tolist(), strict=True))
-
-
-def _seconds(seen: View, k: float, log: float, run_seconds: float | None) -> float:
-    if run_seconds is not None:
-        return run_seconds
-    return float(seen.value(k, log)) if seen.study.quantity is Quantity.SECONDS else 60.0
+        ahead = predict([data.fitted], [data.kind], [beyond], calibration)[0]
+        expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.half_width(TYPICAL).tolist(), strict=True)
+    candidates = []
+    for k, log, scale in expected:
+        timed = data.study.quantity is Quantity.SECONDS
+        seconds = float(data.value(k, log)) if timed else ASSUMED_SECONDS
+        candidates.append(Candidate(k, log, scale, seconds if run_seconds is None else run_seconds))
+    return candidates
 
 
 def _narrow(
-    seen: View, candidates: list[Candidate], goal: float, budget: float | None, learned: Calibration
+    data: View, candidates: list[Candidate], goal: float, budget: float | None, calibration: Calibration
 ) -> NextRuns:
-    plans = [plan for plan in _plans(candidates) if budget is None or _cost(plan, 1) <= budget]
+    """The cheapest plan with nearly the largest gain: one K, or two new K (a measured K is only repeated alone)."""
+    new = [candidate for candidate in candidates if candidate.scale > 0]
+    plans: list[tuple[Candidate, ...]] = [(one,) for one in candidates] + list(combinations(new, 2))
+    plans = [plan for plan in plans if budget is None or _cost(plan) <= budget]
     if not plans:
-        cheapest = min(candidate.k * candidate.seconds for candidate in candidates)
+        cheapest = min(candidate.cost for candidate in candidates)
         hint = f"the cheapest run costs {cheapest / 3600:.3g} worker-hours"
         raise Refused(f"no run fits into {(budget or 0) / 3600:.3g} worker-hours: {hint}")
-    now = float(_half_widths(seen, [()], goal, learned)[0])
-    after = _half_widths(seen, plans, goal, learned)
-    costs = np.array([_cost(plan, 1) for plan in plans])
+    now = float(_half_widths(data, [()], goal, calibration)[0])
+    after = _half_widths(data, plans, goal, calibration)
+    costs = np.array([_cost(plan) for plan in plans])
     gains = np.maximum(now - after, 0.0)
     if gains.max() < LEAST_GAIN * now:
         hint = "allow larger K" if budget is None else "allow larger K or a larger budget"
@@ -174,89 +202,74 @@ def _narrow(
     good = gains >= NEARLY * gains.max()
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
     return NextRuns(
-        name=seen.name,
+        name=data.name,
         aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
         budget=budget,
         suggestions=_suggest(plans[chosen], budget),
         before=float(np.exp(2 * now)),
         after=float(np.exp(2 * min(now, float(after[chosen])))),
-        findings=tuple(_findings(seen)),
+        findings=(),
     )
 
 
-def _plans(candidates: Sequence[Candidate]) -> list[tuple[Candidate, ...]]:
-    """Single K and pairs of new K; a measured K is only repeated alone."""
-    new = [candidate for candidate in candidates if candidate.scale > 0]
-    return [(one,) for one in candidates] + list(combinations(new, 2))
-
-
-def _cost(plan: Sequence[Candidate], repeats: int) -> float:
-    return repeats * sum(one.k * one.seconds for one in plan)
+def _cost(plan: Sequence[Candidate]) -> float:
+    """Worker-seconds of one run at every K of a plan."""
+    return sum(candidate.cost for candidate in plan)
 
 
 def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestion, ...]:
-    affordable = MOST_REPEATS if budget is None else int(budget // max(_cost(plan, 1), 1e-300))
+    affordable = MOST_REPEATS if budget is None else int(budget // max(_cost(plan), 1e-300))
     repeats = max(1, min(MOST_REPEATS, affordable))
     return tuple(
-        Suggestion(k=int(one.k), repeats=repeats, seconds=one.seconds, cost=repeats * one.k * one.seconds)
+        Suggestion(k=int(one.k), repeats=repeats, seconds=one.seconds, cost=repeats * one.cost)
         for one in sorted(plan, key=lambda one: one.k)
     )
 
 
-def _half_widths(seen: View, plans: Sequence[Sequence[Candidate]], goal: float, learned: Calibration) -> Array:
+def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, calibration: Calibration) -> Array:
     """Half the width of the interval at the goal after each plan, averaged over how its runs might turn out."""
-    continued = [_continue(seen.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
-    at = [np.array([max(goal, own.k[-1] * 1.0001)]) for own in continued]
-    made = predict(continued, [seen.kind] * len(continued), at, learned)
-    scales = np.array([one.half_width(LEVEL)[0] for one in made]).reshape(len(plans), len(OUTCOMES))
+    continued = [_continued(data.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
+    at = [np.array([max(goal, curve.k[-1] * 1.0001)]) for curve in continued]
+    predictions = predict(continued, [data.kind] * len(continued), at, calibration)
+    scales = np.array([one.half_width(LEVEL)[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
-def _continue(points: LogCurve, plan: Sequence[Candidate], outcome: float) -> LogCurve:
-    """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its error."""
-    error = points.error if points.error is not None else np.full(len(points.k), np.nan)
-    grown = replace(points, error=error)
-    for one in sorted(plan, key=lambda own: own.k):
-        if one.scale == 0:
-            grown = replace(grown, error=np.where(grown.k == one.k, error / np.sqrt(2), error))
+def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> LogCurve:
+    """The curve with the plan's runs added; repeating a measured K leaves the curve and halves its variance."""
+    k, log = curve.k, curve.log_performance
+    error = curve.error if curve.error is not None else np.full(len(k), np.nan)
+    for candidate in sorted(plan, key=lambda one: one.k):
+        if candidate.scale == 0:
+            error = np.where(k == candidate.k, error / np.sqrt(2), error)
         else:
-            y = one.log + outcome * one.scale
-            grown = _with_point(grown, one.k, y)
-    return grown
+            k, error = np.r_[k, candidate.k], np.r_[error, np.nan]
+            log = np.r_[log, candidate.log + outcome * candidate.scale]
+    return LogCurve(k, log, error, curve.traits)
 
 
-def _with_point(points: LogCurve, k: float, log: float) -> LogCurve:
-    error = np.r_[points.error if points.error is not None else np.full(len(points.k), np.nan), np.nan]
-    return LogCurve(np.r_[points.k, k], np.r_[points.log_performance, log], error, points.traits)
-
-
-def _separate(study: Study, candidates: list[Candidate], pair: tuple[str, str], budget: float | None) -> NextRuns:
+def _separate(study: Study, candidates: list[Candidate], laws: tuple[str, str], budget: float | None) -> NextRuns:
+    """The cheapest K at which two fitted laws differ enough."""
     from scalecurve.fitting.solution import SEPARATED, separation, solve_laws
 
-    affordable = [one for one in candidates if budget is None or one.k * one.seconds <= budget]
+    affordable = [candidate for candidate in candidates if budget is None or candidate.cost <= budget]
     if not affordable:
-        raise Refused("no run that could part the laws fits into the budget")
-    solved = solve_laws(study, pair)
-    solutions, draws = [solved.by_law[name] for name in pair], [solved.draws[name] for name in pair]
+        raise Refused("no run that could separate the laws fits into the budget")
+    solved = solve_laws(study, laws)
+    solutions, draws = [solved.by_law[name] for name in laws], [solved.draws[name] for name in laws]
     apart = separation(solutions, draws, np.array([one.k for one in affordable]))
     if apart.max() < INDISTINCT:
-        raise Refused(f"{pair[0]} and {pair[1]} fit this study as the same curve: no affordable K parts them")
-    costs = np.array([one.k * one.seconds for one in affordable])
+        raise Refused(f"{laws[0]} and {laws[1]} fit this study as the same curve: no affordable K separates them")
+    costs = np.array([one.cost for one in affordable])
     enough = apart >= min(SEPARATED, apart.max())
     chosen = int(np.flatnonzero(enough)[np.argmin(costs[enough])])
     last = float(separation(solutions, draws, np.array([float(study.all_k[-1])]))[0])
     return NextRuns(
         name=study.name,
-        aim=f"standard errors between {pair[0]} and {pair[1]}",
+        aim=f"standard errors between {laws[0]} and {laws[1]}",
         budget=budget,
         suggestions=_suggest((affordable[chosen],), budget),
         before=last,
         after=float(apart[chosen]),
-        findings=tuple(_findings(view(study))),
+        findings=(),
     )
-
-
-def _findings(seen: View) -> Iterator[Finding]:
-    if seen.study.quantity is not Quantity.SECONDS:
-        message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
-        yield info("run-length-assumed", message, remedy="state it: --run-seconds")

@@ -12,42 +12,51 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.laws import Law
 from scalecurve.study import Quantity, Study
+from scalecurve.units import WorkersLike, as_workers
 
-if TYPE_CHECKING:
-    from scalecurve.forecasting.forecast import ForecastRow
-
-MEASURED, FORECAST = "measured", "forecast"
-
-
-class KnownEfficiency(NamedTuple):
-    """E at one K with its interval, and how it is known: law, measured or forecast."""
-
-    k: int
-    efficiency: float
-    low: float | None = None
-    high: float | None = None
-    kind: str = "law"
+LAW_WORKERS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleRow:
-    """K small machines against the big one; `time` and `cost` are of one result, in those of one small machine."""
+    """K small machines against one that is `big_faster` times as fast at `price_ratio` times the price.
+
+    `low` and `high` bound the efficiency; `kind` is law, measured or forecast.
+    """
 
     workers: int
     efficiency: float
-    low: float | None
-    high: float | None
-    kind: str
-    time: float
-    cost: float
-    faster: bool
-    cheaper: bool
+    big_faster: float
+    price_ratio: float
+    low: float | None = None
+    high: float | None = None
+    kind: str = "law"
+
+    @property
+    def time(self) -> float:
+        """Of one result, in times of one small machine."""
+        return 1 / (self.workers * self.efficiency)
+
+    @property
+    def cost(self) -> float:
+        """Of one result, in costs of one small machine."""
+        return 1 / self.efficiency
+
+    @property
+    def faster(self) -> bool:
+        return self.workers * self.efficiency > self.big_faster
+
+    @property
+    def cheaper(self) -> bool:
+        return self.cost < self.price_ratio / self.big_faster
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -64,16 +73,27 @@ class ScaleRow:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScaleUp(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ScaleUp(Result):
     """The comparison over K, and where each side starts to win."""
 
     faster: float
     price_ratio: float
     rows: tuple[ScaleRow, ...]
-    time_from: int | None
-    cost_up_to: int | None
     findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<ScaleUp: scaling out is faster {self._span('faster')}, cheaper {self._span('cheaper')}>"
+
+    @property
+    def time_from(self) -> int | None:
+        """The smallest K at which scaling out is faster."""
+        return min((row.workers for row in self.rows if row.faster), default=None)
+
+    @property
+    def cost_up_to(self) -> int | None:
+        """The largest K at which scaling out is cheaper."""
+        return max((row.workers for row in self.rows if row.cheaper), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -96,151 +116,118 @@ class ScaleUp(Shown):
         )
         ranges = any(row.low is not None for row in self.rows)
         heads = ["K", "E(K)", *(["interval"] if ranges else []), "time", "cost", "faster", "cheaper"]
-        grid = table([*heads, Column("known by", "left")], [_cells(row, ranges) for row in self.rows])
-        listed = [row.workers for row in self.rows]
-        lines = [
-            f"scaling out is faster {_span([row.workers for row in self.rows if row.faster], listed)}",
-            f"scaling out is cheaper {_span([row.workers for row in self.rows if row.cheaper], listed)}",
-        ]
-        body = (Paragraph(big), grid, Paragraph("\n".join(lines)), FindingList(self.findings))
+        grid = []
+        for row in self.rows:
+            interval = None if row.low is None or row.high is None else f"{row.low:.3f}..{row.high:.3f}"
+            wins = [Cell("out", "good") if won else Cell("up") for won in (row.faster, row.cheaper)]
+            known = Cell(row.kind, "plain" if row.kind == "measured" else "assumed")
+            numbers = [f"{row.efficiency:.3f}", *([interval] if ranges else []), f"{row.time:.4g}", f"{row.cost:.4g}"]
+            grid.append([str(row.workers), *numbers, *wins, known])
+        spans = f"scaling out is faster {self._span('faster')}\nscaling out is cheaper {self._span('cheaper')}"
+        rows = table([*heads, Column("known by", "left")], grid)
+        body = (Paragraph(big), rows, Paragraph(spans), FindingList(self.findings))
         return Document("One big machine against many small ones", body)
 
-
-def _cells(row: ScaleRow, ranges: bool) -> list[Cell | str | None]:
-    interval = None if row.low is None or row.high is None else f"{row.low:.3f}..{row.high:.3f}"
-    return [
-        str(row.workers),
-        f"{row.efficiency:.3f}",
-        *([interval] if ranges else []),
-        f"{row.time:.4g}",
-        f"{row.cost:.4g}",
-        Cell("out" if row.faster else "up", "good" if row.faster else "plain"),
-        Cell("out" if row.cheaper else "up", "good" if row.cheaper else "plain"),
-        Cell(row.kind, "assumed" if row.kind != MEASURED else "plain"),
-    ]
-
-
-def _span(won: Sequence[int], listed: Sequence[int]) -> str:
-    """Where a side wins among the K listed: open at an end of the list, closed where it loses again."""
-    if not won:
-        return "nowhere in this range"
-    places = [listed.index(k) for k in won]
-    if places[-1] - places[0] + 1 != len(won):
-        return f"at K = {', '.join(map(str, won))}"
-    if len(won) == len(listed):
-        return "at every K listed"
-    if won[-1] == listed[-1]:
-        return f"from K = {won[0]}"
-    return f"up to K = {won[-1]}" if won[0] == listed[0] else f"at K = {_ends(won)}"
-
-
-def _ends(won: Sequence[int]) -> str:
-    return str(won[0]) if len(won) == 1 else f"{won[0]}..{won[-1]}"
+    def _span(self, side: str) -> str:
+        """Where scaling out wins among the K listed: open at an end of the list, closed where it loses again."""
+        won = [i for i, row in enumerate(self.rows) if getattr(row, side)]
+        if not won:
+            return "nowhere in this range"
+        if len(won) == len(self.rows):
+            return "at every K listed"
+        workers = [self.rows[i].workers for i in won]
+        if won[-1] - won[0] + 1 != len(won):
+            return f"at K = {', '.join(map(str, workers))}"
+        if won[-1] == len(self.rows) - 1:
+            return f"from K = {workers[0]}"
+        if won[0] == 0:
+            return f"up to K = {workers[-1]}"
+        return f"at K = {workers[0]}" if len(won) == 1 else f"at K = {workers[0]}..{workers[-1]}"
 
 
 def compare_scaleup(
-    efficiencies: Sequence[KnownEfficiency],
+    subject: StudyLike | Law,
     *,
     faster: float,
     big_price: float,
     small_price: float,
-    notes: Sequence[Finding] = (),
+    at: WorkersLike | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> ScaleUp:
-    """Both sides over K, rising; `notes` are what is to be known of E(K)."""
-    _check(faster, big_price, small_price)
-    ratio = big_price / small_price
-    rows = tuple(_row(known, faster, ratio) for known in efficiencies)
-    quick = [row.workers for row in rows if row.faster]
-    cheap = [row.workers for row in rows if row.cheaper]
-    return ScaleUp(
-        faster=faster,
-        price_ratio=ratio,
-        rows=rows,
-        time_from=min(quick) if quick else None,
-        cost_up_to=max(cheap) if cheap else None,
-        findings=(*notes, *_findings(rows, faster)),
-    )
+    """One machine `faster` times as fast against K small ones; E(K) from a law with its `parameters`, or a study.
 
-
-def _check(faster: float, big_price: float, small_price: float) -> None:
+    `at` are the K to compare (default: 1, 2, 4 ... 64 for a law, the measured ones of a study; others are forecast).
+    """
+    positive = {"faster": faster, "price of the big": big_price, "price of a small": small_price}
     faults = [
-        Fault("is a positive finite number", where=name, seen=f"{value:g}")
-        for name, value in (("faster", faster), ("price of the big", big_price), ("price of a small", small_price))
+        Fault("is a positive finite number", where=name, value=f"{value:g}")
+        for name, value in positive.items()
         if not (math.isfinite(value) and value > 0)
     ]
     if faults:
         raise InputError(faults, subject="scaleup")
+    ratio, workers = big_price / small_price, None if at is None else as_workers(at)
+    findings: tuple[Finding, ...] = ()
+    if isinstance(subject, Law):
+        rows = [
+            ScaleRow(
+                workers=k,
+                efficiency=float(subject.efficiency(k, **(parameters or {}))),
+                big_faster=faster,
+                price_ratio=ratio,
+            )
+            for k in workers or LAW_WORKERS
+        ]
+    else:
+        rows, findings = _study_rows(as_study(subject), workers, faster, ratio)
+    for row in rows:
+        if not row.efficiency > 0:
+            raise InputError(
+                Fault("an efficiency is positive", where=f"K = {row.workers}", value=f"{row.efficiency:g}")
+            )
+    both = [row.workers for row in rows if row.faster and row.cheaper]
+    if both:
+        listed = ", ".join(map(str, both))
+        verdict = info("out-wins-both", f"scaling out is both faster and cheaper at K = {listed}")
+    elif not any(row.faster for row in rows):
+        message = f"no K listed reaches a speedup of {faster:g}: none is as fast as the big machine"
+        verdict = warning("never-faster", message, remedy="list larger K, or accept the big machine")
+    else:
+        verdict = info("trade-off", "no K is both faster and cheaper: choose between time and money")
+    return ScaleUp(faster=faster, price_ratio=ratio, rows=tuple(rows), findings=(*findings, verdict))
 
 
-def _row(known: KnownEfficiency, faster: float, ratio: float) -> ScaleRow:
-    k, efficiency = known.k, known.efficiency
-    if not efficiency > 0:
-        raise InputError(Fault("an efficiency is positive", where=f"K = {k}", seen=f"{efficiency:g}"))
-    return ScaleRow(
-        workers=k,
-        efficiency=efficiency,
-        low=known.low,
-        high=known.high,
-        kind=known.kind,
-        time=1 / (k * efficiency),
-        cost=1 / efficiency,
-        faster=k * efficiency > faster,
-        cheaper=1 / efficiency < ratio / faster,
-    )
-
-
-def _findings(rows: Sequence[ScaleRow], faster: float) -> tuple[Finding, ...]:
-    if any(row.faster and row.cheaper for row in rows):
-        both = ", ".join(str(row.workers) for row in rows if row.faster and row.cheaper)
-        return (info("out-wins-both", f"scaling out is both faster and cheaper at K = {both}"),)
-    if not any(row.faster for row in rows):
-        text = f"no K listed reaches a speedup of {faster:g}: on time the big machine cannot be matched here"
-        return (warning("never-faster", text, remedy="list larger K, or accept the big machine"),)
-    text = "no K is both faster and cheaper: a choice between time and money"
-    return (info("trade-off", text),)
-
-
-def efficiency_of_law(name: str, parameters: Mapping[str, float], workers: Sequence[int]) -> list[KnownEfficiency]:
-    """E(K) of a closed form."""
-    from scalecurve.laws import law
-
-    chosen = law(name)
-    return [KnownEfficiency(k, float(chosen.efficiency(k, **parameters))) for k in workers]
-
-
-def efficiency_of_study(study: Study) -> list[KnownEfficiency]:
-    """E(K) as measured; only a study whose baseline is one machine can be compared with one."""
-    from scalecurve.analysis import tabulate
-
-    found = tabulate(study)
-    if study.baseline_k != 1:
-        hint = "measure one small machine, or state E(K) by a law"
-        raise InputError(Fault("the study has no K = 1", seen=f"K0 = {study.baseline_k}", remedy=hint))
-    return [
-        KnownEfficiency(row.k, float(row.efficiency.value), row.efficiency.low, row.efficiency.high, MEASURED)
-        for row in found.rows
-    ]
-
-
-def efficiency_of_forecast(
-    study: Study, workers: Sequence[int] | None = None
-) -> tuple[list[KnownEfficiency], tuple[Finding, ...]]:
+def _study_rows(
+    study: Study, workers: Sequence[int] | None, faster: float, ratio: float
+) -> tuple[list[ScaleRow], tuple[Finding, ...]]:
     """E at these K (default: the measured), measured or else forecast, with what the forecast warns of or refuses."""
+    from scalecurve.analysis.table import tabulate
     from scalecurve.forecasting.forecast import forecast
 
-    measured = {known.k: known for known in efficiency_of_study(study)}
-    asked = sorted(set(workers if workers is not None else measured))
-    others = [k for k in asked if k not in measured]
-    if not others:
-        return [measured[k] for k in asked], study.findings
-    made = forecast(study, others)
-    ahead = {row.k: _forecast(row) for row in made.rows if row.value is not None}
-    known = {**measured, **ahead}
-    return [known[k] for k in asked if k in known], made.findings
-
-
-def _forecast(row: ForecastRow) -> KnownEfficiency:
-    """The interval of E as that of the value, turned round where the value is a time."""
-    value, low, high, e = (float(each or 0.0) for each in (row.value, row.low, row.high, row.efficiency))
-    ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
-    return KnownEfficiency(row.k, e, e * ends[0], e * ends[1], FORECAST)
+    if study.baseline_k != 1:
+        hint = "measure one small machine, or state E(K) by a law"
+        raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
+    known = {
+        row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured")
+        for row in tabulate(study).rows
+    }
+    asked = sorted(set(workers if workers is not None else known))
+    findings = study.findings
+    others = [k for k in asked if k not in known]
+    if others:
+        ahead = forecast(study, others)
+        findings = ahead.findings
+        for row in ahead.rows:
+            if row.value is None:
+                continue
+            # The interval of E is that of the value, turned round where the value is a time.
+            value, low, high, e = (float(number or 0.0) for number in (row.value, row.low, row.high, row.efficiency))
+            ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
+            known[row.k] = (e, e * ends[0], e * ends[1], "forecast")
+    rows = []
+    for k in (k for k in asked if k in known):
+        e, lower, upper, kind = known[k]
+        rows.append(
+            ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=lower, high=upper, kind=kind)
+        )
+    return rows, findings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,13 +65,53 @@ class Tariff:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "currency", known_currency(self.currency))
-        faults = list(_faults(self))
+        spot, reserved, energy = self.spot, self.reserved, self.energy
+        price, duration = "a price per hour from 0 up", "a duration"
+        amounts: list[tuple[str, float | None, str]] = [
+            ("price", self.per_hour, price),
+            ("minimum billing", self.minimum_seconds, duration),
+            ("billing step", self.step_seconds, duration),
+            ("set-up", self.setup_seconds, duration),
+        ]
+        limits = [
+            ("node size", self.workers_per_unit >= 1, f"{self.workers_per_unit}", "a unit holds at least one worker")
+        ]
+        if spot is not None:
+            rate, every = spot.interruptions_per_hour, spot.checkpoint_every
+            amounts += [("spot price", spot.per_hour, price), ("interruptions", rate, "lost units per unit and hour")]
+            amounts += [
+                ("checkpoint time", spot.checkpoint_seconds, duration),
+                ("restart", spot.restart_seconds, duration),
+            ]
+            limits += [
+                ("interruptions", rate <= MOST_INTERRUPTIONS, f"{rate:g}", "the rate is per unit and hour, like 0.05")
+            ]
+            limits += [
+                ("checkpoint every", every is None or every > 0, f"{every}", "checkpoints need an interval above 0")
+            ]
+        if reserved is not None:
+            amounts.append(("reserved price", reserved.per_hour, price))
+            limits.append(("reserved", reserved.units >= 1, f"{reserved.units}", "reserve at least one unit"))
+        if energy is not None:
+            amounts += [("watts", energy.watts, "watts of one worker"), ("price per kWh", energy.per_kwh, price)]
+            amounts.append(("gCO2 per kWh", energy.grams_co2_per_kwh, "grams from 0 up"))
+            limits.append(("pue", energy.pue >= 1, f"{energy.pue:g}", "a PUE is total power over IT power, at least 1"))
+        faults = [
+            Fault("must be a number from 0 up", where=where, value=f"{value:g}", remedy=remedy)
+            for where, value, remedy in amounts
+            if value is not None and not (math.isfinite(value) and value >= 0)
+        ]
+        faults += [Fault(rule, where=where, value=value) for where, holds, value, rule in limits if not holds]
         if faults:
             raise InputError(faults, subject="price")
 
     def units(self, workers: int) -> int:
         """How many units must be rented to have that many workers."""
         return -(-workers // self.workers_per_unit)
+
+    def reserved_units(self, units: int) -> int:
+        """How many of the rented units are reserved ones."""
+        return 0 if self.reserved is None else min(units, self.reserved.units)
 
     def scaled(self, factor: float) -> Tariff:
         """Every price of the tariff times a factor."""
@@ -96,51 +135,3 @@ class Tariff:
             "energy": None if self.energy is None else vars(self.energy),
             "source": self.source,
         }
-
-
-def _faults(tariff: Tariff) -> Iterable[Fault]:
-    yield from _negative("price", tariff.per_hour, "a price per hour from 0 up")
-    yield from _negative("minimum billing", tariff.minimum_seconds, "a duration")
-    yield from _negative("billing step", tariff.step_seconds, "a duration")
-    yield from _negative("set-up", tariff.setup_seconds, "a duration")
-    if tariff.workers_per_unit < 1:
-        yield Fault("a unit holds at least one worker", where="node size", seen=str(tariff.workers_per_unit))
-    yield from _spot_faults(tariff.spot)
-    if tariff.reserved is not None:
-        yield from _negative("reserved price", tariff.reserved.per_hour, "a price per hour from 0 up")
-        if tariff.reserved.units < 1:
-            yield Fault("reserve at least one unit", where="reserved", seen=str(tariff.reserved.units))
-    yield from _energy_faults(tariff.energy)
-
-
-def _spot_faults(spot: Spot | None) -> Iterable[Fault]:
-    if spot is None:
-        return
-    yield from _negative("spot price", spot.per_hour, "a price per hour from 0 up")
-    yield from _negative("interruptions", spot.interruptions_per_hour, "lost units per unit and hour")
-    if spot.interruptions_per_hour > MOST_INTERRUPTIONS:
-        hint = "the rate is per unit and hour, such as 0.05"
-        yield Fault(
-            "more than one loss a minute", where="interruptions", seen=f"{spot.interruptions_per_hour:g}", remedy=hint
-        )
-    yield from _negative("checkpoint time", spot.checkpoint_seconds, "a duration")
-    yield from _negative("restart", spot.restart_seconds, "a duration")
-    if spot.checkpoint_every is not None and not spot.checkpoint_every > 0:
-        yield Fault("checkpoints need an interval above 0", where="checkpoint every", seen=f"{spot.checkpoint_every:g}")
-
-
-def _energy_faults(energy: Energy | None) -> Iterable[Fault]:
-    if energy is None:
-        return
-    yield from _negative("watts", energy.watts, "watts of one worker")
-    yield from _negative("price per kWh", energy.per_kwh, "a price from 0 up")
-    yield from _negative("gCO2 per kWh", energy.grams_co2_per_kwh, "grams from 0 up")
-    if not energy.pue >= 1:
-        yield Fault(
-            "a PUE is at least 1", where="pue", seen=f"{energy.pue:g}", remedy="total power over IT power, 1.1 is good"
-        )
-
-
-def _negative(where: str, value: float | None, remedy: str) -> Iterable[Fault]:
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        yield Fault("must be a number from 0 up", where=where, seen=f"{value:g}", remedy=remedy)

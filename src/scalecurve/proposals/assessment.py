@@ -1,56 +1,64 @@
-"""A proposal judged: seven answers, the prediction, the bend, the recommended K, the verdict and what it hangs on."""
+"""A proposal assessed: seven answers, the prediction, the bend, the recommended K, and the verdict with its reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Document, Shown
-from scalecurve.findings import Finding, info, warning
-from scalecurve.planning.cost import CostTable
-from scalecurve.planning.cost_row import CostRow
-from scalecurve.planning.currency import format_money
-from scalecurve.proposals.decision import decide
-from scalecurve.proposals.money import money_question, price_proposal
-from scalecurve.proposals.proposal import Growth, Proposal
-from scalecurve.proposals.questions import (
-    Answer,
-    exchange_question,
-    growth_question,
-    kernel_question,
-    serial_question,
-    straggler_question,
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    Paragraph,
+    Result,
+    Table,
+    Tone,
+    table,
 )
-from scalecurve.proposals.scale_up import scale_up_question
-from scalecurve.proposals.sensitivity import Sensitivity, most_sensitive
-from scalecurve.proposals.verdict import Judgement, Verdict, judge, overall, regimes_of
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info, warning
+from scalecurve.planning.cost import Cost
+from scalecurve.planning.cost_rows import PricedRow, unit_words
+from scalecurve.planning.currency import format_money
+from scalecurve.proposals.decision import Sensitivity, decide, most_sensitive
+from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposal
+from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
+from scalecurve.proposals.verdict import Judgement, ProposalVerdict, judge, overall, regimes_of
 from scalecurve.units import format_seconds
 
+TONES: dict[ProposalVerdict, Tone] = {
+    ProposalVerdict.HELPS: "good",
+    ProposalVerdict.WASTEFUL: "warn",
+    ProposalVerdict.NO_HELP: "bad",
+    ProposalVerdict.CANNOT_TELL: "warn",
+}
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment(Shown):
-    """What the check found; `judgements` hold the prediction for each regime that applies."""
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Assessment(Result):
+    """What the check concludes; `judgements` hold the prediction for each regime that applies."""
 
     proposal: Proposal
-    answers: tuple[Answer, ...]
+    answers: tuple[ProposalAnswer, ...]
     judgements: tuple[Judgement, ...]
-    verdict: Verdict
+    verdict: ProposalVerdict
     decision: str
     bend: dict[str, Any] | None
     recommended: dict[str, int | None]
     sensitive_to: tuple[Sensitivity, ...]
-    cost: CostTable | None
+    cost: Cost | None
     findings: tuple[Finding, ...]
 
-    @property
-    def meets_deadline(self) -> bool:
-        return bool(within_deadline(self.proposal, self.cost))
+    def __repr__(self) -> str:
+        return f"<Assessment of {self.proposal.title!r}: {self._verdict_words()}; recommended {self.recommended}>"
 
     def records(self) -> list[dict[str, Any]]:
-        return [
-            {name: value for name, value in answer.to_dict().items() if name != "numbers"} for answer in self.answers
-        ]
+        return [{name: value for name, value in one.to_dict().items() if name != "numbers"} for one in self.answers]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -58,7 +66,7 @@ class Assessment(Shown):
             "workers": self.proposal.workers,
             "workers_today": self.proposal.workers_today,
             "k_unit": self.proposal.k_unit,
-            "regime": str(self.proposal.growth),
+            "regime": str(self.proposal.regime),
             "floor": self.proposal.floor,
             "verdict": str(self.verdict),
             "decision": self.decision,
@@ -72,117 +80,161 @@ class Assessment(Shown):
         }
 
     def document(self) -> Document:
-        from scalecurve.proposals.assessment_document import assessment_document
+        """The page a committee reads: verdict and decision first, then the seven answers with their sources."""
+        proposal = self.proposal
+        step = f"from {self.judgements[0].today_k} to {proposal.workers} {unit_words(proposal.k_unit)}"
+        blocks: list[Block] = [
+            Paragraph(f"Proposed: {step}, {proposal.regime} scaling; efficiency floor {proposal.floor:g}."),
+            Paragraph(f"Verdict: {self._verdict_words()}.", TONES[self.verdict]),
+            Paragraph(f"Decision: {self.decision}"),
+            Heading("Seven questions"),
+        ]
+        for answer in self.answers:
+            source = "" if answer.source is None else f" [{answer.source}]"
+            text = f"{answer.number}. {answer.question}\n   {answer.text}{source}"
+            blocks.append(Paragraph(text, "muted" if answer.missing else "plain"))
+        blocks += [
+            Heading(f"Prediction at K = {proposal.workers}"),
+            self._prediction(),
+            Paragraph("\n".join(self._closing())),
+            Heading("What the verdict depends on"),
+            Paragraph("\n".join(item.sentence for item in self.sensitive_to)),
+        ]
+        if self.findings:
+            blocks.append(FindingList(self.findings))
+        return Document(proposal.title, tuple(blocks))
 
-        return assessment_document(self)
+    def _verdict_words(self) -> str:
+        first = sorted({k for one in self.judgements for k in one.measure})
+        if self.verdict is ProposalVerdict.CANNOT_TELL and first:
+            return f"cannot tell: measure K = {', '.join(map(str, first))} first"
+        return str(self.verdict)
+
+    def _prediction(self) -> Table:
+        columns: list[Column | str] = [Column("regime", "left"), "T(K)", "S(K)", "E(K)", "against today"]
+        columns += ["cost per result", Column("known by", "left"), Column("verdict", "left")]
+        rows = []
+        for one in self.judgements:
+            known, source = one.proposed, "" if one.evidence is None else one.evidence.source
+            speedup, efficiency = _number(one.speedup, 2), _number(one.efficiency, 3)
+            if known is not None and known.value is None:  # only a bound is known
+                bound, sign = known.low or known.high or 0.0, "<=" if known.low is None else ">="
+                speedup, efficiency = f"{sign} {known.k * bound:.4g}", f"{sign} {bound:g}"
+            gain = None if one.gain is None else f"{one.gain + 1:.2f}x"
+            change = None if one.cost_change is None else f"x{one.cost_change + 1:.2f}"
+            known_by = None if known is None else f"{known.kind}, {source}"
+            verdict = Cell(str(one.verdict), TONES[one.verdict])
+            rows.append([str(one.regime), _time_text(one), speedup, efficiency, gain, change, known_by, verdict])
+        return table(columns, rows)
+
+    def _closing(self) -> Iterator[str]:
+        """The bend, and the recommended K with the rule behind it."""
+        bend, proposal = self.bend, self.proposal
+        if bend is None:
+            yield f"No known K is below E = {proposal.bend_threshold:g}."
+        else:
+            after = "" if bend["after"] is None else f"; K = {bend['after']} still reaches it"
+            yield f"Bend: K = {bend['k']}, the first known K with E < {bend['threshold']:g} ({bend['regime']}){after}."
+        rule = f"the largest known K with E >= {proposal.floor:g}"
+        if proposal.price is not None and proposal.price.deadline is not None and within_deadline(proposal, self.cost):
+            rule = f"the cheapest known K within {format_seconds(proposal.price.deadline)}"
+        for regime, k in self.recommended.items():
+            yield f"Recommended, {regime} scaling: {'none can be named' if k is None else f'K = {k}, {rule}'}."
 
 
-def assess(proposal: Proposal) -> Assessment:
-    """Apply the checklist to a proposal."""
+def _time_text(judgement: Judgement) -> str | None:
+    """T in seconds where known, else relative to T(K0); time falls where efficiency rises."""
+    known, evidence = judgement.proposed, judgement.evidence
+    if known is None or evidence is None:
+        return None
+    if known.seconds is not None:
+        low, high = known.seconds.low, known.seconds.high
+        span = "" if low is None or high is None else f" ({format_seconds(low)} to {format_seconds(high)})"
+        return format_seconds(known.seconds.value) + span
+    work = evidence.baseline_k / known.k if judgement.regime == "strong" else 1.0
+    sign = "" if known.value is not None else "<= " if known.low is not None else ">= "
+    return f"{sign}{work / (known.value or known.low or known.high or 1.0):.4g} T({evidence.baseline_k})"
+
+
+def _number(estimate: Estimate | None, digits: int) -> str | None:
+    if estimate is None:
+        return None
+    text = f"{estimate.value:.{digits}f}"
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
+
+
+def assess(proposal: str | Path | Proposal) -> Assessment:
+    """Will this cluster size help?  A proposal file or a Proposal, held against the checklist."""
+    if not isinstance(proposal, Proposal):
+        proposal = read_proposal(Path(proposal))
     judgements = tuple(judge(proposal, regime) for regime in regimes_of(proposal))
-    verdict = overall(proposal, judgements)
-    first = judgements[0]
+    verdict, first = overall(proposal, judgements), judgements[0]
     priced = price_proposal(proposal, first)
+    bend = None if first.evidence is None else first.evidence.bend(proposal.bend_threshold)
+    threshold = {"threshold": proposal.bend_threshold, "regime": str(first.regime)}
     return Assessment(
         proposal=proposal,
-        answers=_answers(proposal, judgements, priced),
+        answers=answer_questions(proposal, judgements, priced),
         judgements=judgements,
         verdict=verdict,
         decision=decide(proposal, verdict, judgements),
-        bend=_bend(proposal, first),
-        recommended={
-            str(one.regime): recommended_k(proposal, one, price_proposal(proposal, one)) for one in judgements
-        },
+        bend=None if bend is None else {"k": bend[0], "after": bend[1], **threshold},
+        recommended={str(one.regime): recommended_k(proposal, one) for one in judgements},
         sensitive_to=most_sensitive(proposal),
         cost=priced,
-        findings=(*proposal.findings, *_findings(proposal, judgements, priced)),
+        findings=tuple(assessment_findings(proposal, judgements, priced)),
     )
 
 
-def _answers(proposal: Proposal, judgements: Sequence[Judgement], priced: CostTable | None) -> tuple[Answer, ...]:
-    return (
-        serial_question(proposal),
-        growth_question(proposal, judgements),
-        kernel_question(proposal),
-        exchange_question(proposal),
-        straggler_question(proposal),
-        money_question(proposal, judgements[0], priced),
-        scale_up_question(proposal, judgements),
-    )
-
-
-def _bend(proposal: Proposal, judgement: Judgement) -> dict[str, Any] | None:
-    """The first known K below the bend's threshold; the bend lies between it and the last K that reaches it."""
-    found = None if judgement.evidence is None else judgement.evidence.bend(proposal.bend_below)
-    if found is None:
-        return None
-    return {"k": found[0], "after": found[1], "threshold": proposal.bend_below, "regime": str(judgement.regime)}
-
-
-def recommended_k(proposal: Proposal, judgement: Judgement, priced: CostTable | None) -> int | None:
+def recommended_k(proposal: Proposal, judgement: Judgement) -> int | None:
     """The cheapest K that meets the deadline where one does, else the largest that reaches the floor."""
-    in_time = within_deadline(proposal, priced)
+    in_time = within_deadline(proposal, price_proposal(proposal, judgement))
     if in_time:
         return min(in_time, key=lambda row: (row.cost.value, row.k)).k
     if judgement.evidence is None:
         return None
-    best = judgement.evidence.largest_reaching(proposal.floor, most=proposal.workers)
-    return None if best is None else best.k
+    largest = judgement.evidence.largest_reaching(proposal.floor, most=proposal.workers)
+    return None if largest is None else largest.k
 
 
-def within_deadline(proposal: Proposal, priced: CostTable | None) -> list[CostRow]:
+def within_deadline(proposal: Proposal, priced: Cost | None) -> list[PricedRow]:
     """The priced K that meet the deadline; none where there is no deadline or no price."""
-    if priced is None or proposal.money is None or proposal.money.deadline is None:
+    if priced is None or proposal.price is None or proposal.price.deadline is None:
         return []
-    deadline = proposal.money.deadline
-    return [row for row in priced.rows if row.elapsed.value <= deadline]
+    return [row for row in priced.rows if row.elapsed.value <= proposal.price.deadline]
 
 
-def _findings(proposal: Proposal, judgements: Sequence[Judgement], priced: CostTable | None) -> list[Finding]:
-    found = [*(proposal.money.findings if proposal.money is not None else ())]
+def assessment_findings(
+    proposal: Proposal, judgements: tuple[Judgement, ...], priced: Cost | None
+) -> Iterator[Finding]:
+    """What qualifies the prediction, and whether the proposed K keeps the deadline and the budget."""
+    yield from proposal.price_findings
     for judgement in judgements:
-        found += _prediction_findings(proposal, judgement)
-    found += _goal_findings(proposal, priced)
-    if proposal.growth is Growth.UNKNOWN:
-        found.append(warning("regime-unknown", "whether the problem grows with the cluster is not stated"))
-    return found
-
-
-def _goal_findings(proposal: Proposal, priced: CostTable | None) -> list[Finding]:
-    """Whether the proposed K itself keeps the deadline and the budget."""
-    money = proposal.money
-    if money is None or priced is None:
-        return []
-    row, found = priced.row(proposal.workers), []
-    if money.deadline is not None and row.elapsed.value > money.deadline:
-        late = format_seconds(row.elapsed.value)
-        words = f"K = {row.k} takes {late}, beyond the deadline of {format_seconds(money.deadline)}"
-        found.append(warning("deadline-missed", words, k=row.k, seconds=row.elapsed.value))
-    if money.budget is not None and row.cost.value > money.budget:
-        currency = priced.tariff.currency
-        asked = format_money(row.cost.value, currency)
-        words = f"K = {row.k} costs {asked}, beyond the budget of {format_money(money.budget, currency)}"
-        found.append(warning("budget-exceeded", words, k=row.k, cost=row.cost.value))
-    return found
-
-
-def words_of(kind: str) -> str:
-    return {"model": "computed from single numbers", "stated": "stated as one number"}.get(kind, f"{kind} once")
-
-
-def _prediction_findings(proposal: Proposal, judgement: Judgement) -> list[Finding]:
-    known = judgement.proposed
-    if known is None:
-        return []
-    found = []
-    if known.low is None or known.high is None:
-        words = f"the {judgement.regime} efficiency at K = {known.k} has no interval: it is {words_of(known.kind)}"
-        found.append(info("no-interval", words, k=known.k, remedy="measure it with repeats, or state a range"))
-    if known.kind == "model":
-        left_out = [
-            name for name, part in (("exchange", proposal.exchange), ("stragglers", proposal.spread)) if part is None
-        ]
-        if left_out:
-            words = f"the model leaves out {' and '.join(left_out)}: its efficiency is an upper bound"
-            found.append(warning("upper-bound", words, left_out=left_out))
-    return found
+        known = judgement.proposed
+        if known is None:
+            continue
+        if known.low is None or known.high is None:
+            words = {"model": "computed from single numbers", "stated": "stated as one number"}
+            basis = words.get(known.kind, f"{known.kind} once")
+            message = f"the {judgement.regime} efficiency at K = {known.k} has no interval: it is {basis}"
+            yield info("no-interval", message, k=known.k, remedy="measure it with repeats, or state a range")
+        parts = {"exchange": proposal.collective, "stragglers": proposal.spread}
+        left_out = [name for name, part in parts.items() if part is None]
+        if known.kind == "model" and left_out:
+            message = f"the model leaves out {' and '.join(left_out)}: its efficiency is an upper bound"
+            yield warning("upper-bound", message, left_out=left_out)
+    terms = proposal.price
+    if terms is not None and priced is not None:
+        row, currency = priced.row(proposal.workers), priced.tariff.currency
+        if terms.deadline is not None and row.elapsed.value > terms.deadline:
+            late, limit = format_seconds(row.elapsed.value), format_seconds(terms.deadline)
+            message = f"K = {row.k} takes {late}, beyond the deadline of {limit}"
+            yield warning("deadline-missed", message, k=row.k, seconds=row.elapsed.value)
+        if terms.budget is not None and row.cost.value > terms.budget.amount:
+            asked, limit = format_money(row.cost.value, currency), format_money(terms.budget.amount, currency)
+            message = f"K = {row.k} costs {asked}, beyond the budget of {limit}"
+            yield warning("budget-exceeded", message, k=row.k, cost=row.cost.value)
+    if proposal.regime is ProposedRegime.UNKNOWN:
+        yield warning("regime-unknown", "whether the problem grows with the cluster is not stated")

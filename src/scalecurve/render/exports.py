@@ -1,53 +1,116 @@
-"""Every format a study can be given out in: data from `formats.writers`, text for people from here."""
+"""Every format a study can be exported to: data by `formats.writers`, text for people and dashboards by this module."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from html import escape
+from pathlib import Path
 
+from scalecurve.analysis import SpeedupTable, TableRow, tabulate
+from scalecurve.document import Document, FindingList, Table
 from scalecurve.errors import Fault, InputError
-from scalecurve.study import Study
+from scalecurve.estimate import Estimate
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.writers import WRITERS
+from scalecurve.render.markup import markdown_text, to_latex, to_markdown
+from scalecurve.study import Quantity, Study
+from scalecurve.study.atomic import write_atomically
+from scalecurve.study.file import study_digest
+
+BADGE_COLOURS = {"sound": "#2e7d32", "warnings": "#b26a00"}
+BADGE_BAD = "#b3261e"
+CHARACTER, MARGIN = 7, 10  # pixels of a badge
 
 
-def _markdown(study: Study) -> str:
-    from scalecurve.analysis import tabulate
-    from scalecurve.render.markdown import to_markdown
-
-    return to_markdown(tabulate(study).document())
-
-
-def _latex(study: Study) -> str:
-    from scalecurve.analysis import tabulate
-    from scalecurve.render.latex import to_latex
-
-    return to_latex(tabulate(study).document())
+def export(study: StudyLike, to: str) -> bytes:
+    """A study in another tool's format: one of `export_formats()`."""
+    if to not in export_formats():
+        hint = f"one of {', '.join(export_formats())}"
+        raise InputError(Fault("unknown format", where="--to", value=to, remedy=hint))
+    study = as_study(study)
+    return WRITERS[to].write(study) if to in WRITERS else TEXTS[to][0](study).encode()
 
 
-def _job_summary(study: Study) -> str:
-    from scalecurve.render.job_summary import to_job_summary
-
-    return to_job_summary(study)
-
-
-_TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
-    "markdown": (_markdown, "the speedup table for a README or an issue"),
-    "latex": (_latex, "the speedup table for a paper (booktabs)"),
-    "github-summary": (_job_summary, "verdict, table and findings for $GITHUB_STEP_SUMMARY"),
-}
-
-
-def purposes() -> dict[str, str]:
-    """What each name means, for `export --help` and the documentation."""
-    from scalecurve.formats.writers import WRITERS
-
+def export_formats() -> dict[str, str]:
+    """The names `export` takes, and what each is for."""
     data = {name: writer.purpose for name, writer in WRITERS.items()}
-    return data | {name: purpose for name, (_, purpose) in _TEXTS.items()}
+    return data | {name: purpose for name, (_, purpose) in TEXTS.items()}
 
 
-def write_as(study: Study, name: str) -> bytes:
-    from scalecurve.formats.writers import WRITERS
+def to_job_summary(study: Study) -> str:
+    """GitHub-flavoured Markdown, to be appended: `export STUDY --to github-summary >> "$GITHUB_STEP_SUMMARY"`."""
+    table = tabulate(study)
+    last = table.rows[-1]
+    efficiency = last.efficiency
+    has_interval = efficiency.low is not None and efficiency.high is not None
+    interval = f" ({efficiency.low:.2f} to {efficiency.high:.2f})" if has_interval else ""
+    bend = f"bends at K = {table.bend.k}" if table.bend else "no bend within the data"
+    rows = tuple(block for block in table.document().blocks if isinstance(block, Table))
+    parts = [
+        f"## {markdown_text(study.name)}: {study.regime} scaling",
+        f"**K = {last.k} {markdown_text(table.k_unit)}: efficiency {efficiency.value:.2f}{interval}**, {bend}",
+        to_markdown(Document(None, rows)).strip(),
+    ]
+    if table.findings:
+        listed = to_markdown(Document(None, (FindingList(table.findings),))).strip()
+        parts.append(f"<details><summary>{len(table.findings)} findings</summary>\n\n{listed}\n\n</details>")
+    parts.append(f"<sub>study {study_digest(study)[:12]}, {len(study.samples)} observations</sub>")
+    return "\n\n".join(parts) + "\n"
 
-    if name in WRITERS:
-        return WRITERS[name].write(study)
-    if name not in _TEXTS:
-        raise InputError(Fault("unknown format", where="--to", seen=name, remedy=f"one of {', '.join(purposes())}"))
-    return _TEXTS[name][0](study).encode()
+
+def to_openmetrics(study: Study) -> str:
+    """T, S and E of every K with their intervals, for dashboards.
+
+    https://prometheus.io/docs/specs/om/open_metrics_spec/: families, label values escaped, `# EOF` at the end.
+    """
+    table = tabulate(study)
+    is_time = study.quantity is Quantity.SECONDS
+    first = "scalecurve_run_seconds" if is_time else "scalecurve_throughput"
+    families: tuple[tuple[str, str, str, Callable[[TableRow], Estimate]], ...] = (
+        (first, "seconds" if is_time else "", "Mean of the observations.", lambda row: row.mean),
+        ("scalecurve_speedup", "", "Speedup against the baseline.", lambda row: row.speedup),
+        ("scalecurve_efficiency_ratio", "ratio", "Parallel efficiency.", lambda row: row.efficiency),
+    )
+    lines = []
+    for name, unit, text, pick in families:
+        lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {text}"]
+        for row in table.rows:
+            estimate = pick(row)
+            bounds = (("mean", estimate.value), ("low", estimate.low), ("high", estimate.high))
+            lines += [f"{name}{_labels(table, row, bound)} {value!r}" for bound, value in bounds if value is not None]
+    name = "scalecurve_observations"
+    lines += [f"# TYPE {name} gauge", f"# HELP {name} Observations behind each mean."]
+    lines += [f"{name}{_labels(table, row)} {row.n}" for row in table.rows]
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _labels(table: SpeedupTable, row: TableRow, bound: str | None = None) -> str:
+    """The labels of a sample of OpenMetrics."""
+    pairs = {"study": table.name, "regime": str(table.regime), "k": str(row.k), "k_unit": table.k_unit}
+    pairs |= {} if bound is None else {"estimate": bound}
+    escaped = {key: re.sub(r'[\\"]', r"\\\g<0>", value).replace("\n", "\\n") for key, value in pairs.items()}
+    return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}"
+
+
+def write_badge(label: str, verdict: str, path: str | Path) -> None:
+    """A verdict as a small SVG for a README: `label | verdict`, the verdict's side coloured by what it says."""
+    left, right = (len(text) * CHARACTER + 2 * MARGIN for text in (label, verdict))
+    colour = BADGE_COLOURS.get(verdict, BADGE_BAD)
+    words = f"{escape(label)}: {escape(verdict)}"
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{words}">'
+        f'<title>{words}</title><rect width="{left}" height="20" fill="#444444"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        '<g fill="#ffffff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="{left / 2:g}" y="14">{escape(label)}</text>'
+        f'<text x="{left + right / 2:g}" y="14">{escape(verdict)}</text></g></svg>\n'
+    )
+    write_atomically(Path(path), svg.encode())
+
+
+TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
+    "markdown": (lambda study: to_markdown(tabulate(study).document()), "the speedup table for a README or an issue"),
+    "latex": (lambda study: to_latex(tabulate(study).document()), "the speedup table for a paper (booktabs)"),
+    "github-summary": (to_job_summary, "verdict, table and findings for $GITHUB_STEP_SUMMARY"),
+}

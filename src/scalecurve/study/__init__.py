@@ -1,10 +1,9 @@
 """The Study and the other raw records; nothing here computes a result."""
 
 from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import Placement, RankRecord, Run
+from scalecurve.study.run import Placement, RankRecord, Run, RunStatus
 from scalecurve.study.samples import Samples
-from scalecurve.study.study import Study
-from scalecurve.study.terms import Quantity, Regime, RunStatus, Treatment
+from scalecurve.study.study import Quantity, Regime, Study, Treatment
 
 __all__ = [
     "Baseline",

@@ -12,47 +12,31 @@ from scalecurve.errors import Fault, InputError
 def write_atomically(path: Path, content: bytes) -> None:
     """Temporary file in the same folder, fsync, rename, fsync of the folder."""
     if path.exists() and not path.is_file():
-        # A pipe or /dev/stdout cannot be replaced by rename; there is nothing to tear there either.
+        # A pipe or /dev/stdout cannot be replaced by rename.
         path.write_bytes(content)
         return
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".tmp")
-    except OSError as problem:
-        raise _cannot_write(path, problem) from None
-    try:
+        # mkstemp makes private files: give the mode the file had, or what a plain open() would give it.
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _mode_of(path))
-        os.replace(name, path)
-        _sync_folder(path.parent)
-    except OSError as problem:
-        Path(name).unlink(missing_ok=True)
-        raise _cannot_write(path, problem) from None
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _mode_of(path: Path) -> int:
-    """The mode the file had, or what a plain open() would give it (mkstemp makes private files)."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _cannot_write(path: Path, problem: OSError) -> InputError:
-    return InputError(
-        Fault(f"cannot be written: {problem.strerror}", remedy="choose another place with -o"), subject=str(path)
-    )
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except BaseException as problem:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if not isinstance(problem, OSError):
+            raise
+        fault = Fault(f"cannot be written: {problem.strerror}", remedy="choose another place with -o")
+        raise InputError(fault, subject=str(path)) from None

@@ -1,4 +1,4 @@
-"""Reading and writing a study file: JSON, versioned, written atomically.
+"""The study file: JSON, versioned, written atomically; long step series go to a sidecar in the same folder.
 
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
@@ -8,26 +8,30 @@ Format history (keep it here; a reader must go on reading every version listed):
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import zipfile
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import Run
-from scalecurve.study.samples import Samples
-from scalecurve.study.sidecar import attach_steps, count_steps, read_sidecar, sidecar_bytes, sidecar_path, without_steps
-from scalecurve.study.study import Study
-from scalecurve.study.terms import Quantity, Regime, Treatment
+from scalecurve.study.run import RankRecord, Run
+from scalecurve.study.samples import FloatArray, Samples
+from scalecurve.study.study import Quantity, Regime, Study, Treatment
 
 FORMAT = "scalecurve-study"
 VERSION = 1
-MAX_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 512 * 1024 * 1024  # of any file that is read whole
+MAX_SIDECAR_BYTES = 2 * 1024**3
 INLINE_STEPS = 20_000
 
 PositiveFloat = Annotated[FiniteFloat, Field(gt=0)]
@@ -75,43 +79,40 @@ def study_to_dict(study: Study) -> dict[str, Any]:
     return data
 
 
+def study_digest(study: Study) -> str:
+    """The SHA-256 of all observations and facts, whatever file they are in; findings are derived and left out."""
+    data = {name: value for name, value in study_to_dict(study).items() if name != "findings"}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def study_from_dict(data: Any, *, subject: str = "study", folder: Path | None = None) -> Study:
-    """A study from plain data; every fault is reported at once.  `folder` is where a sidecar would lie."""
-    _check_header(data, subject)
-    try:
-        parsed = _StudyFile.model_validate(data)
-    except ValidationError as problem:
-        raise FormatError(faults_of(problem), subject=subject) from None
-    runs = parsed.runs
-    if parsed.sidecar is not None:
-        runs = attach_steps(runs, read_sidecar(folder, parsed.sidecar.name, parsed.sidecar.sha256, subject))
-    return _build(parsed, runs, subject)
-
-
-def _build(parsed: _StudyFile, runs: tuple[Run, ...], subject: str) -> Study:
-    bulk = None
-    try:
-        if parsed.samples is not None:
-            bulk = Samples.from_mapping({int(k): values for k, values in parsed.samples.items()})
-        shared = parsed.model_dump(exclude={"samples", "runs", "sidecar"}, round_trip=True)
-        kept = {name: getattr(parsed, name) for name in shared}
-        return Study(bulk=bulk, runs=runs, **kept)
-    except InputError as problem:
-        raise FormatError(problem.faults, subject=subject) from None
-
-
-def _check_header(data: Any, subject: str) -> None:
+    """A study from plain data; every fault is reported at once.  `folder` is where the sidecar is."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        hint = f'a study file is a JSON object with "format": "{FORMAT}"; other tools\' files: scalecurve import'
-        raise FormatError(Fault("not a study file", remedy=hint), subject=subject)
+        remedy = f'a study file is a JSON object with "format": "{FORMAT}"; other tools\' files: scalecurve import'
+        raise FormatError(Fault("not a study file", remedy=remedy), subject=subject)
     version = data.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FormatError(Fault("the format version is missing or wrong", seen=repr(version)), subject=subject)
+        raise FormatError(Fault("the format version is missing or wrong", value=repr(version)), subject=subject)
     if version > VERSION:
-        hint = f"this scalecurve reads versions up to {VERSION}; update it"
-        raise FormatError(
-            Fault("written by a newer scalecurve", seen=f"version {version}", remedy=hint), subject=subject
-        )
+        remedy = f"this scalecurve reads versions up to {VERSION}; update it"
+        fault = Fault("written by a newer scalecurve", value=f"version {version}", remedy=remedy)
+        raise FormatError(fault, subject=subject)
+    try:
+        parsed = _StudyFile.model_validate(data)
+        runs, samples = parsed.runs, None
+        if parsed.sidecar is not None:
+            runs = _with_sidecar(runs, folder, parsed.sidecar, subject)
+        if parsed.samples is not None:
+            samples = Samples.from_mapping({int(k): values for k, values in parsed.samples.items()})
+        names = _StudyFile.model_fields.keys() - {"samples", "runs", "sidecar"}
+        return Study(bulk=samples, runs=runs, **{name: getattr(parsed, name) for name in names})
+    except ValidationError as problem:
+        raise FormatError(faults_of(problem), subject=subject) from None
+    except FormatError:
+        raise
+    except InputError as problem:
+        raise FormatError(problem.faults, subject=subject) from None
 
 
 def faults_of(problem: ValidationError) -> list[Fault]:
@@ -120,7 +121,7 @@ def faults_of(problem: ValidationError) -> list[Fault]:
         Fault(
             error["msg"][:1].lower() + error["msg"][1:],
             where=".".join(str(part) for part in error["loc"]) or None,
-            seen=None if error["type"] == "missing" else str(error["input"])[:200],
+            value=None if error["type"] == "missing" else str(error["input"])[:200],
         )
         for error in problem.errors(include_url=False)
     ]
@@ -136,42 +137,94 @@ def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
     try:
         size = path.stat().st_size
         if size > limit:
-            hint = f"the limit is {limit} bytes; keep long series in the sidecar or a CSV"
-            raise FormatError(Fault("the file is too large", seen=f"{size} bytes", remedy=hint), subject=str(path))
+            remedy = f"the limit is {limit} bytes; keep long series in the sidecar or a CSV"
+            raise FormatError(Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=str(path))
         return parse_json(path.read_bytes(), subject=str(path))
     except OSError as problem:
         raise FormatError(f"cannot be read: {problem.strerror}", subject=str(path)) from None
 
 
 def parse_json(raw: bytes, *, subject: str) -> Any:
+    """The value of a JSON text; the error says where it breaks, and NaN and Infinity are refused."""
     try:
         return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise FormatError("not text in UTF-8", subject=subject) from None
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        cut = problem.msg.startswith("Unterminated") or problem.pos >= len(problem.doc.rstrip()) - 1
-        hint = "the file may be truncated" if cut else None
-        raise FormatError(Fault(f"not JSON: {problem.msg}", where=where, remedy=hint), subject=subject) from None
+        truncated = problem.msg.startswith("Unterminated") or problem.pos >= len(problem.doc.rstrip()) - 1
+        remedy = "the file may be truncated" if truncated else None
+        raise FormatError(Fault(f"not JSON: {problem.msg}", where=where, remedy=remedy), subject=subject) from None
     except (ValueError, RecursionError) as problem:
         raise FormatError(f"not JSON: {problem}", subject=subject) from None
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number JSON knows; write null for absent values")
+    raise ValueError(f"{name} is not a number in JSON; write null for absent values")
 
 
-def write_study(study: Study, path: Path) -> None:
-    """Write atomically: readers see the old file or the new one, never half of one."""
+def save(study: Study, path: str | Path) -> None:
+    """Write the study file atomically: readers see the old file or the new one, never a part of one."""
+    target = Path(path)
     data = study_to_dict(study)
     if count_steps(study.runs) > INLINE_STEPS:
-        packed, digest = sidecar_bytes(study.runs)
-        beside = sidecar_path(path)
-        write_atomically(beside, packed)
-        light = replace(study, runs=without_steps(study.runs))
-        data = study_to_dict(light) | {"sidecar": {"name": beside.name, "sha256": digest}}
-    write_atomically(path, json_bytes(data))
+        series = {
+            _series_key(i, j): np.asarray(rank.steps, dtype=np.float64)
+            for i, run in enumerate(study.runs)
+            for j, rank in enumerate(run.ranks)
+            if rank.steps
+        }
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **series)
+        beside = target.with_name(target.stem + ".steps.npz")
+        write_atomically(beside, buffer.getvalue())
+        bare = [replace(run, ranks=tuple(replace(rank, steps=()) for rank in run.ranks)) for run in study.runs]
+        data = study_to_dict(replace(study, runs=tuple(bare)))
+        data["sidecar"] = {"name": beside.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+    write_atomically(target, json_bytes(data))
 
 
 def json_bytes(data: Any) -> bytes:
+    """Indented JSON; NaN and Infinity raise."""
     return (json.dumps(data, indent=1, allow_nan=False, default=str) + "\n").encode()
+
+
+def count_steps(runs: Sequence[Run]) -> int:
+    """How many step times all ranks of these runs hold together."""
+    return sum(len(rank.steps) for run in runs for rank in run.ranks)
+
+
+def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, subject: str) -> tuple[Run, ...]:
+    """The runs with the step series of the sidecar; a missing or foreign sidecar is a FormatError."""
+    name = sidecar.name
+    if folder is None or Path(name).name != name:
+        raise FormatError(Fault("the sidecar must be in the folder of the study", value=name), subject=subject)
+    try:
+        size = (folder / name).stat().st_size
+        if size > MAX_SIDECAR_BYTES:
+            raise FormatError(Fault("the sidecar is too large", value=f"{size} bytes"), subject=subject)
+        raw = (folder / name).read_bytes()
+    except OSError as problem:
+        remedy = "keep the study and its .steps.npz together"
+        fault = Fault(f"the sidecar {name} cannot be read: {problem.strerror}", remedy=remedy)
+        raise FormatError(fault, subject=subject) from None
+    if hashlib.sha256(raw).hexdigest() != sidecar.sha256:
+        remedy = "it belongs to another version of this study"
+        raise FormatError(Fault(f"the sidecar {name} does not match the study", remedy=remedy), subject=subject)
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
+            series: dict[str, FloatArray] = {key: np.asarray(arrays[key], dtype=np.float64) for key in arrays.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as problem:
+        raise FormatError(f"the sidecar {name} is damaged: {problem}", subject=subject) from None
+    complete: list[Run] = []
+    for i, run in enumerate(runs):
+        ranks: list[RankRecord] = []
+        for j, rank in enumerate(run.ranks):
+            steps = series.get(_series_key(i, j))
+            ranks.append(rank if steps is None else replace(rank, steps=tuple(steps.tolist())))
+        complete.append(replace(run, ranks=tuple(ranks)))
+    return tuple(complete)
+
+
+def _series_key(run: int, rank: int) -> str:
+    return f"run{run}.rank{rank}"

@@ -1,4 +1,4 @@
-"""The work of one kernel, as a profiler counts it."""
+"""One kernel for a roofline: its FLOP, its bytes and its time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """Flops, bytes moved at each memory level, and the measured seconds (None if not timed)."""
+    """FLOP, bytes moved at each memory level, and the measured seconds (None if not timed)."""
 
     name: str
     flops: float

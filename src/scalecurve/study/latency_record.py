@@ -1,4 +1,4 @@
-"""Latencies as raw data: a histogram fine enough to lose nothing that matters, or the percentiles a tool printed.
+"""Latencies as raw data: a fine histogram, or the percentiles that a tool printed.
 
 Buckets are the leading bits of the number itself: exponent and ten bits of mantissa, so a bucket is at most 0.1 %
 wide and its middle at most 0.05 % off, from a nanosecond to twelve days, in 60 thousand counters however many samples
@@ -36,7 +36,7 @@ BUCKETS = _key(HIGHEST) - BASE + 1
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts of latencies in seconds; adding two loses nothing, which is why percentiles are never averaged."""
+    """Counts of latencies in seconds.  Two histograms add up exactly; percentiles cannot be averaged."""
 
     counts: Counts
     least: float
@@ -92,10 +92,10 @@ class Histogram:
 
 
 class _Counter:
-    """Counts samples a cache-sized chunk at a time: shift the bits, count them, nothing else.
+    """Counts samples a cache-sized chunk at a time by shifting their bits.
 
     Keys are taken relative to a guess below the first chunk's smallest sample, so that `bincount` works on a short
-    range; the extremes are looked up only in the chunks that widen it.
+    range; the extremes are searched only in the chunks that widen it.
     """
 
     def __init__(self, first: Floats) -> None:
@@ -112,31 +112,25 @@ class _Counter:
         np.subtract(keys, np.uint64(self._base), out=keys)
         places = keys.view(np.int64)
         try:
-            found = np.bincount(places)
+            counts = np.bincount(places)
         except (ValueError, MemoryError):  # a sample below the guess: its key is negative
-            found = None
+            counts = None
         start = self._base - BASE
-        if found is None or start + len(found) > BUCKETS:
-            self._add_outside(chunk)
+        if counts is None or start + len(counts) > BUCKETS:
+            # Samples below the guess or outside the buckets: clip them, and refuse what is no time.
+            least, most = float(chunk.min()), float(chunk.max())
+            if not (least >= 0 and np.isfinite(most)):
+                raise InputError(Fault("latencies are finite and not negative", value=f"{least:g} .. {most:g}"))
+            self.counts += np.bincount(_places(np.clip(chunk, LOWEST, HIGHEST)), minlength=BUCKETS)
+            self.least, self.most = min(self.least, least), max(self.most, most)
             return
-        self.counts[start : start + len(found)] += found
-        self._widen(chunk, start, found)
-
-    def _widen(self, chunk: Floats, start: int, found: Counts) -> None:
-        if start + len(found) >= self._high:
-            self._high = start + len(found)
+        self.counts[start : start + len(counts)] += counts
+        if start + len(counts) >= self._high:
+            self._high = start + len(counts)
             self.most = max(self.most, float(chunk.max()))
-        if found[: max(0, self._low + 1 - start)].any():
-            self._low = start + int(np.flatnonzero(found)[0])
+        if counts[: max(0, self._low + 1 - start)].any():
+            self._low = start + int(np.flatnonzero(counts)[0])
             self.least = min(self.least, float(chunk.min()))
-
-    def _add_outside(self, chunk: Floats) -> None:
-        """A chunk with samples below the guess or outside the buckets: clipped, or refused where they are no times."""
-        least, most = float(chunk.min()), float(chunk.max())
-        if not (least >= 0 and np.isfinite(most)):
-            raise InputError(Fault("latencies are finite and not negative", seen=f"{least:g} .. {most:g}"))
-        self.counts += np.bincount(_places(np.clip(chunk, LOWEST, HIGHEST)), minlength=BUCKETS)
-        self.least, self.most = min(self.least, least), max(self.most, most)
 
 
 def _places(values: Floats) -> npt.NDArray[np.int64]:
@@ -156,9 +150,9 @@ def middles(places: npt.NDArray[Any]) -> Floats:
 class LatencyRecord:
     """One load test, or one part of it.
 
-    `histogram` where latencies are known; otherwise `stated`, the percentiles the tool printed (share -> seconds).
-    `seconds` is how long the test ran; `intended_rate` requests per second it meant to send, None for a closed loop;
-    `open_loop` says that latencies count from intended starts, so that none is omitted.
+    `histogram` where single latencies are recorded; otherwise `stated`, the percentiles the tool printed (share ->
+    seconds).  `seconds` is how long the test ran; `intended_rate` is the rate it was to send, in requests per second,
+    None for a closed loop; `open_loop` says that latencies count from intended starts, so that none is omitted.
     """
 
     name: str
@@ -188,12 +182,13 @@ class LatencyRecord:
 
 
 def merged(records: Sequence[LatencyRecord], *, name: str = "all") -> LatencyRecord:
-    """Histograms added; records that only state percentiles cannot be merged, and percentiles are never averaged."""
+    """One record with the histograms added; records that only state percentiles are refused."""
     without = [record.name for record in records if record.histogram is None]
     if without:
         hint = "let the tool write a histogram (.hlog) or the samples"
-        seen = ", ".join(without[:5])
-        raise InputError(Fault("stated percentiles cannot be merged or averaged", seen=seen, remedy=hint))
+        raise InputError(
+            Fault("stated percentiles cannot be merged or averaged", value=", ".join(without[:5]), remedy=hint)
+        )
     total = Histogram.empty()
     for record in records:
         total += record.histogram or Histogram.empty()

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
@@ -36,8 +37,8 @@ class Timing:
     repeats: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class MessageSweep(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MessageSweep(Result):
     """Timings of one system.  `per_rank` says that gather-like operations give bytes per rank (IMB, OSU)."""
 
     timings: tuple[Timing, ...]
@@ -47,17 +48,28 @@ class MessageSweep(Shown):
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
-        faults = [fault for i, timing in enumerate(self.timings) for fault in _faults(i, timing)]
-        if not self.timings:
-            faults = [Fault("there are no timings")]
+        faults = [] if self.timings else [Fault("there are no timings")]
+        for i, timing in enumerate(self.timings):
+            where = f"timing {i + 1} ({timing.operation})"
+            if timing.ranks < 1:
+                text = "the number of ranks is a whole number from 1"
+                faults.append(Fault(text, where=where, value=str(timing.ranks)))
+            if not (math.isfinite(timing.message) and timing.message >= 0):
+                faults.append(Fault("a message size is not negative", where=where, value=f"{timing.message:g}"))
+            if not (math.isfinite(timing.seconds) and timing.seconds > 0):
+                faults.append(Fault("a time is a positive number", where=where, value=f"{timing.seconds:g}"))
         if faults:
             raise InputError(faults[:20], subject=self.system or "message sweep")
+
+    def __repr__(self) -> str:
+        return f"<MessageSweep {self.system!r}, {len(self.timings)} timings of {', '.join(self.operations)}>"
 
     @property
     def operations(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(timing.operation for timing in self.timings))
 
     def of(self, operation: str) -> tuple[Timing, ...]:
+        """The timings of one operation."""
         return tuple(timing for timing in self.timings if timing.operation == operation)
 
     def vector(self, timing: Timing) -> float:
@@ -80,35 +92,19 @@ class MessageSweep(Shown):
         return [asdict(timing) for timing in self.timings]
 
     def document(self) -> Document:
-        rows = [
-            [t.operation, str(t.ranks), format_bytes(t.message), format_seconds(t.seconds), _shown_spread(t)]
-            for t in self.timings
-        ]
+        rows: list[list[str | None]] = []
+        for t in self.timings:
+            spread = None if t.spread is None else format_seconds(t.spread)
+            rows.append([t.operation, str(t.ranks), format_bytes(t.message), format_seconds(t.seconds), spread])
         grid = table(["operation", "ranks", "message", "time", "MAD"], rows)
         head = Paragraph(f"{len(self.timings)} timings, {', '.join(self.operations)}")
         return Document(self.system or "Message sweep", (head, grid, FindingList(self.findings)))
 
 
-def _shown_spread(timing: Timing) -> str | None:
-    return None if timing.spread is None else format_seconds(timing.spread)
-
-
-def _faults(place: int, timing: Timing) -> list[Fault]:
-    where = f"timing {place + 1} ({timing.operation})"
-    found = []
-    if timing.ranks < 1:
-        found.append(Fault("the number of ranks is a whole number from 1", where=where, seen=str(timing.ranks)))
-    if not (math.isfinite(timing.message) and timing.message >= 0):
-        found.append(Fault("a message size is not negative", where=where, seen=f"{timing.message:g}"))
-    if not (math.isfinite(timing.seconds) and timing.seconds > 0):
-        found.append(Fault("a time is a positive number", where=where, seen=f"{timing.seconds:g}"))
-    return found
-
-
 def merged(sweeps: Sequence[MessageSweep]) -> MessageSweep:
-    """Several files of one system as one sweep; mixing what bytes mean is refused."""
+    """Several files of one system as one sweep; they must agree on what bytes mean."""
     if len({sweep.per_rank for sweep in sweeps}) != 1:
-        raise InputError("the files differ in what bytes mean (per rank or in all); fit them apart")
+        raise InputError("the files differ in what bytes mean (per rank or in all); fit them separately")
     timings = tuple(timing for sweep in sweeps for timing in sweep.timings)
     findings = tuple(finding for sweep in sweeps for finding in sweep.findings)
     first = sweeps[0]
@@ -118,6 +114,7 @@ def merged(sweeps: Sequence[MessageSweep]) -> MessageSweep:
 
 
 def write_sweep(sweep: MessageSweep, path: Path) -> None:
+    """Write the sweep as JSON, atomically."""
     from scalecurve.study.file import json_bytes
 
     write_atomically(path, json_bytes(sweep.to_dict()))
@@ -147,21 +144,19 @@ def timings_from(rows: Iterable[tuple[str, int, int | None, float, float]]) -> t
     cells: dict[tuple[str, int, int | None, float], list[float]] = {}
     for operation, ranks, nodes, message, seconds in rows:
         cells.setdefault((operation, ranks, nodes, message), []).append(seconds)
-    return tuple(
-        Timing(
-            operation=operation,
-            ranks=ranks,
-            nodes=nodes,
-            message=message,
-            seconds=_median(values),
-            spread=_median([abs(value - _median(values)) for value in values]) if len(values) > 1 else None,
-            repeats=len(values),
+    timings = []
+    for (operation, ranks, nodes, message), values in cells.items():
+        middle = float(median(values))
+        spread = float(median([abs(value - middle) for value in values])) if len(values) > 1 else None
+        timings.append(
+            Timing(
+                operation=operation,
+                ranks=ranks,
+                nodes=nodes,
+                message=message,
+                seconds=middle,
+                spread=spread,
+                repeats=len(values),
+            )
         )
-        for (operation, ranks, nodes, message), values in cells.items()
-    )
-
-
-def _median(values: Sequence[float]) -> float:
-    from statistics import median
-
-    return float(median(values))
+    return tuple(timings)

@@ -1,4 +1,4 @@
-"""Where a study comes from and what it ran."""
+"""What a study ran, what its baseline is, and where it comes from."""
 
 from __future__ import annotations
 

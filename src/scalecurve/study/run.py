@@ -1,14 +1,23 @@
-"""One launch of the job at one worker count, with what was seen while it ran."""
+"""One launch of the job at one worker count, and what was recorded while it ran."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from scalecurve.study.terms import RunStatus
-
 SCALING = "scaling"
+
+
+class RunStatus(StrEnum):
+    """How a run ended; only `ok` runs are observations, the others are kept as evidence."""
+
+    OK = "ok"
+    WARMUP = "warmup"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +35,7 @@ class RankRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where the workers of a run sat; None where it was not observed."""
+    """Where the workers of a run were placed; None where it was not recorded."""
 
     ranks: int | None = None
     threads_per_rank: int | None = None
@@ -68,4 +77,5 @@ class Run:
         return self.counts_as(SCALING)
 
     def counts_as(self, role: str) -> bool:
+        """Whether this run succeeded in that role and has a value."""
         return self.status is RunStatus.OK and self.value is not None and self.role == role

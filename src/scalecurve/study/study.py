@@ -1,21 +1,21 @@
-"""The noun in the middle: what was held fixed, every raw observation, and where it came from."""
+"""The Study: what is held fixed, every raw observation, and where it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown
+from scalecurve.document import Document, FindingList, Paragraph, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import SCALING, Run
 from scalecurve.study.samples import IntArray, Samples
-from scalecurve.study.terms import Quantity, Regime, Treatment
 
 REGIME_HELP = (
     "say --regime strong (regime='strong': the total work is the same at every K) or --regime weak "
@@ -23,12 +23,43 @@ REGIME_HELP = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Study(Shown):
+class Regime(StrEnum):
+    """What is held fixed while workers are added: the total work (strong) or the work per worker (weak)."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+
+    @property
+    def held_fixed(self) -> str:
+        return "total work fixed" if self is Regime.STRONG else "work per worker fixed"
+
+
+class Quantity(StrEnum):
+    """What one observation is: a time, a rate of all workers together, or a rate per worker."""
+
+    SECONDS = "seconds"
+    THROUGHPUT = "throughput"
+    THROUGHPUT_PER_WORKER = "throughput_per_worker"
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self is not Quantity.SECONDS
+
+
+class Treatment(StrEnum):
+    """Whether warm-up or set-up time is part of the observations."""
+
+    EXCLUDED = "excluded"
+    INCLUDED = "included"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Study(Result):
     """A scaling study.
 
-    Observations are kept either as `runs` (with all that is known of each launch) or, where a file holds nothing but
-    numbers, as bare `bulk` samples; `samples` is the view of T(K) that both give.
+    Observations are kept either as `runs` (with all that is recorded of each launch) or, where a file holds only
+    numbers, as `bulk` samples; `samples` is the view of T(K) that both give.
     """
 
     regime: Regime
@@ -48,12 +79,14 @@ class Study(Shown):
     def __post_init__(self) -> None:
         if (self.bulk is None) == (not self.runs):
             raise InputError(Fault("a study holds either runs or bulk samples", remedy="give exactly one of the two"))
-        known = self.all_k
-        if self.baseline.k is not None and self.baseline.k not in known:
-            listed = ", ".join(str(k) for k in known)
-            raise InputError(
-                Fault("the baseline was not measured", seen=f"K0 = {self.baseline.k}", remedy=f"choose one of {listed}")
-            )
+        if self.baseline.k is not None and self.baseline.k not in self.all_k:
+            remedy = f"choose one of {', '.join(str(k) for k in self.all_k)}"
+            raise InputError(Fault("the baseline was not measured", value=f"K0 = {self.baseline.k}", remedy=remedy))
+
+    def __repr__(self) -> str:
+        workers = f"{len(self.all_k)} K from {self.all_k[0]} to {self.all_k[-1]}" if self.all_k else "no K"
+        counts = f"{len(self.samples)} observations ({self.quantity})"
+        return f"<Study {self.name!r}, {self.regime}, {counts} at {workers} {self.k_unit}>"
 
     @classmethod
     def from_samples(
@@ -63,30 +96,87 @@ class Study(Shown):
         regime: Regime | str,
         quantity: Quantity | str = Quantity.SECONDS,
         k_unit: str = "workers",
+        unit: str | None = None,
         baseline_k: int | None = None,
         name: str | None = None,
-        **more: Any,
+        workload: Workload | None = None,
+        warmup: Treatment = Treatment.UNKNOWN,
+        setup: Treatment = Treatment.UNKNOWN,
+        node_size: int | None = None,
+        provenance: Provenance | None = None,
+        findings: Iterable[Finding] = (),
     ) -> Self:
-        """A study from numbers alone: `{1: [10.1, 9.9], 2: [5.2, 5.3]}`."""
-        bulk = samples if isinstance(samples, Samples) else Samples.from_mapping(samples)
+        """A study from numbers alone: `{1: [10.1, 9.9], 2: [5.2, 5.3]}`; `workload` replaces `name`."""
         return cls(
             regime=as_regime(regime),
             quantity=as_quantity(quantity),
             k_unit=k_unit,
-            bulk=bulk,
+            unit=unit,
+            bulk=samples if isinstance(samples, Samples) else Samples.from_mapping(samples),
             baseline=Baseline(k=baseline_k),
-            workload=more.pop("workload", Workload(name=name)),
-            **more,
+            workload=workload or Workload(name=name),
+            warmup=warmup,
+            setup=setup,
+            node_size=node_size,
+            provenance=provenance or Provenance(),
+            findings=tuple(findings),
+        )
+
+    @classmethod
+    def from_measurements(
+        cls,
+        measurements: Mapping[int, Any] | Iterable[Any],
+        *,
+        regime: Regime | str,
+        k_unit: str | None = None,
+        baseline_k: int | None = None,
+        name: str | None = None,
+        workload: Workload | None = None,
+        setup: Treatment = Treatment.UNKNOWN,
+        node_size: int | None = None,
+        provenance: Provenance | None = None,
+    ) -> Self:
+        """A study from torch.utils.benchmark Measurements (torch itself is not imported).
+
+        K is the key of the mapping (one Measurement or a list for each), or else each Measurement's `num_threads`.
+        """
+        if isinstance(measurements, Mapping):
+            lists = {k: item if isinstance(item, list | tuple) else [item] for k, item in measurements.items()}
+            pairs = [(k, measurement) for k, items in lists.items() for measurement in items]
+        else:
+            pairs = [(getattr(measurement, "num_threads", None), measurement) for measurement in measurements]
+        samples: dict[int, list[float]] = {}
+        for place, (k, measurement) in enumerate(pairs):
+            times = getattr(measurement, "times", None)
+            if not isinstance(k, int) or times is None:
+                remedy = "give torch.utils.benchmark Measurements, or a mapping from K to them"
+                kind = type(measurement).__name__
+                raise InputError(Fault("not a measurement", where=f"item {place + 1}", value=kind, remedy=remedy))
+            samples.setdefault(k, []).extend(float(time) for time in times)
+        titles = {getattr(measurement, "title", None) for _, measurement in pairs}
+        title = titles.pop() if len(titles) == 1 else None
+        return cls.from_samples(
+            samples,
+            regime=regime,
+            k_unit=k_unit or ("workers" if isinstance(measurements, Mapping) else "threads"),
+            baseline_k=baseline_k,
+            name=name or (title if isinstance(title, str) else None),
+            workload=workload,
+            warmup=Treatment.EXCLUDED,
+            setup=setup,
+            node_size=node_size,
+            provenance=provenance or Provenance(tool="torch.utils.benchmark"),
         )
 
     @cached_property
     def samples(self) -> Samples:
+        """Every observation of T(K): failed runs and other programs are left out."""
         if self.bulk is not None:
             return self.bulk
-        counted = [(run.k, run.value) for run in self.runs if run.counts_as(self.role_at(run.k))]
-        if not counted:
+        pairs = [(run.k, run.value) for run in self.runs if run.counts_as(self.role_at(run.k))]
+        if not pairs:
             return Samples(np.empty(0, np.int64), np.empty(0, np.float64))
-        return Samples.of([k for k, _ in counted], [value for _, value in counted])
+        return Samples.of([k for k, _ in pairs], [value for _, value in pairs])
 
     def role_at(self, k: int) -> str:
         """Whose runs are the points at K: the job's own, but for T(1) the fastest single-worker program."""
@@ -109,22 +199,9 @@ class Study(Shown):
     def name(self) -> str:
         return self.workload.name or self.provenance.source or "study"
 
-    def with_findings(self, found: Iterable[Finding]) -> Self:
-        return replace(self, findings=(*self.findings, *found))
-
-    @classmethod
-    def from_measurements(
-        cls, measurements: Mapping[int, Any] | Iterable[Any], *, regime: Regime | str, **more: Any
-    ) -> Self:
-        """A study from torch.utils.benchmark Measurements, K by `num_threads` or as the keys of a mapping."""
-        from scalecurve.study.measurements import samples_of, task_name
-
-        given = measurements if isinstance(measurements, Mapping) else list(measurements)
-        provenance = more.pop("provenance", Provenance(tool="torch.utils.benchmark"))
-        named = {"name": task_name(given), "k_unit": "workers" if isinstance(given, Mapping) else "threads"} | more
-        return cls.from_samples(
-            samples_of(given), regime=regime, warmup=Treatment.EXCLUDED, provenance=provenance, **named
-        )
+    def with_findings(self, findings: Iterable[Finding]) -> Self:
+        """The same study with these findings after its own."""
+        return replace(self, findings=(*self.findings, *findings))
 
     def records(self) -> list[dict[str, Any]]:
         """One row for every observation, failed runs included."""
@@ -141,26 +218,24 @@ class Study(Shown):
 
     def document(self) -> Document:
         what = f"{self.regime} scaling ({self.regime.held_fixed}), {self.quantity.replace('_', ' ')}"
-        listed = ", ".join(str(k) for k in self.all_k)
-        counts = f"{len(self.samples)} observations at K = {listed} {self.k_unit}; baseline K0 = {self.baseline_k}"
+        workers = ", ".join(str(k) for k in self.all_k)
+        counts = f"{len(self.samples)} observations at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
         return Document(self.name, (Paragraph(what), Paragraph(counts), FindingList(self.findings)))
 
 
 def as_regime(value: Regime | str | None) -> Regime:
-    """The regime, or a refusal: it is never guessed."""
+    """The regime, or an InputError: it is never guessed."""
+    if value is None:
+        raise InputError(Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP))
     try:
-        return Regime(value) if value is not None else _raise_missing_regime()
+        return Regime(value)
     except ValueError:
-        raise InputError(Fault("unknown regime", seen=str(value), remedy=REGIME_HELP)) from None
-
-
-def _raise_missing_regime() -> Regime:
-    raise InputError(Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP))
+        raise InputError(Fault("unknown regime", value=str(value), remedy=REGIME_HELP)) from None
 
 
 def as_quantity(value: Quantity | str) -> Quantity:
+    """The quantity, or an InputError that lists the three."""
     try:
         return Quantity(value)
     except ValueError:
-        known = ", ".join(Quantity)
-        raise InputError(Fault("unknown quantity", seen=str(value), remedy=f"one of {known}")) from None
+        raise InputError(Fault("unknown quantity", value=str(value), remedy=f"one of {', '.join(Quantity)}")) from None

@@ -1,6 +1,7 @@
-"""A task graph as raw arrays: what each task takes and which tasks must come before it.
+"""A task graph as raw arrays: the work of each task and which tasks must end before it starts.
 
-Ten million edges are two arrays and an index, not ten million objects.
+Ten million edges are two arrays and an index, not ten million objects.  The classic graphs of textbooks (reduction,
+scan, matrix product, pipeline) are built here with unit tasks; `laws.workdepth` has their closed forms.
 """
 
 from __future__ import annotations
@@ -51,26 +52,52 @@ class TaskGraph:
         weights = np.asarray(work if isinstance(work, np.ndarray) else list(work), dtype=np.float64)
         before = np.asarray(sources if isinstance(sources, np.ndarray) else list(sources), dtype=np.int64)
         behind = np.asarray(targets if isinstance(targets, np.ndarray) else list(targets), dtype=np.int64)
-        faults = _faults(weights, before, behind, names)
+        n = len(weights)
+        if n == 0:
+            raise InputError(Fault("the graph has no tasks"), subject="task graph")
+        if weights.ndim != 1 or len(before) != len(behind) or (names is not None and len(names) != n):
+            lengths = f"{n} tasks, {len(before)} and {len(behind)} edge ends"
+            raise InputError(Fault("the columns differ in length", value=lengths), subject="task graph")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[:MAX_FAULTS]
+        faults = [
+            Fault(
+                "work is a finite number from 0",
+                where=f"task {i if names is None else names[i]}",
+                value=f"{weights[i]:g}",
+            )
+            for i in bad
+        ]
+        outside = np.flatnonzero((before < 0) | (before >= n) | (behind < 0) | (behind >= n))[:MAX_FAULTS]
+        for i in outside:
+            message = "an edge names a task that does not exist"
+            faults.append(Fault(message, where=f"edge {i + 1}", value=f"{before[i]} -> {behind[i]}"))
         if faults:
             raise InputError(faults, subject="task graph")
-        first, after = _packed(len(weights), before, behind)
+        first = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(before, minlength=n), out=first[1:])
+        if len(before) and not np.all(before[1:] >= before[:-1]):
+            behind = behind[np.argsort(before, kind="stable")]
         labels = None if names is None else tuple(names)
-        return cls(weights, first, after, labels, unit, provenance or Provenance())
+        return cls(weights, first, behind.astype(np.int32), labels, unit, provenance or Provenance())
 
     @classmethod
     def from_tasks(
-        cls, work: Mapping[str, float], after: Mapping[str, Iterable[str]], *, unit: str = "tasks", **more: Any
+        cls,
+        work: Mapping[str, float],
+        after: Mapping[str, Iterable[str]],
+        *,
+        unit: str = "tasks",
+        provenance: Provenance | None = None,
     ) -> TaskGraph:
-        """A graph by name: what each task takes, and the tasks each one waits for."""
+        """A graph by name: the work of each task, and the tasks each one waits for."""
         place = {name: i for i, name in enumerate(work)}
         pairs = [(name, waited) for name, waits in after.items() for waited in waits]
         unknown = sorted({name for pair in pairs for name in pair if name not in place})
         if unknown:
-            faults = [Fault("a dependency names an unknown task", seen=name) for name in unknown[:MAX_FAULTS]]
+            faults = [Fault("a dependency names an unknown task", value=name) for name in unknown[:MAX_FAULTS]]
             raise InputError(faults, subject="task graph")
         sources, targets = [place[waited] for _, waited in pairs], [place[name] for name, _ in pairs]
-        return cls.of(list(work.values()), sources, targets, names=list(work), unit=unit, **more)
+        return cls.of(list(work.values()), sources, targets, names=list(work), unit=unit, provenance=provenance)
 
     def __len__(self) -> int:
         return len(self.work)
@@ -85,36 +112,49 @@ class TaskGraph:
         return np.bincount(self.after, minlength=len(self)).astype(np.int32)
 
     def name(self, task: int) -> str:
+        """The task's name, or its number where tasks have none."""
         return str(task) if self.names is None else self.names[task]
 
 
-def _packed(n: int, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64]) -> tuple[Any, Ids]:
-    """Edges grouped by source; a repeated edge says the same twice and stays harmless."""
-    first = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(sources, minlength=n), out=first[1:])
-    if len(sources) and np.all(sources[1:] >= sources[:-1]):
-        return first, targets.astype(np.int32)
-    order = np.argsort(sources, kind="stable")
-    return first, targets[order].astype(np.int32)
+def reduction_tree(n: int) -> TaskGraph:
+    """Sum of n values: n - 1 additions in a balanced tree."""
+    if n < 2:
+        raise InputError(Fault("a reduction needs at least two values", value=str(n)))
+    children = np.arange(1, n - 1)  # heap order: node i adds the results of its children 2i+1 and 2i+2
+    return TaskGraph.of(np.ones(n - 1), children, (children - 1) // 2)
 
 
-def _faults(
-    work: Floats, sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64], names: Sequence[str] | None
-) -> list[Fault]:
-    n = len(work)
-    if n == 0:
-        return [Fault("the graph has no tasks")]
-    if work.ndim != 1 or len(sources) != len(targets) or (names is not None and len(names) != n):
-        return [Fault("the columns differ in length", seen=f"{n} tasks, {len(sources)} and {len(targets)} edge ends")]
-    bad = np.flatnonzero(~(np.isfinite(work) & (work >= 0)))[:MAX_FAULTS]
-    found = [Fault("work is a finite number from 0", where=_label(i, names), seen=f"{work[i]:g}") for i in bad]
-    outside = np.flatnonzero((sources < 0) | (sources >= n) | (targets < 0) | (targets >= n))[:MAX_FAULTS]
-    found += [
-        Fault("an edge names a task that does not exist", where=f"edge {i + 1}", seen=f"{sources[i]} -> {targets[i]}")
-        for i in outside
-    ]
-    return found
+def prefix_sum(n: int) -> TaskGraph:
+    """Blelloch's scan of n = 2^k values: the up-sweep tree, then the mirrored down-sweep tree."""
+    if n < 2 or n & (n - 1):
+        raise InputError(Fault("Blelloch's scan needs a power of two", value=str(n)))
+    size = n - 1
+    children = np.arange(1, size)
+    up = (children, (children - 1) // 2)
+    down = (size + (children - 1) // 2, size + children)
+    across = (np.arange(size), size + np.arange(size))  # a down node also needs the result of its up node
+    sources = np.concatenate([up[0], down[0], across[0]])
+    targets = np.concatenate([up[1], down[1], across[1]])
+    return TaskGraph.of(np.ones(2 * size), sources, targets)
 
 
-def _label(task: int, names: Sequence[str] | None) -> str:
-    return f"task {task}" if names is None else f"task {names[task]}"
+def matrix_product(n: int) -> TaskGraph:
+    """Two n x n matrices: for every entry n products and a balanced tree of n - 1 additions."""
+    if n < 1:
+        raise InputError(Fault("a matrix has at least one row", value=str(n)))
+    nodes = 2 * n - 1  # one entry: additions 0 .. n-2 in heap order, products n-1 .. 2n-2 as its leaves
+    children = np.arange(1, nodes)
+    offsets = np.repeat(np.arange(n * n) * nodes, nodes - 1)
+    sources = offsets + np.tile(children, n * n)
+    targets = offsets + np.tile((children - 1) // 2, n * n)
+    return TaskGraph.of(np.ones(n * n * nodes), sources, targets)
+
+
+def pipeline(stages: int, microbatches: int) -> TaskGraph:
+    """Task (stage, batch) waits for the same batch in the stage before and for the batch before in its stage."""
+    if stages < 1 or microbatches < 1:
+        raise InputError(Fault("a pipeline has at least one stage and one batch", value=f"{stages} x {microbatches}"))
+    ids = np.arange(stages * microbatches).reshape(stages, microbatches)
+    sources = np.concatenate([ids[:-1].ravel(), ids[:, :-1].ravel()])
+    targets = np.concatenate([ids[1:].ravel(), ids[:, 1:].ravel()])
+    return TaskGraph.of(np.ones(ids.size), sources, targets)

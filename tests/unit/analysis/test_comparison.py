@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from scalecurve.analysis.merging import merge
 from scalecurve.errors import InputError
 from scalecurve.findings import info
 from scalecurve.study import Provenance, Regime, Run, Study, Treatment
+from scalecurve.study.file import save
 
 
 def study(factor: float = 1.0, *, seed: int = 1, **more: object) -> Study:
@@ -23,17 +26,17 @@ def on(cpu: str, **more: object) -> Study:
 
 
 def test_ratios_with_intervals_and_verdicts() -> None:
-    found = compare(study(), study(1.3, seed=2))
+    result = compare(study(), study(1.3, seed=2))
 
-    assert [row.k for row in found.rows] == [1, 2, 4]
-    for row in found.rows:
+    assert [row.k for row in result.rows] == [1, 2, 4]
+    for row in result.rows:
         assert row.value.value == pytest.approx(1.3, rel=0.05)
         assert row.value.low is not None
         assert row.value.low < row.value.value < (row.value.high or 0)
         assert row.verdict == "slower"
-    assert found.rows[0].efficiency is None
-    assert found.rows[2].efficiency is not None
-    assert found.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
+    assert result.rows[0].efficiency is None
+    assert result.rows[2].efficiency is not None
+    assert result.rows[2].efficiency.value == pytest.approx(1.0, abs=0.05)
 
 
 def test_the_interval_of_the_efficiency_ratio_is_wider() -> None:
@@ -99,3 +102,18 @@ def test_merging_other_machines_leaves_a_finding() -> None:
     assert "mixed-studies" in {finding.code for finding in merge([on("A"), on("B")], allow_mixed=True).findings}
     with pytest.raises(InputError, match="at least two"):
         merge([on("A")])
+
+
+def test_studies_may_be_paths_and_other_things_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / "first.json", tmp_path / "second.json"]
+    studies = [study(), study(1.3, seed=2)]
+    for path, own in zip(paths, studies, strict=True):
+        save(own, path)
+
+    assert compare(*paths).to_dict() == compare(*studies).to_dict()
+    assert len(merge([str(path) for path in paths]).samples) == 36
+    assert repr(compare(*paths)).startswith("<Comparison job over job: 1.29x at 1 (slower)")
+    with pytest.raises(InputError, match="not a study"):
+        compare(paths[0], 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="pass a list"):
+        merge(str(paths[0]))

@@ -11,7 +11,6 @@ import pytest
 
 from bench.gate import draw, failing_share, normal, uneven
 from scalecurve.auditing.gate import check, parse_floors
-from scalecurve.auditing.history import append
 from scalecurve.errors import InputError, Refused
 from scalecurve.study import Provenance, Study
 
@@ -26,15 +25,15 @@ def studies(losses: dict[int, float], seed: int = 1) -> tuple[Study, Study]:
 def test_a_floor_passes_and_fails() -> None:
     new, _ = studies({})
 
-    assert check(new, floors={8: 0.5}).passed
-    failed = check(new, floors={8: 0.9})
+    assert check(new, min_efficiency={8: 0.5}).passed
+    failed = check(new, min_efficiency={8: 0.9})
     assert not failed.passed
     assert failed.line.startswith("FAIL job: E(8) = ")
 
 
 def test_a_floor_at_an_unmeasured_k_is_refused() -> None:
     with pytest.raises(InputError, match="not measured"):
-        check(studies({})[0], floors={16: 0.5})
+        check(studies({})[0], min_efficiency={16: 0.5})
 
 
 def test_nothing_to_check_is_refused() -> None:
@@ -142,13 +141,13 @@ def test_other_machines_are_refused_unless_allowed() -> None:
 
 def test_junit_and_history(tmp_path: Path) -> None:
     new, old = studies({8: 0.2})
-    gate = check(new, against=old, floors={8: 0.1})
+    gate = check(new, against=old, min_efficiency={8: 0.1})
 
     suite = ElementTree.fromstring(gate.junit())
     assert suite.get("tests") == "5"
     assert suite.get("failures") == "1"
-    append(gate, new, tmp_path / "history.jsonl")
-    append(gate, new, tmp_path / "history.jsonl")
+    gate.append_history(new, tmp_path / "history.jsonl")
+    gate.append_history(new, tmp_path / "history.jsonl")
     lines = (tmp_path / "history.jsonl").read_text().splitlines()
     assert [json.loads(line)["passed"] for line in lines] == [False, False]
 
@@ -156,5 +155,5 @@ def test_junit_and_history(tmp_path: Path) -> None:
 def test_floors_are_parsed_and_all_faults_told() -> None:
     assert parse_floors(["0.8@8", "70%@16"]) == {8: 0.8, 16: 0.7}
     with pytest.raises(InputError) as caught:
-        parse_floors(["0.8", "x@4", "0.5@0", "80@8"])
+        parse_floors(["0.8", "x@4", "0.5@0", "180@8"])
     assert len(caught.value.faults) == 4

@@ -23,30 +23,30 @@ from scalecurve.study import Regime, Run, Study, Workload
     ],
 )
 def test_scenarios(name: str, work: dict[int, float], regime: str) -> None:
-    found = classify_regime(work=work, name=name)
+    result = classify_regime(work=work, name=name)
 
-    assert found.regime == regime
-    assert found.answers["held constant"]
+    assert result.regime == regime
+    assert result.answers["held constant"]
 
 
 def test_calling_a_fixed_job_weak_makes_a_slow_result_look_like_a_success() -> None:
     times = {4: 100.0, 16: 98.0, 64: 97.0}
 
-    found = classify_regime(work=dict.fromkeys(times, 5e4), called="weak", times=times)
+    result = classify_regime(work=dict.fromkeys(times, 5e4), called="weak", times=times)
 
-    last = found.both_efficiencies[-1]
+    last = result.both_efficiencies[-1]
     assert last["weak"] > 1.0
     assert last["strong"] < 0.07
-    assert "looks like a success" in found.findings[0].message
+    assert "looks like a success" in result.findings[0].message
 
 
 def test_a_study_that_counts_its_work() -> None:
     runs = tuple(Run(k=k, value=1.0, work=100.0 * k) for k in (1, 2, 4))
 
-    found = classify_regime(Study(regime=Regime.STRONG, runs=runs))
+    result = classify_regime(Study(regime=Regime.STRONG, runs=runs))
 
-    assert found.regime == "weak"
-    assert found.findings[0].code == "regime-mislabelled"
+    assert result.regime == "weak"
+    assert result.findings[0].code == "regime-mislabelled"
 
 
 def test_a_study_that_declares_its_work() -> None:
@@ -88,10 +88,10 @@ def test_a_table_with_its_work_need_not_say_its_regime(text: str, regime: str, t
     path = tmp_path / "table.csv"
     path.write_text(text)
 
-    found = classify_regime(path)
+    result = classify_regime(path)
 
-    assert (found.regime, found.declared, found.findings) == (regime, None, ())
-    assert found.times[1] in (10, 100)
+    assert (result.regime, result.declared, result.findings) == (regime, None, ())
+    assert result.times[1] in (10, 100)
     if regime == "strong":
         assert {finding.code for finding in classify_regime(path, called="weak").findings}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scalecurve.explorer.application import assets, build
 from scalecurve.explorer.guard import Guard
+from scalecurve.explorer.server import assets, build
 
 OURS = (b"host", b"127.0.0.1:8777")
 JSON = (b"content-type", b"application/json")

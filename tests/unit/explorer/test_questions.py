@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.document import to_text
-from scalecurve.explorer.questions import all_questions
+from scalecurve.explorer.questions.question import all_questions
 from scalecurve.explorer.worker import answer
+from scalecurve.render.html import fragment
 
 QUESTIONS = [*all_questions(), "openapi"]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
@@ -36,10 +37,10 @@ def test_the_two_questions_of_one_system() -> None:
 def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
     path = tmp_path / "steps.csv"
     path.write_text(CSV)
-    printed = to_text(api.tabulate(api.load(path, regime="strong"), threshold=0.7).document())
+    printed = to_text(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
     _, found = asked("data/table", text=CSV, name="steps.csv", regime="strong")
-    table = next(block for block in found["blocks"] if block["kind"] == "table")
-    for row in table["rows"]:
+    assert found["html"] == fragment(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
+    for row in found["shown"]["rows"]:
         assert "  ".join(cell["text"] for cell in row).split() in [line.split() for line in printed.splitlines()]
 
 
@@ -102,4 +103,4 @@ def test_worked_cases_can_be_asked_everything(name: str) -> None:
     for case in found["cases"]:
         status, content = asked(name, text=case["text"], name=case["name"], regime=case["regime"])
         assert status == 200, content
-        assert content["blocks"]
+        assert content["html"].startswith('<div class="scalecurve">')

@@ -29,14 +29,14 @@ USL = (1 + 0.04 * (K - 1) + 0.002 * K * (K - 1)) / K
     ],
 )
 def test_the_true_law_wins_and_its_interval_holds(times: np.ndarray, law: str, truth: dict[str, float]) -> None:
-    made = fit(study(times))
+    result = fit(study(times))
 
-    assert made.best.name == law
+    assert result.best.name == law
     for name, value in truth.items():
-        estimate = made.best.parameters[name]
+        estimate = result.best.parameters[name]
         assert estimate.low <= value <= estimate.high
         assert estimate.low <= estimate.value <= estimate.high
-    assert made.best.parameters["seconds_at_one"].value == pytest.approx(1.0, rel=0.02)
+    assert result.best.parameters["seconds_at_one"].value == pytest.approx(1.0, rel=0.02)
 
 
 def test_intervals_cover_about_as_often_as_they_say() -> None:
@@ -49,28 +49,28 @@ def test_intervals_cover_about_as_often_as_they_say() -> None:
 
 def test_ties_are_refused_and_the_k_that_would_part_them_is_named() -> None:
     few = sc.Study.from_samples({1: [1.0], 2: [0.52], 4: [0.285], 8: [0.17]}, regime="strong")
-    made = fit(few)
+    result = fit(few)
 
     with pytest.raises(sc.Undecided) as caught:
-        _ = made.best
+        _ = result.best
     assert len(caught.value.laws) >= 2
-    assert made.to_dict()["best"] is None
-    assert "laws-tie" in [finding.code for finding in made.findings]
-    assert made.parting_k is None or made.parting_k > 8
+    assert result.to_dict()["best"] is None
+    assert "laws-tie" in [finding.code for finding in result.findings]
+    assert result.parting_k is None or result.parting_k > 8
 
 
 def test_a_law_that_reduces_to_a_smaller_one_is_not_its_rival() -> None:
-    made = fit(study(AMDAHL, 0.001))
+    result = fit(study(AMDAHL, 0.001))
 
-    assert {own.reduces_to for own in made if own.name != "amdahl" and own.misfit < 0.01} <= {None, "amdahl"}
-    assert made.best.name == "amdahl"
+    assert {own.reduces_to for own in result if own.name != "amdahl" and own.misfit < 0.01} <= {None, "amdahl"}
+    assert result.best.name == "amdahl"
 
 
 def test_a_parameter_at_its_bound_is_reported() -> None:
-    made = fit(study(1.0 / K, 0.0), law=["amdahl"])
+    result = fit(study(1.0 / K, 0.0), law=["amdahl"])
 
-    assert made["amdahl"].parameters["serial"].value == pytest.approx(0.0, abs=1e-9)
-    assert "parameter-at-bound" in [finding.code for finding in made.findings]
+    assert result["amdahl"].parameters["serial"].value == pytest.approx(0.0, abs=1e-9)
+    assert "parameter-at-bound" in [finding.code for finding in result.findings]
 
 
 def test_superlinear_data_is_reported_not_hidden() -> None:
@@ -87,11 +87,11 @@ def test_lack_of_fit_needs_repeats_and_finds_a_kink() -> None:
 
 
 def test_weak_scaling_has_its_own_laws_and_says_what_it_cannot_see() -> None:
-    made = fit(study(1 + 0.05 * np.log2(K), 0.005, regime="weak"))
+    result = fit(study(1 + 0.05 * np.log2(K), 0.005, regime="weak"))
 
-    assert made.best.name == "logcomm"
-    assert made.best.parameters["comm"].value == pytest.approx(0.05, rel=0.1)
-    assert "serial-not-identifiable" in [finding.code for finding in made.findings]
+    assert result.best.name == "logcomm"
+    assert result.best.parameters["comm"].value == pytest.approx(0.05, rel=0.1)
+    assert "serial-not-identifiable" in [finding.code for finding in result.findings]
 
 
 def test_throughput_is_fitted_like_its_inverse() -> None:
@@ -128,20 +128,20 @@ def test_wrong_settings_are_all_named() -> None:
 
 
 def test_text_json_and_csv_say_the_same() -> None:
-    made = fit(study(LOGCOMM))
+    result = fit(study(LOGCOMM))
 
-    assert "Logcomm predicts left-out K best" in str(made)
-    assert [law["name"] for law in made.to_dict()["laws"]] == [own.name for own in made]
-    assert made.records()[0]["law"] == made.best.name
-    assert len(made) == 5
+    assert "Logcomm predicts left-out K best" in str(result)
+    assert [law["name"] for law in result.to_dict()["laws"]] == [own.name for own in result]
+    assert result.records()[0]["law"] == result.best.name
+    assert len(result) == 5
 
 
 def test_fewer_worker_counts_than_parameters_give_no_interval() -> None:
-    made = fit(sc.Study.from_samples({1: [10.0, 10.1], 2: [6.0, 6.1]}, regime="strong"))
+    result = fit(sc.Study.from_samples({1: [10.0, 10.1], 2: [6.0, 6.1]}, regime="strong"))
 
-    assert all(own.low is None and own.high is None for own in made["usl"].parameters.values())
-    assert made["amdahl"].parameters["serial"].has_interval
-    told = [finding for finding in made.findings if finding.code == "not-identified"]
+    assert all(own.low is None and own.high is None for own in result["usl"].parameters.values())
+    assert result["amdahl"].parameters["serial"].has_interval
+    told = [finding for finding in result.findings if finding.code == "not-identified"]
     assert set(told[0].evidence["laws"]) == {"logcomm", "usl", "root"}
 
 
@@ -155,10 +155,10 @@ def test_a_serial_share_stays_within_zero_and_one() -> None:
 
 
 def test_the_text_says_which_laws_reduce_to_another() -> None:
-    made = fit(study(AMDAHL, 0.001))
+    result = fit(study(AMDAHL, 0.001))
 
-    assert any(own.reduces_to for own in made)
-    assert "reduces to amdahl" in str(made)
+    assert any(own.reduces_to for own in result)
+    assert "reduces to amdahl" in str(result)
 
 
 def test_a_fitted_curve_is_one_at_the_baseline_and_follows_the_law() -> None:

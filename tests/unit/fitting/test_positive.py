@@ -28,9 +28,9 @@ def test_the_solution_is_scipys(times: list[float]) -> None:
 def test_exact_data_gives_exact_coefficients() -> None:
     log_time = np.log(0.04 + 0.96 / K + 0.01 * np.log2(K))
 
-    made = fit_positive(("1/K", "1", "log K"), K[None], log_time[None], np.ones((1, 6)))
+    result = fit_positive(("1/K", "1", "log K"), K[None], log_time[None], np.ones((1, 6)))
 
-    assert np.exp(made.log_time(np.array([[1024.0]]))) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=1e-6)
+    assert np.exp(result.log_time(np.array([[1024.0]]))) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=1e-6)
 
 
 def test_many_curves_at_once_are_each_as_alone() -> None:

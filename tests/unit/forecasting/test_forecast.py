@@ -1,12 +1,14 @@
 """The forecast as its users see it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalecurve as sc
 from scalecurve.forecasting.forecast import band, forecast, forecast_all
+from scalecurve.study.file import save
 from tests.reference_study import strong_study, weak_study
 
 
@@ -14,21 +16,21 @@ def times(curve: dict[int, float], regime: str = "strong", **more: object) -> sc
     return sc.Study.from_samples({k: [v] for k, v in curve.items()}, regime=regime, **more)
 
 
-def codes(made: object) -> list[str]:
-    return [finding.code for finding in made.findings]  # type: ignore[attr-defined]
+def codes(result: object) -> list[str]:
+    return [finding.code for finding in result.findings]  # type: ignore[attr-defined]
 
 
 def test_the_rows_are_what_was_asked_for() -> None:
-    made = forecast(strong_study(), at=[128, 256], level=0.9)
+    result = forecast(strong_study(), at=[128, 256], level=0.9)
 
-    assert [row.k for row in made] == [128, 256]
-    assert made[0].extrapolation == 2.0
-    for row in made:
+    assert [row.k for row in result] == [128, 256]
+    assert result[0].extrapolation == 2.0
+    for row in result:
         assert 0 < row.low < row.seconds < row.high
         assert row.speedup == pytest.approx(row.k * row.efficiency)
         assert row.throughput is None
         assert not row.refused
-    assert len(made) == 2
+    assert len(result) == 2
 
 
 def test_the_json_has_the_promised_keys() -> None:
@@ -43,11 +45,11 @@ def test_the_json_has_the_promised_keys() -> None:
 
 
 def test_beyond_four_times_is_grey_and_beyond_sixteen_refused_unless_insisted() -> None:
-    made = forecast(strong_study(), at=[128, 512, 2048])
+    result = forecast(strong_study(), at=[128, 512, 2048])
 
-    assert [row.refused for row in made] == [False, False, True]
-    assert [[f.code for f in row.findings] for row in made] == [[], ["far-extrapolation"], ["forecast-refused"]]
-    assert made[2].seconds is None
+    assert [row.refused for row in result] == [False, False, True]
+    assert [[f.code for f in row.findings] for row in result] == [[], ["far-extrapolation"], ["forecast-refused"]]
+    assert result[2].seconds is None
     insisted = forecast(strong_study(), at=[2048], extrapolate=True)[0]
     assert insisted.low < insisted.seconds < insisted.high
 
@@ -57,11 +59,11 @@ def test_many_studies_at_once_are_each_as_alone() -> None:
 
     together = forecast_all(studies, at=[128, 256], extrapolate=True)
 
-    for own, made in zip(studies, together, strict=True):
+    for own, result in zip(studies, together, strict=True):
         alone = forecast(own, at=[128, 256], extrapolate=True)
-        assert [row.low for row in made] == pytest.approx([row.low for row in alone], rel=1e-6)
-        assert [row.high for row in made] == pytest.approx([row.high for row in alone], rel=1e-6)
-        assert [row.value or 0.0 for row in made] == pytest.approx([row.value or 0.0 for row in alone], rel=1e-6)
+        assert [row.low for row in result] == pytest.approx([row.low for row in alone], rel=1e-6)
+        assert [row.high for row in result] == pytest.approx([row.high for row in alone], rel=1e-6)
+        assert [row.value or 0.0 for row in result] == pytest.approx([row.value or 0.0 for row in alone], rel=1e-6)
 
 
 def test_higher_levels_are_wider_and_an_uncalibrated_one_is_refused() -> None:
@@ -106,31 +108,31 @@ def test_a_rate_is_forecast_alike_however_it_is_stated() -> None:
 
 def test_weak_throughput_grows_with_the_workers() -> None:
     curve = {1: 1.0, 2: 1.97, 4: 3.88, 8: 7.6, 16: 15.0}
-    made = forecast(times(curve, "weak", quantity="throughput"), at=[32, 64])
+    result = forecast(times(curve, "weak", quantity="throughput"), at=[32, 64])
 
-    assert made[0].throughput == pytest.approx(29.6, rel=0.05)
-    assert made[1].efficiency == pytest.approx(made[1].throughput / 64, rel=1e-6)
-    assert made.view.kind == "weak"
+    assert result[0].throughput == pytest.approx(29.6, rel=0.05)
+    assert result[1].efficiency == pytest.approx(result[1].throughput / 64, rel=1e-6)
+    assert result.view.kind == "weak"
 
 
 def test_a_rising_time_is_forecast_as_a_collective() -> None:
     rising = {64: 1.0, 128: 2.1, 256: 4.2, 512: 8.7}
 
     for regime in ("strong", "weak"):
-        made = forecast(times(rising, regime), at=[1024])
-        assert made[0].seconds == pytest.approx(17.6, rel=0.1)
-        assert "rising-time" in codes(made)
+        result = forecast(times(rising, regime), at=[1024])
+        assert result[0].seconds == pytest.approx(17.6, rel=0.1)
+        assert "rising-time" in codes(result)
     assert forecast(times(rising, "strong"), at=[1024], kind="strong").view.kind == "strong"
     with pytest.raises(sc.InputError, match="unknown kind"):
         forecast(times(rising), at=[1024], kind="sideways")
 
 
 def test_within_the_measured_range_it_interpolates() -> None:
-    made = forecast(times({1: 16.0, 4: 4.0, 16: 1.0}), at=[2, 4, 8])
+    result = forecast(times({1: 16.0, 4: 4.0, 16: 1.0}), at=[2, 4, 8])
 
-    assert [row.seconds for row in made] == pytest.approx([8.0, 4.0, 2.0])
-    assert made[1].high / made[1].low < made[0].high / made[0].low
-    assert made.weights == {}
+    assert [row.seconds for row in result] == pytest.approx([8.0, 4.0, 2.0])
+    assert result[1].high / result[1].low < result[0].high / result[0].low
+    assert result.weights == {}
 
 
 def test_below_the_smallest_k_it_goes_on_with_doubt() -> None:
@@ -146,12 +148,12 @@ def test_weights_add_up_to_one() -> None:
 
 
 def test_the_backtest_sees_only_the_smaller_k() -> None:
-    made = forecast(strong_study(), at=[128]).backtest
+    result = forecast(strong_study(), at=[128]).backtest
 
-    assert made.fitted_to == 16
-    assert [row.k for row in made.rows] == [32, 64]
-    assert made.median_error < 0.2
-    assert made.covered == 1.0
+    assert result.fitted_to == 16
+    assert [row.k for row in result.rows] == [32, 64]
+    assert result.median_error < 0.2
+    assert result.covered == 1.0
     assert forecast(times({1: 3.0, 2: 2.0, 4: 1.5}), at=[8]).backtest is None
 
 
@@ -166,10 +168,10 @@ def test_a_saturating_curve_stays_near_its_ceiling() -> None:
 def test_a_passed_peak_is_said() -> None:
     curve = {1: 1.0, 2: 1.9, 4: 3.4, 8: 5.0, 16: 4.4, 32: 3.3}
 
-    made = forecast(times(curve, quantity="throughput"), at=[64])
+    result = forecast(times(curve, quantity="throughput"), at=[64])
 
-    assert "past-the-peak" in codes(made)
-    assert made[0].throughput < 3.4
+    assert "past-the-peak" in codes(result)
+    assert result[0].throughput < 3.4
 
 
 def test_the_rate_of_a_shared_device_is_believed_to_rise_less() -> None:
@@ -256,15 +258,15 @@ def test_without_a_wish_it_looks_two_and_four_times_ahead() -> None:
 
 
 def test_text_and_html_tell_the_same_story() -> None:
-    made = forecast(strong_study(), at=[128, 2048])
-    text = str(made)
+    result = forecast(strong_study(), at=[128, 2048])
+    text = str(result)
 
     assert "refused" in text
     assert "Where this study stands (dl-training" in text
     assert "Tried on this study's own data" in text
     assert "Weights: " in text
-    assert "<table>" in made._repr_html_()
-    assert made.records()[0]["k"] == 128
+    assert "<table>" in result._repr_html_()
+    assert result.records()[0]["k"] == 128
 
 
 def test_a_backtest_that_misses_is_told() -> None:
@@ -303,3 +305,13 @@ def test_a_band_holds_its_own_middle() -> None:
         assert shares["speedup_low"] < shares["speedup"] < shares["speedup_high"]
         assert shares["speedup"] == pytest.approx(row.k * shares["efficiency"])
         assert shares["speedup_high"] / shares["speedup"] == pytest.approx(row.value / row.low)
+
+
+def test_a_study_may_be_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    save(strong_study(), path)
+
+    assert forecast(path, 128).records() == forecast(strong_study(), 128).records()
+    assert [own[0].k for own in forecast_all([path, str(path)], "128")] == [128, 128]
+    with pytest.raises(sc.InputError, match="not a study"):
+        forecast(5)  # type: ignore[arg-type]

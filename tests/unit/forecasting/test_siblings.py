@@ -32,10 +32,10 @@ def test_siblings_that_went_flat_pull_the_forecast_down() -> None:
 def test_a_sibling_that_cannot_help_is_named_with_the_reason() -> None:
     study = saturating(100.0, 3)
 
-    made = forecast(study, at=[16], like=[saturating(40.0, 3)])
+    result = forecast(study, at=[16], like=[saturating(40.0, 3)])
 
-    assert made[0].seconds == forecast(study, at=[16])[0].seconds
-    assert "size 40 cannot correct" in next(f.message for f in made.findings if f.code == "sibling-not-used")
+    assert result[0].seconds == forecast(study, at=[16])[0].seconds
+    assert "size 40 cannot correct" in next(f.message for f in result.findings if f.code == "sibling-not-used")
 
 
 def test_a_sibling_is_cut_where_the_study_ends() -> None:

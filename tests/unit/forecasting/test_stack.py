@@ -22,39 +22,39 @@ PLAIN = Traits()
 
 
 def made_of(log_performance: np.ndarray, traits: Traits = PLAIN, k: np.ndarray = K) -> StackedGains:
-    seen = circumstances(pack([LogCurve(k, log_performance, None, traits)]), k[-1] * AT / 16, shipped().shapes)
-    return stacked_gains(seen, shipped().stack)
+    case = circumstances(pack([LogCurve(k, log_performance, None, traits)]), k[-1] * AT / 16, shipped().shapes)
+    return stacked_gains(case, shipped().stack)
 
 
 def test_features_and_experts_have_the_promised_shape() -> None:
-    seen = circumstances(
+    case = circumstances(
         pack([LogCurve(K, np.log(K)), LogCurve(K[:3], np.log(K[:3]))]), np.tile(AT, (2, 1)), shipped().shapes
     )
 
-    assert seen.gains.shape == (2, 2, len(EXPERTS))
-    assert seen.features.shape == (2, 2, len(FEATURES))
-    assert np.all(np.isfinite(seen.features))
-    assert seen.octaves[0] == pytest.approx(np.ones(7))
+    assert case.gains.shape == (2, 2, len(EXPERTS))
+    assert case.features.shape == (2, 2, len(FEATURES))
+    assert np.all(np.isfinite(case.features))
+    assert case.octaves[0] == pytest.approx(np.ones(7))
 
 
 def test_slopes_by_octave_repeat_the_earliest_before_the_first_point() -> None:
     performance = np.array([1.0, 2.0, 3.0, 3.5])
-    seen = circumstances(
+    case = circumstances(
         pack([LogCurve(np.array([1.0, 2.0, 4.0, 8.0]), np.log(performance))]), AT[:, :1], shipped().shapes
     )
 
     slopes = np.diff(np.log2(performance))[::-1]
-    assert seen.octaves[0] == pytest.approx([*slopes, *[slopes[-1]] * 4])
+    assert case.octaves[0] == pytest.approx([*slopes, *[slopes[-1]] * 4])
 
 
 def test_weights_add_up_and_the_point_lies_in_its_interval() -> None:
-    made = made_of(np.log([1, 1.9, 3.4, 5.6, 7.9]))
+    result = made_of(np.log([1, 1.9, 3.4, 5.6, 7.9]))
 
-    assert made.shares.sum(axis=-1) == pytest.approx(np.ones((1, 2)))
+    assert result.shares.sum(axis=-1) == pytest.approx(np.ones((1, 2)))
     for level in (0.5, 0.9):
-        low, high = made.interval(level)
-        assert np.all((low <= made.point) & (made.point <= high))
-    assert np.all(made.interval(0.9)[0] <= made.interval(0.5)[0])
+        low, high = result.interval(level)
+        assert np.all((low <= result.point) & (result.point <= high))
+    assert np.all(result.interval(0.9)[0] <= result.interval(0.5)[0])
 
 
 def test_a_quantile_of_one_laplace_density_is_exact() -> None:
@@ -95,9 +95,9 @@ def test_a_clean_rising_curve_may_meet_a_boundary_nobody_saw() -> None:
 
 def test_a_law_counts_half_where_a_clean_curve_has_bent() -> None:
     k = 2.0 ** np.arange(8)
-    made = made_of(-np.log(0.05 + 0.95 / k), k=k)
+    result = made_of(-np.log(0.05 + 0.95 / k), k=k)
 
-    assert 0.45 < made.shares[0, 0, LAWS] < 0.6
+    assert 0.45 < result.shares[0, 0, LAWS] < 0.6
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,6 @@ def test_a_law_counts_half_where_a_clean_curve_has_bent() -> None:
     ],
 )
 def test_units_tell_the_class(unit: str | None, k_unit: str, is_time: bool, traits: tuple[int, int]) -> None:
-    made = Traits.of(unit, k_unit, is_time=is_time)
+    result = Traits.of(unit, k_unit, is_time=is_time)
 
-    assert (made.unit, made.worker) == traits
+    assert (result.unit, result.worker) == traits

@@ -2,22 +2,22 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
-from scalecurve.laws import LAWS, Law, amdahl, gustafson, isoefficiency, law, logcomm, stragglers, usl
-from scalecurve.laws.contract import check_law
+from scalecurve.laws import LAW_NAMES, Law, amdahl, check_law, gustafson, isoefficiency, law, logcomm, stragglers, usl
 from scalecurve.laws.karp_flatt import serial_fraction
 
 shares = st.floats(min_value=0.0, max_value=1.0)
 workers = st.integers(min_value=1, max_value=10**6)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", LAW_NAMES)
 def test_every_law_keeps_the_contract(name: str) -> None:
-    assert check_law(LAWS[name]) == []
+    assert check_law(law(name)) == []
 
 
 def test_the_contract_can_fail() -> None:
@@ -156,6 +156,27 @@ def test_bad_parameters_are_refused(given: dict[str, float]) -> None:
 def test_bad_worker_counts_are_refused(k: float) -> None:
     with pytest.raises(InputError, match="worker count"):
         law("amdahl").speedup(k, serial=0.1)
+
+
+def test_an_array_of_k_gives_an_array() -> None:
+    counts = np.array([[1, 2], [64, 1000]])
+    speedups = law("amdahl").speedup(counts, serial=0.05)
+    assert speedups.shape == counts.shape
+    assert speedups[1, 0] == law("amdahl").speedup(64, serial=0.05)
+    assert law("gustafson").efficiency(np.array([4.0]), serial_scaled=0.1)[0] == pytest.approx(0.925)
+    with pytest.raises(InputError, match="worker count"):
+        law("amdahl").time(np.array([0, 1]), serial=0.05)
+
+
+def test_numpy_numbers_give_plain_floats() -> None:
+    speedup = law("sun-ni").speedup(np.int64(64), serial=np.float32(0.5), growth=np.int32(1))
+    assert type(speedup) is float
+    assert speedup == law("sun-ni").speedup(64, serial=0.5, growth=1)
+
+
+def test_a_wrong_parameter_lists_the_right_ones() -> None:
+    with pytest.raises(InputError, match="it takes contention, coherency"):
+        law("usl").speedup(4, contention=0.1, serial=0.2)
 
 
 def test_an_unknown_law_lists_the_known_ones() -> None:

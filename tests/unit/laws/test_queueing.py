@@ -31,13 +31,13 @@ def test_thousands_of_servers_do_not_overflow() -> None:
 
 def test_a_full_queue_has_no_answer() -> None:
     assert queueing.mmc_wait(100, 100) is None
-    assert queueing.kingman_wait(120, 100, 1, 1) is None
+    assert queueing.allen_cunneen_wait(120, 100, 1, 1, 1) is None
     assert queueing.mmc_response_percentile(0.99, 100, 50, 2) is None
 
 
 def test_general_forms_contain_the_simple_ones() -> None:
-    assert queueing.kingman_wait(80, 100, 1, 1) == pytest.approx(queueing.mmc_wait(80, 100))
-    assert queueing.mg1_wait(80, 100, 0) == pytest.approx((queueing.mmc_wait(80, 100) or 0) / 2)
+    assert queueing.allen_cunneen_wait(80, 100, 1, 1, 0) == pytest.approx(0.04 / 2)  # M/D/1 waits half of M/M/1
+    assert queueing.allen_cunneen_wait(80, 100, 1, 0.5, 0.3) == pytest.approx(0.8 / 0.2 * 0.4 / 100)  # Kingman
     assert queueing.allen_cunneen_wait(300, 100, 4, 1, 1) == pytest.approx(queueing.mmc_wait(300, 100, 4))
 
 

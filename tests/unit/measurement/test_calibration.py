@@ -1,19 +1,17 @@
-"""Calibration with fakes: no timing, no engine; one real local server for the open loop."""
+"""Calibration with fakes: no timing, no engine."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scalecurve.errors import InputError, RunError
-from scalecurve.measurement.calibration import collective_worker, roofline
-from scalecurve.measurement.calibration.load import Target, measure_load
-from scalecurve.measurement.calibration.network import SweepPlan, command_for, measure_collectives
+from scalecurve.measurement.calibration import collectives, roofline
+from scalecurve.measurement.calibration.collectives import command_for, measure_collectives
+from scalecurve.mechanisms.roofline import machine_ceilings
 
 
 def _printing(size: int, jobs: int = 1) -> Any:
@@ -23,8 +21,7 @@ def _printing(size: int, jobs: int = 1) -> Any:
 
 
 def test_what_rank_0_prints_becomes_a_sweep() -> None:
-    plan = SweepPlan(ranks=(2,), sizes=(64, 4096), launch="echo {k}")
-    sweep = measure_collectives(plan, run=_printing(2))
+    sweep = measure_collectives(ranks=(2,), sizes=(64, 4096), launch="echo {k}", run=_printing(2))
     assert [(t.ranks, t.message, t.seconds, t.spread) for t in sweep.timings] == [
         (2, 64, pytest.approx(128e-6), pytest.approx(64e-6)),
         (2, 4096, pytest.approx(8192e-6), pytest.approx(4096e-6)),
@@ -37,18 +34,18 @@ def test_what_rank_0_prints_becomes_a_sweep() -> None:
 )
 def test_a_launcher_that_starts_k_single_jobs_is_caught(size: int, jobs: int, message: str) -> None:
     with pytest.raises(RunError, match=message):
-        measure_collectives(SweepPlan(ranks=(2 if size == 2 else 4,), launch="echo {k}"), run=_printing(size, jobs))
+        measure_collectives(ranks=(2 if size == 2 else 4,), launch="echo {k}", run=_printing(size, jobs))
     with pytest.raises(RunError, match="printed no result"):
-        measure_collectives(SweepPlan(ranks=(2,), launch="echo {k}"), run=lambda command, timeout: "nothing")
+        measure_collectives(ranks=(2,), launch="echo {k}", run=lambda command, timeout: "nothing")
 
 
 def test_the_launch_command_is_an_argument_list() -> None:
-    command = command_for(SweepPlan(launch="echo 'a b' {k}"), 4, "{}")
+    command = command_for("mpi", "echo 'a b' {k}", 4, "{}")
     assert command[:3] == ["echo", "a b", "4"]
     with pytest.raises(InputError, match="does not exist"):
-        command_for(SweepPlan(launch="no-such-launcher -n {k}"), 4, "{}")
+        command_for("mpi", "no-such-launcher -n {k}", 4, "{}")
     with pytest.raises(InputError) as caught:
-        SweepPlan(engine="pigeon", sizes=(0,), ranks=(1,))
+        measure_collectives(engine="pigeon", sizes=(0,), ranks=(1,))
     assert len(caught.value.faults) == 3
 
 
@@ -75,20 +72,21 @@ class _Alone:
 
 def test_operations_run_back_to_back_in_blocks() -> None:
     engine = _Alone()
-    found = collective_worker.measure(
+    found = collectives.time_all(
         engine, {"operations": ["allreduce"], "sizes": [8], "blocks": 3, "block_seconds": 0.01}
     )
     assert len(found[0]["samples"]) == 3
     assert engine.calls == 2 + 3 * 10
 
 
-def test_ceilings_are_measured_by_a_fake_clock() -> None:
+def test_ceilings_are_measured_by_a_fake_clock(tmp_path: Path) -> None:
     ticks = iter(range(1_000_000))
     found = roofline.measure_roofline([1], size=64, words=1024, clock=lambda: float(next(ticks)))
     assert found.rows[0].fp64 == 2 * 64**3  # one tick for each product
     assert found.rows[0].memory == 24 * 1024
-    again = roofline.ceilings_from_dict(found.to_dict(), subject="x")
-    assert again.ceilings("fp32").peak == found.rows[0].fp32
+    (tmp_path / "box.json").write_text(json.dumps(found.to_dict()))
+    ceilings, _ = machine_ceilings(tmp_path / "box.json", "fp32")
+    assert ceilings.peak == found.rows[0].fp32
     assert "method" in str(found)
 
 
@@ -103,52 +101,3 @@ def test_without_a_compiler_numpy_streams_and_says_so(monkeypatch: pytest.Monkey
 def test_bad_ceilings_are_refused() -> None:
     with pytest.raises(InputError, match="threads are from 1"):
         roofline.measure_roofline([0])
-    with pytest.raises(InputError, match="not a file of roofline measure"):
-        roofline.ceilings_from_dict({"rows": [{}]}, subject="x")
-
-
-@pytest.fixture
-def server() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = b"ok"
-            self.send_response(404 if "missing" in self.path else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            return None
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    listening.daemon_threads = True
-    thread = threading.Thread(target=listening.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_address[1]}/"
-    listening.shutdown()
-    listening.server_close()
-
-
-def test_an_open_loop_sends_every_intended_request(server: str) -> None:
-    records = measure_load(server, [50, 100], seconds=0.4)
-    assert [(record.n, record.intended_rate, record.open_loop) for record in records] == [
-        (20, 50, True),
-        (40, 100, True),
-    ]
-    errors = measure_load(server + "missing", [50], seconds=0.2)
-    assert errors[0].errors == 10
-
-
-def test_an_address_that_does_not_answer_stops_at_once() -> None:
-    with pytest.raises(RunError, match="does not answer"):
-        measure_load("http://127.0.0.1:1/", [1000], seconds=60)
-
-
-@pytest.mark.parametrize("url", ["ftp://x/", "nonsense", "http://host:port/", "http://"])
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(InputError):
-        Target.of(url)
-    with pytest.raises(InputError, match="positive"):
-        measure_load("http://127.0.0.1/", [0])

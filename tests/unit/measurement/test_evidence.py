@@ -100,11 +100,11 @@ def test_time_to_a_target() -> None:
 def test_patterns_take_the_last_match() -> None:
     output = "elapsed: 1.0\nelapsed: 2,500.5\n"
 
-    assert evidence.caught_number(r"elapsed: (\S+)", output, "time") == 2500.5
+    assert evidence.matched_number(r"elapsed: (\S+)", output, "time") == 2500.5
     with pytest.raises(Unreadable, match="matches nothing"):
-        evidence.caught_number(r"wall: (\S+)", output, "time")
+        evidence.matched_number(r"wall: (\S+)", output, "time")
     with pytest.raises(Unreadable, match="not finite"):
-        evidence.caught_number(r"t=(\S+)", "t=nan", "time")
+        evidence.matched_number(r"t=(\S+)", "t=nan", "time")
 
 
 def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 
 from scalecurve.errors import InputError, RunError
-from scalecurve.measurement.launchers import LAUNCHERS, launcher_named, slurm_jobs
+from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
 from scalecurve.measurement.launchers.mpi import Mpi, flags
-from scalecurve.measurement.launchers.slurm_script import batch_script, quoted, resource_flags
+from scalecurve.measurement.launchers.slurm import accounted, batch_script, outcome_of, quoted, resource_flags
 from scalecurve.measurement.launchers.torchrun import agents, shape
-from scalecurve.measurement.ports import Job, Outcome, World
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.readiness import examine
-from scalecurve.measurement.settings import Settings, make_settings
+from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.study import RunStatus
 from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
 
 
-def settings(**launcher: object) -> Settings:
+def settings(**launcher: object) -> MeasureSettings:
     return make_settings(
         {"regime": "strong", "workers": "1,2,4", "command": ["python", "x.py", "{workers}"], "launcher": launcher}
     )
 
 
-def job(folder: Path, k: int = 4, **more: object) -> Job:
+def job(folder: Path, k: int = 4, **more: object) -> LaunchJob:
     base = {
         "k": k,
         "repeat": 0,
@@ -38,7 +38,7 @@ def job(folder: Path, k: int = 4, **more: object) -> Job:
         "env": {},
         "token": "abc123",
     }
-    return Job(**{**base, "folder": folder, **more})  # type: ignore[arg-type]
+    return LaunchJob(**{**base, "folder": folder, **more})  # type: ignore[arg-type]
 
 
 def world(answers: dict[str, tuple[int, str]] | None = None, cores: int = 4) -> World:
@@ -117,7 +117,7 @@ def test_torchrun_shares_workers_out_over_nodes(tmp_path: Path) -> None:
     assert all("--nnodes" in each.argv and "a:29400" in each.argv for each in started)
     assert all(each.argv[-1] == "x.py" for each in started)
     assert shape(1, asked) == (1, 1)
-    with pytest.raises(InputError, match="cannot be shared out"):
+    with pytest.raises(InputError, match="cannot be divided"):
         shape(3, asked)
 
 
@@ -166,7 +166,7 @@ def test_flags_of_sbatch(tmp_path: Path) -> None:
 def test_a_job_that_leaves_the_queue_without_a_trace_has_failed(tmp_path: Path) -> None:
     here = world({"squeue": (0, ""), "scontrol": (0, "JobId=7 JobState=NODE_FAIL Reason=x")})
     asked = settings(name="slurm")
-    outcome: Outcome = slurm_jobs.outcome_of("7", tmp_path, job(tmp_path), asked, here)
+    outcome: LaunchOutcome = outcome_of("7", tmp_path, job(tmp_path), asked, here)
 
     assert outcome.status is RunStatus.FAILED
     assert outcome.error is not None
@@ -176,7 +176,7 @@ def test_a_job_that_leaves_the_queue_without_a_trace_has_failed(tmp_path: Path) 
 def test_a_job_that_runs_too_long_is_cancelled(tmp_path: Path) -> None:
     here = world({"squeue": (0, "RUNNING\n"), "scancel": (0, "")})
     (tmp_path / "began").write_text(str(here.clock.unix()))
-    outcome = slurm_jobs.outcome_of("7", tmp_path, job(tmp_path, timeout=5.0), settings(name="slurm"), here)
+    outcome = outcome_of("7", tmp_path, job(tmp_path, timeout=5.0), settings(name="slurm"), here)
 
     assert outcome.status is RunStatus.TIMEOUT
     assert ("scancel", "7") in here.runner.captured  # type: ignore[attr-defined]
@@ -185,12 +185,12 @@ def test_a_job_that_runs_too_long_is_cancelled(tmp_path: Path) -> None:
 def test_accounts_are_read_where_there_are_any() -> None:
     rows = "COMPLETED|61|\nCOMPLETED|61|1048576\nCOMPLETED|60|2097152\n"
 
-    assert slurm_jobs.accounted("7", world({"sacct": (0, rows)})) == {
+    assert accounted("7", world({"sacct": (0, rows)})) == {
         "slurm_state": "COMPLETED",
         "slurm_elapsed_seconds": 61,
         "peak_process_bytes": 2097152,
     }
-    assert slurm_jobs.accounted("7", world({"sacct": (1, "Slurm accounting storage is disabled")})) == {}
+    assert accounted("7", world({"sacct": (1, "Slurm accounting storage is disabled")})) == {}
 
 
 def test_functions_for_ray_and_dask_are_checked(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_functions_for_ray_and_dask_are_checked(tmp_path: Path) -> None:
 
 def test_doctor_names_the_missing_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("scalecurve.measurement.launchers.ray.find_spec", lambda _: None)
+    monkeypatch.setattr("scalecurve.measurement.launchers.functions.find_spec", lambda _: None)
     found = examine(world(), seconds=0.02)
 
     assert found.launchers["local"] is None

@@ -1,4 +1,4 @@
-"""Randomised blocks, the stopping rule, and what a dry run foresees."""
+"""Randomised blocks and the stopping rule."""
 
 from __future__ import annotations
 
@@ -11,27 +11,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from scalecurve.measurement.outlook import look_ahead
-from scalecurve.measurement.precision import is_precise, relative_halfwidth, repeats_needed, spread_of
-from scalecurve.measurement.schedule import Planned, Point, block, points_of, runs_to_make
-from scalecurve.measurement.settings import Settings, make_settings
+from scalecurve.measurement.schedule import (
+    Planned,
+    SweepPoint,
+    block,
+    is_precise,
+    points_of,
+    relative_halfwidth,
+    repeats_needed,
+    runs_to_make,
+    spread_of,
+)
+from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.study import Run
 
 
-def settings(**more: object) -> Settings:
+def settings(**more: object) -> MeasureSettings:
     return make_settings({"regime": "strong", "workers": "1,2,4", "command": ["x", "{workers}"], **more})
 
 
 @given(st.sets(st.integers(1, 1000), min_size=1, max_size=8), st.integers(0, 50), st.integers())
 def test_a_block_holds_every_point_once_and_only_the_seed_decides(ks: set[int], repeat: int, seed: int) -> None:
-    points = [Point("scaling", k) for k in ks]
+    points = [SweepPoint("scaling", k) for k in ks]
 
     assert sorted(each.point for each in block(points, repeat, seed)) == sorted(points)
     assert block(points, repeat, seed) == block(points[::-1], repeat, seed)
 
 
 def test_blocks_differ_so_that_drift_does_not_become_scaling() -> None:
-    points = [Point("scaling", k) for k in (1, 2, 4, 8)]
+    points = [SweepPoint("scaling", k) for k in (1, 2, 4, 8)]
     orders = {tuple(each.point.k for each in block(points, repeat, 7)) for repeat in range(12)}
 
     assert len(orders) > 4
@@ -87,63 +95,3 @@ def test_repeats_needed_is_the_least_that_suffices(cv: float, precision: float) 
 
 def test_spread() -> None:
     assert spread_of([9.0, 11.0]) == pytest.approx(math.sqrt(2) / 10)
-
-
-def test_an_outlook_bounds_wall_time_and_cost() -> None:
-    asked = settings(repeats=2, warmup_launches=0, expected_seconds=100, usd_per_worker_hour=36, precision=0.02)
-    outlook = look_ahead(asked, {})
-
-    assert len(outlook.runs) == 6
-    assert outlook.wall is not None
-    assert outlook.cost is not None
-    assert asked.most_repeats == 8  # the 27 launches needed are more than the limit, which is what is paid for
-    assert (outlook.wall.low, outlook.wall.high) == (8 * (100 + 50 + 25), 8 * 300)
-    assert outlook.cost.low == pytest.approx(8 * (100 + 2 * 50 + 4 * 25) * 0.01)
-    assert outlook.cost.high == pytest.approx(8 * (100 + 200 + 400) * 0.01)
-    assert all(each.needed == repeats_needed(0.05, 0.02, 0.95) for each in outlook.points)
-    assert {finding.code for finding in outlook.findings} == {
-        "wall-bounds",
-        "spread-assumed",
-        "precision-out-of-reach",
-    }
-    assert "wall time: 350 s to" not in str(outlook)
-    assert "K = 4" in str(outlook)
-
-
-def test_an_outlook_from_what_was_measured_has_no_guesses() -> None:
-    asked = settings(repeats=4, warmup_launches=0, precision=0.02)
-    first = list(runs_to_make(asked, {}))[:9]
-    done = {planned: Run(k=planned.point.k, value=1.0 + 0.01 * i, wall_seconds=2.0) for i, planned in enumerate(first)}
-    outlook = look_ahead(asked, done)
-
-    assert outlook.wall is not None
-    assert outlook.wall.low == outlook.wall.high == 2.0 * sum(each.launches for each in outlook.points)
-    assert not any(each.cv_is_assumed for each in outlook.points)
-
-
-def test_a_precision_is_priced_with_the_launches_it_needs() -> None:
-    asked = settings(repeats=3, warmup_launches=2, expected_seconds=100, precision=0.05, max_repeats=50)
-    outlook = look_ahead(asked, {})
-    needed = repeats_needed(0.05, 0.05, 0.95)
-
-    assert 3 < needed < 50
-    assert [each.launches for each in outlook.points] == [2 + needed] * 3
-    assert outlook.wall is not None
-    assert outlook.wall.high == pytest.approx((2 + needed) * 300)
-    assert "precision-out-of-reach" not in [finding.code for finding in outlook.findings]
-    assert f"15 launches scheduled, {3 * (2 + needed)} expected" in str(outlook)
-
-
-def test_a_precision_that_is_met_before_the_repeats_costs_the_repeats() -> None:
-    outlook = look_ahead(settings(repeats=9, warmup_launches=1, precision=0.2), {})
-    assert [each.launches for each in outlook.points] == [10] * 3
-    assert "30 launches, nothing" in str(outlook)
-
-
-def test_an_outlook_without_any_time_says_so() -> None:
-    outlook = look_ahead(settings(), {})
-
-    assert outlook.wall is None
-    assert outlook.cost is None
-    assert [finding.code for finding in outlook.findings] == ["wall-unknown"]
-    assert outlook.to_dict()["wall_seconds"] is None

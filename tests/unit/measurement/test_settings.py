@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.measurement import placeholders
-from scalecurve.measurement.settings import make_settings, merged, read_settings, template
+from scalecurve.measurement.outlook import preview
+from scalecurve.measurement.settings import (
+    MeasureSettings,
+    fill,
+    make_settings,
+    merged,
+    options,
+    read_settings,
+    template,
+)
+from scalecurve.measurement.sweep import measure
 from scalecurve.study import Regime
 
 GOOD = {"regime": "strong", "workers": "1,2,4", "command": ["./solver", "{workers}"]}
@@ -22,7 +33,7 @@ def test_words_and_numbers_are_understood() -> None:
 
 
 def test_workers_may_follow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scalecurve.measurement.system.SystemMachine.usable_cores", lambda _: tuple(range(6)))
+    monkeypatch.setattr("scalecurve.measurement.machine.SystemMachine.usable_cores", lambda _: tuple(range(6)))
 
     assert make_settings({**GOOD, "workers": "1..cores,2xcores"}).workers == (1, 2, 4, 6, 12)
 
@@ -33,13 +44,14 @@ def test_all_faults_at_once() -> None:
 
     text = str(caught.value)
     assert all(word in text for word in ("regime", "workers", "command", "repeats", "colour"))
+    assert "workers: worker counts are whole numbers from 1, rising; write 1..512 (saw '0')" in text
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"command": ["./solver", "{worker}"]}, "unknown placeholder"),
-        ({"command": ["./solver"]}, "nothing would differ"),
+        ({"command": ["./solver"]}, "the same at every K"),
         (
             {"regime": "weak", "per_worker": 10, "command": ["./s", "{total}"]},
             r"told \{total\} but not how many workers",
@@ -50,8 +62,8 @@ def test_all_faults_at_once() -> None:
         ({"timing": {"source": "pattern"}}, "there is no pattern"),
         ({"timing": {"pattern": "elapsed ("}}, "not a regular expression"),
         ({"timing": {"pattern": "elapsed"}}, "no group"),
-        ({"timing": {"what": "target"}}, "half given"),
-        ({"target": {"quality": 0.9}}, "half given"),
+        ({"timing": {"what": "target"}}, "half of a target"),
+        ({"target": {"quality": 0.9}}, "half of a target"),
     ],
 )
 def test_faults_of_meaning(change: dict[str, object], words: str) -> None:
@@ -68,15 +80,32 @@ def test_the_template_is_a_valid_study(tmp_path: Path) -> None:
     assert given.output == tmp_path / "study.json"
 
 
-def test_every_option_is_in_the_template() -> None:
-    from scalecurve.measurement import settings
+def test_the_template_has_every_option_and_every_line_is_valid(tmp_path: Path) -> None:
+    """Without its comment marks the template is a file that sets every option."""
+    lines = [line.removeprefix("# ") for line in template().splitlines() if not line.startswith("# A ")]
+    text = "\n".join(line for line in lines if re.match(r"\[|[a-z_]+ = ", line))
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    raw = read_settings(file)
+    for option in options():
+        table = raw
+        for name in option.path[:-1]:
+            table = table[name]
+        assert option.path[-1] in table
+    raw["timing"]["what"] = "target"
+    assert make_settings({**raw, "total": None, "regime": "strong", "baseline": {}}).launcher.slurm.poll == 1.0
 
-    text = template()
-    models = (settings.Settings, settings.Timing, settings.Sameness, settings.LauncherSettings, settings.SlurmOptions)
-    names = {name for model in models for name in model.model_fields}
-    lacking = {name for name in names if name not in text} - {"launch", "baseline"}
 
-    assert not lacking
+def test_the_verbs_take_every_setting_as_a_keyword() -> None:
+    fields = set(MeasureSettings.model_fields)
+
+    assert set(inspect.signature(preview).parameters) == fields | {"file"}
+    assert set(inspect.signature(measure).parameters) == fields | {"file", "resume", "force", "listener"}
+
+
+def test_a_launcher_may_be_named_alone() -> None:
+    assert make_settings({**GOOD, "launcher": "mpi"}).launcher.name == "mpi"
+    assert make_settings({**GOOD, "workers": 4}).workers == (4,)
 
 
 def test_what_is_given_later_wins_table_by_table() -> None:
@@ -89,13 +118,13 @@ def test_what_is_given_later_wins_table_by_table() -> None:
 
 
 def test_placeholders() -> None:
-    strong = placeholders.values_at(4, Regime.STRONG, 1000, None)
-    weak = placeholders.values_at(4, Regime.WEAK, None, 250)
+    strong = make_settings({**GOOD, "total": 1000})
+    weak = make_settings({**GOOD, "regime": "weak", "per_worker": 250, "command": ["x", "{workers}", "{total}"]})
 
-    assert placeholders.fill("{workers} {total} {per_worker}", strong) == "4 1000 250"
-    assert placeholders.fill("{workers} {total} {per_worker}", weak) == "4 1000 250"
-    assert placeholders.fill("{{print}} {'a': 1}", strong) == "{print} {'a': 1}"
-    assert placeholders.plain(2.5) == "2.5"
+    assert strong.filled(("{workers} {total} {per_worker}",), 4) == ("4 1000 250",)
+    assert weak.filled(("{workers} {total} {per_worker}",), 4) == ("4 1000 250",)
+    assert strong.filled(("{per_worker}",), 3) == ("333.3333333333333",)
+    assert fill("{{print}} {'a': 1} {other}", {"workers": 1}) == "{print} {'a': 1} {other}"
 
 
 def test_a_missing_file_and_one_that_is_not_toml(tmp_path: Path) -> None:

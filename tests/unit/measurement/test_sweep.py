@@ -7,28 +7,33 @@ from pathlib import Path
 import pytest
 
 from scalecurve.errors import InputError, RunError
-from scalecurve.measurement.ports import Job, Outcome, World
-from scalecurve.measurement.settings import Settings, make_settings
-from scalecurve.measurement.sweep import Progress, measure
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.settings import MeasureSettings, make_settings
+from scalecurve.measurement.sweep import Progress, run_sweep
 from scalecurve.study import RunStatus, Study
 from scalecurve.study.file import read_study
 from tests.fakes.world import FakeLauncher, fake_world
 
 
-def settings(**more: object) -> Settings:
+def settings(**more: object) -> MeasureSettings:
     base = {"regime": "strong", "workers": "1,2,4", "repeats": 3, "command": ["job", "{workers}"]}
     return make_settings({**base, **more})
 
 
-def ideal(job: Job) -> float:
+def ideal(job: LaunchJob) -> float:
     return 8.0 / job.k
 
 
 def run(
-    tmp_path: Path, launcher: FakeLauncher, asked: Settings | None = None, *, resume: bool = False, cores: int = 8
+    tmp_path: Path,
+    launcher: FakeLauncher,
+    asked: MeasureSettings | None = None,
+    *,
+    resume: bool = False,
+    cores: int = 8,
 ) -> Study:
     out = tmp_path / "s.json"
-    return measure(asked or settings(), fake_world(cores), output=out, launcher=launcher, resume=resume)
+    return run_sweep(asked or settings(), fake_world(cores), output=out, launcher=launcher, resume=resume)
 
 
 def codes(study: Study) -> set[str]:
@@ -49,7 +54,7 @@ def test_every_run_is_there_with_its_evidence(tmp_path: Path) -> None:
 
 def test_the_listener_hears_every_launch_twice(tmp_path: Path) -> None:
     heard: list[Progress] = []
-    measure(settings(), fake_world(), output=tmp_path / "s.json", launcher=FakeLauncher(ideal), listener=heard.append)
+    run_sweep(settings(), fake_world(), output=tmp_path / "s.json", launcher=FakeLauncher(ideal), listener=heard.append)
 
     assert len(heard) == 24
     assert [each.number for each in heard[1::2]] == list(range(1, 13))
@@ -59,7 +64,7 @@ def test_the_listener_hears_every_launch_twice(tmp_path: Path) -> None:
 
 def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
     class Absent(FakeLauncher):
-        def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+        def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
             raise RunError("cannot start 'run'")
 
     with pytest.raises(RunError, match="cannot start"):
@@ -77,7 +82,7 @@ def test_a_refused_resume_leaves_only_the_study(tmp_path: Path) -> None:
 
 def test_a_start_that_fails_later_keeps_what_was_completed(tmp_path: Path) -> None:
     class Vanishing(FakeLauncher):
-        def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+        def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
             if job.order == 2:
                 raise RunError("gone")
             return super().launch(job, settings, world)
@@ -155,7 +160,7 @@ def test_the_budget_of_time_ends_the_sweep(tmp_path: Path) -> None:
 
 
 def test_the_fastest_correct_candidate_is_t1(tmp_path: Path) -> None:
-    def seconds(job: Job) -> float:
+    def seconds(job: LaunchJob) -> float:
         return {"scaling": 8.0 / job.k, "serial": 5.0, "wrong": 1.0}[job.role]
 
     launcher = FakeLauncher(seconds, digest=lambda job: "other" if job.role == "wrong" else "same")
@@ -181,7 +186,7 @@ def test_more_workers_than_cores_only_when_asked(tmp_path: Path) -> None:
 
 def test_a_job_of_another_size_is_no_time(tmp_path: Path) -> None:
     class Mismatched(FakeLauncher):
-        def _write(self, job: Job, rank: int, wall: float) -> None:
+        def _write(self, job: LaunchJob, rank: int, wall: float) -> None:
             from dataclasses import replace
 
             super()._write(replace(job, k=1), 0, wall)

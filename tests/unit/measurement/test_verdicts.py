@@ -5,17 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalecurve.errors import InputError, Refused
-from scalecurve.measurement import noise
-from scalecurve.measurement.gradient_noise import noise_scale
-from scalecurve.measurement.sameness import sameness_findings
-from scalecurve.measurement.settings import Settings, make_settings
-from scalecurve.measurement.steady import steadiness_of
-from scalecurve.measurement.verdicts import Record, verdicts_on
+from scalecurve.measurement.building import sameness_findings
+from scalecurve.measurement.settings import MeasureSettings, make_settings
+from scalecurve.measurement.verdicts import Record, steadiness_of, verdicts_on
 from scalecurve.study import Placement, Run, RunStatus
 
 
-def settings(**more: object) -> Settings:
+def settings(**more: object) -> MeasureSettings:
     return make_settings({"regime": "strong", "workers": "1,2", "repeats": 1, "command": ["x", "{workers}"], **more})
 
 
@@ -25,7 +21,7 @@ def good(k: int, **more: object) -> Run:
 
 
 def codes(*runs: Run, cores: int = 8, **more: object) -> set[str]:
-    return {finding.code for finding in verdicts_on(Record(settings(**more), runs, cores, {}))}
+    return {finding.code for finding in verdicts_on(Record(settings(**more), runs, cores))}
 
 
 def test_a_clean_study_has_no_verdicts() -> None:
@@ -109,42 +105,3 @@ def test_false_alarms_of_drift_are_rare() -> None:
     alarms = sum(steadiness_of(list(rng.lognormal(0, 0.05, 60))).drift is not None for _ in range(200))  # type: ignore[union-attr]
 
     assert alarms <= 6  # the test of trend is made at 1 %
-
-
-def test_the_noise_scale_of_a_known_gradient() -> None:
-    """Gradients N(g, S) with |g|^2 = 4 and tr S = 400: B_simple = 100."""
-    rng = np.random.default_rng(9)
-    g = np.full(100, 0.2)
-    small_batch, big_batch, steps = 16, 64, 400
-    small = [np.mean([np.sum((g + rng.normal(0, 2 / 4, 100)) ** 2) for _ in range(4)]) for _ in range(steps)]
-    big = [np.sum((g + rng.normal(0, 2 / 8, 100)) ** 2) for _ in range(steps)]
-    found = noise_scale(small, big, small_batch=small_batch, big_batch=big_batch)
-
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 100 < found.high
-    assert found.value == pytest.approx(100, rel=0.15)
-
-
-def test_a_noise_scale_that_cannot_be_had_is_refused() -> None:
-    with pytest.raises(InputError, match="different batch sizes"):
-        noise_scale([1.0] * 9, [1.0] * 9, small_batch=8, big_batch=8)
-    with pytest.raises(Refused, match="at least 5 steps"):
-        noise_scale([1.0], [1.0], small_batch=4, big_batch=8)
-    with pytest.raises(Refused, match="lost in its noise"):
-        noise_scale([9.0] * 9, [1.0] * 9, small_batch=4, big_batch=8)
-
-
-def test_the_noise_floor_of_known_times() -> None:
-    found = noise.summarise(np.asarray([1.0] * 98 + [2.0, 4.0]))
-
-    assert (found.quanta, found.quantum_seconds, found.median, found.worst) == (100, 1.0, 1.0, 4.0)
-    assert found.slow_share == pytest.approx(0.02)
-    assert found.run_to_run > 0
-
-
-def test_the_noise_floor_of_this_machine_is_a_number() -> None:
-    found = noise.measure_noise(0.05)
-
-    assert found.quanta >= 50
-    assert found.median >= 1.0

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
+from scalecurve.hardware.networks import links, network
 from scalecurve.laws.collectives import Link, Network, Operation, best, cost
-from scalecurve.mechanisms.collective_cost import bus_factor, cost_collective, cost_step
-from scalecurve.mechanisms.fitted_network import fit_sweep, hold_out_all
-from scalecurve.mechanisms.network_extension import extend_sweep, hold_out
+from scalecurve.mechanisms import collective_cost, fit_sweep, training_step_cost
+from scalecurve.mechanisms.collectives import bus_factor
+from scalecurve.mechanisms.network_extension import extend_sweep, hold_out, hold_out_all
 from scalecurve.mechanisms.network_fit import fit_network
-from scalecurve.mechanisms.network_presets import LINKS, network
 from scalecurve.study.message_sweep import MessageSweep, Timing
 
 TRUE = Network(inter=Link.of(20e-6, 1.25e9))
@@ -83,35 +83,38 @@ def test_held_out_ranks_are_predicted() -> None:
     assert held.fitted_ranks == (2, 4, 8)
     assert held.median_error < 0.15
     together = hold_out_all([_sweep("recursive-doubling")])
+    assert "allreduce" in repr(together)
     assert "Held-out" in str(together)
 
 
 def test_all_operations_are_fitted_and_shown() -> None:
     fitted = fit_sweep(_sweep("ring"), predict=[64])
     assert "Fit of allreduce" in str(fitted)
+    assert repr(fitted).startswith("<FittedNetwork simulated: allreduce ")
     assert fitted.to_dict()["predictions"][0]["rows"]
     with pytest.raises(InputError, match="too few timings"):
         fit_network(_sweep("ring"), "alltoall")
 
 
 def test_cost_over_ranks_names_algorithm_bound_and_crossings() -> None:
-    found = cost_collective("allreduce", 350e6, [8, 16, 64, 4096], network("nvlink+ib400"))
+    found = collective_cost("allreduce", 350e6, [8, 16, 64, 4096], "nvlink+ib400")
     assert [row.choice.algorithm for row in found.rows][-1].startswith("two-level")
     assert all(row.bound <= row.choice.seconds for row in found.rows)
     assert found.crossings
     assert "NCCL" in str(found)
     assert bus_factor(Operation.ALLREDUCE, 4) == 1.5
+    assert repr(found).startswith("<CollectiveCost allreduce of 350 MB over nvlink+ib400: ")
 
 
 def test_unfilled_nodes_are_pointed_out() -> None:
-    found = cost_collective("allreduce", 1e6, [12], network("nvlink+ib400"))
+    found = collective_cost("allreduce", 1e6, [12], network("nvlink+ib400"))
     assert [finding.code for finding in found.findings] == ["nodes-not-filled"]
 
 
 @pytest.mark.parametrize("regime", ["strong", "weak"])
 def test_a_step_says_from_which_k_communication_exceeds_compute(regime: str) -> None:
     wires = network("2us/1GB/s")
-    found = cost_step(1e8, 0.5, [1, 2, 4, 8, 16, 32], wires, regime=regime)
+    found = training_step_cost(vector=1e8, compute=0.5, ranks="1..32", network=wires, regime=regime)
     if regime == "strong":
         k = found.exceeds_at
         assert k is not None
@@ -126,7 +129,7 @@ def test_bits_and_bytes_are_kept_apart() -> None:
     bits, octets = network("1us/400Gb/s"), network("1us/400GB/s")
     assert bits.inter.peak == pytest.approx(50e9)
     assert octets.inter.peak == pytest.approx(400e9)
-    assert LINKS["ib400"].bandwidth == pytest.approx(50e9)
+    assert links()["ib400"].bandwidth == pytest.approx(50e9)
 
 
 @pytest.mark.parametrize("text", ["ib4000", "nvlink+ib400+eth10", "1us/400G", "2us/1GB/s+ib400"])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from scalecurve.estimate import Estimate
-from scalecurve.planning.campaign import Campaign
-from scalecurve.planning.chances import allowed_seconds, chance_by
+from scalecurve.planning.chances import allowed_seconds, chance_by, slowest_lane_chance
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
 
 PLAIN = Tariff(per_hour=1)
@@ -45,9 +45,7 @@ def test_the_slowest_of_many_lanes_is_later() -> None:
 
 
 def test_one_lane_by_drawing_agrees_with_the_closed_form() -> None:
-    from scalecurve.planning.chances import _slowest_lane
-
-    drawn = _slowest_lane(100.0, Repeats(5, 5.0), 102.0, 10, 1)
+    drawn = slowest_lane_chance(100.0, Repeats(5, 5.0), 102.0, 10, 1)
 
     assert drawn == pytest.approx(chance_by(measured(), 1020.0, Campaign(jobs=10), PLAIN) or 0, abs=0.01)
 

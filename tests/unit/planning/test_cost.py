@@ -1,34 +1,39 @@
 """Cost of results: studies, laws and plans, deadlines, budgets, fleets and the sentences."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 import scalecurve as sc
 from scalecurve.errors import InputError
-from scalecurve.planning.campaign import Campaign
-from scalecurve.planning.curve import Kind
+from scalecurve.planning.cost import cost
+from scalecurve.planning.curve import Kind, TimeCurve, time_curve
+from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
 from tests.reference_study import strong_study, weak_study
 
 HOUR = 3600.0
 
 
-def amdahl(*workers: int, serial: float = 0.05, hours: float = 100.0):  # type: ignore[no-untyped-def]
-    return sc.price_law("amdahl", workers, serial=serial, seconds_at_one=hours * HOUR, k_unit="gpus")
+def amdahl(*workers: int, hours: float = 100.0) -> TimeCurve:
+    parameters = {"serial": 0.05}
+    return time_curve(sc.law("amdahl"), at=workers, parameters=parameters, seconds_at_one=hours * HOUR, k_unit="gpus")
 
 
 def test_the_managers_sentence() -> None:
     """Amdahl with 5 % serial: T(256)/T(512) = 1.0358, cost(512)/cost(256) = 1.931."""
-    table = sc.cost(amdahl(256, 512), 2.5)
+    table = cost(amdahl(256, 512), 2.5)
 
-    assert [step.sentence for step in table.steps] == ["from 256 to 512 GPUs: 3.6 % faster, 93 % dearer per result"]
+    assert [step.sentence for step in table.steps] == [
+        "from 256 to 512 GPUs: 3.6 % faster, costs 1.93x as much per result"
+    ]
 
 
 def test_relative_cost_is_one_over_efficiency() -> None:
     study = strong_study()
     speedups = sc.tabulate(study)
-    priced = sc.cost(study, 2.5, at=study.all_k)
+    priced = cost(study, 2.5, at=study.all_k)
 
     for row in priced.rows:
         assert row.relative_cost == pytest.approx(1 / speedups.row(row.k).efficiency.value)
@@ -37,7 +42,7 @@ def test_relative_cost_is_one_over_efficiency() -> None:
 def test_relative_cost_is_one_over_efficiency_under_weak_scaling_too() -> None:
     study = weak_study()
     speedups = sc.tabulate(study)
-    priced = sc.cost(study, 2.5, at=study.all_k)
+    priced = cost(study, 2.5, at=study.all_k)
 
     for row in priced.rows:
         assert row.relative_cost == pytest.approx(1 / speedups.row(row.k).efficiency.value)
@@ -45,7 +50,7 @@ def test_relative_cost_is_one_over_efficiency_under_weak_scaling_too() -> None:
 
 
 def test_a_study_has_intervals_and_kinds() -> None:
-    table = sc.cost(strong_study(), 2.5, at=[2, 3, 64, 128])
+    table = cost(strong_study(), 2.5, at=[2, 3, 64, 128])
 
     assert [row.kind for row in table.rows] == [
         Kind.MEASURED, Kind.MEASURED, Kind.INTERPOLATED, Kind.MEASURED, Kind.FORECAST,
@@ -62,28 +67,28 @@ def test_a_study_has_intervals_and_kinds() -> None:
 
 def test_interpolation_is_a_power_law_between_neighbours() -> None:
     study = sc.Study.from_samples({1: [8.0], 4: [2.0], 8: [1.6]}, regime="strong")
-    table = sc.cost(study, 1.0, at=[1, 2, 4])
+    table = cost(study, 1.0, at=[1, 2, 4])
 
     assert table.row(2).seconds.value == pytest.approx(4.0)
 
 
 def test_unmeasured_gaps_are_filled_and_forecasts_stay_in_the_defensible_range() -> None:
     study = sc.Study.from_samples({1: [16.0, 16.1], 2: [8.3, 8.2], 16: [1.4, 1.5], 32: [0.9, 0.92]}, regime="strong")
-    table = sc.cost(study, 1.0)
+    table = cost(study, 1.0)
 
     assert [row.k for row in table.rows if row.kind is Kind.INTERPOLATED] == [4, 8]
     assert max(row.k for row in table.rows) <= 4 * 32
 
 
 def test_a_far_forecast_is_refused_and_said() -> None:
-    table = sc.cost(strong_study(), 2.5, at=[64, 100_000])
+    table = cost(strong_study(), 2.5, at=[64, 100_000])
 
     assert [row.k for row in table.rows] == [1, 64]
     assert "forecast-refused" in [finding.code for finding in table.findings]
 
 
 def test_the_cheapest_in_time_and_the_fastest_in_budget() -> None:
-    table = sc.cost(amdahl(1, 2, 4, 8, 16, 32), 2.5, deadline=20 * HOUR, budget=500)
+    table = cost(amdahl(1, 2, 4, 8, 16, 32), 2.5, deadline=20 * HOUR, budget=500)
 
     assert table.cheapest.k == 1
     assert table.cheapest_in_time is not None
@@ -94,7 +99,7 @@ def test_the_cheapest_in_time_and_the_fastest_in_budget() -> None:
 
 def test_the_value_of_time_has_its_closed_form() -> None:
     """Minimising (p K + v) T(K) under Amdahl gives K = sqrt(v (1-s)/(p s)): here sqrt(47*0.95/(2.5*0.05)) = 18.90."""
-    table = sc.cost(amdahl(*range(1, 60)), 2.5, value_per_hour=47)
+    table = cost(amdahl(*range(1, 60)), 2.5, value_per_hour=47)
     closed = math.sqrt(47 * 0.95 / (2.5 * 0.05))
 
     assert table.best_for_value is not None
@@ -102,7 +107,7 @@ def test_the_value_of_time_has_its_closed_form() -> None:
 
 
 def test_beyond_that_k_an_hour_saved_costs_more_than_it_is_worth() -> None:
-    table = sc.cost(amdahl(*range(1, 60)), 2.5, value_per_hour=47)
+    table = cost(amdahl(*range(1, 60)), 2.5, value_per_hour=47)
     prices = {row.k: row.saved_hour_cost for row in table.rows}
 
     assert prices[1] is None
@@ -112,8 +117,7 @@ def test_beyond_that_k_an_hour_saved_costs_more_than_it_is_worth() -> None:
 
 
 def test_no_saved_hour_has_no_price() -> None:
-    curve = sc.price_law("logcomm", [1, 64, 512], serial=0.02, comm=0.01, seconds_at_one=HOUR)
-    table = sc.cost(curve, 1.0)
+    table = cost(sc.law("logcomm"), 1.0, at="1,64,512", parameters={"serial": 0.02, "comm": 0.01})
 
     assert table.row(512).saved_hour_cost is None
     assert [row.k for row in table.front] == [1, 64]
@@ -121,18 +125,18 @@ def test_no_saved_hour_has_no_price() -> None:
 
 def test_packing_a_fleet() -> None:
     """100 jobs on 64 workers: 64 lanes of K = 1 take two waves, 8 lanes of K = 8 thirteen."""
-    table = sc.cost(amdahl(1, 8, 64, hours=1.0), 2.5, jobs=100, fleet=64)
+    table = cost(amdahl(1, 8, 64, hours=1.0), 2.5, jobs=100, fleet=64)
     one, eight, all_of_them = table.rows
 
     assert (one.lanes, eight.lanes, all_of_them.lanes) == (64, 8, 1)
     assert one.elapsed.value == pytest.approx(2 * HOUR)
     assert eight.elapsed.value == pytest.approx(13 * HOUR * (0.05 + 0.95 / 8))
     assert one.cost.value == pytest.approx(100 * 2.5)
-    assert one.job_cost.value == sc.cost(amdahl(1, 8, 64, hours=1.0), 2.5).rows[0].job_cost.value
+    assert one.job_cost.value == cost(amdahl(1, 8, 64, hours=1.0), 2.5).rows[0].job_cost.value
 
 
 def test_packing_is_shown_where_it_is_the_better_answer() -> None:
-    table = sc.cost(amdahl(1, 8, 64, hours=1.0), 2.5, jobs=100)
+    table = cost(amdahl(1, 8, 64, hours=1.0), 2.5, jobs=100)
 
     [finding] = [finding for finding in table.findings if finding.code == "pack-jobs"]
     assert "packed 64 at a time with K = 1 each, the 100 jobs take 2 h and 250.00 USD" in finding.message
@@ -140,13 +144,13 @@ def test_packing_is_shown_where_it_is_the_better_answer() -> None:
 
 def test_a_fleet_too_small() -> None:
     with pytest.raises(InputError, match="fleet is smaller than the smallest K"):
-        sc.cost(amdahl(8, 16), 1.0, jobs=3, fleet=4)
+        cost(amdahl(8, 16), 1.0, jobs=3, fleet=4)
 
 
 def test_keeping_the_machines_pays_set_up_once() -> None:
     tariff = Tariff(per_hour=6, setup_seconds=600)
-    each = sc.cost(amdahl(1, hours=1), tariff, jobs=10)
-    once = sc.cost(amdahl(1, hours=1), tariff, jobs=10, one_rental=True)
+    each = cost(amdahl(1, hours=1), tariff, jobs=10)
+    once = cost(amdahl(1, hours=1), tariff, jobs=10, one_rental=True)
 
     assert each.rows[0].cost.value == pytest.approx(10 * 7)
     assert once.rows[0].cost.value == pytest.approx(10 * 6 + 1)
@@ -159,22 +163,22 @@ def test_a_kept_fleet_bills_every_lane_for_what_it_runs() -> None:
 
     assert (campaign.lanes(1), campaign.waves(1), campaign.full_lanes(1)) == (4, 3, 2)
     tariff = Tariff(per_hour=6, setup_seconds=600)
-    table = sc.cost(amdahl(1, hours=1), tariff, jobs=10, fleet=4, one_rental=True)
+    table = cost(amdahl(1, hours=1), tariff, jobs=10, fleet=4, one_rental=True)
     assert table.rows[0].cost.value == pytest.approx(10 * 6 + 4)
 
 
 def test_a_deadline_no_k_can_meet_names_the_best_possible() -> None:
     with pytest.raises(InputError, match=r"no K meets the deadline .*best possible is 5.186 h at K = 512 gpus"):
-        sc.cost(amdahl(1, 256, 512), 2.5, deadline=HOUR)
+        cost(amdahl(1, 256, 512), 2.5, deadline=HOUR)
 
 
 def test_a_budget_below_one_job() -> None:
     with pytest.raises(InputError, match=r"budget does not pay for one job .*250.00 USD, at K = 1"):
-        sc.cost(amdahl(1, 2), 2.5, budget=100)
+        cost(amdahl(1, 2), 2.5, budget=100)
 
 
 def test_a_budget_for_some_of_the_jobs() -> None:
-    table = sc.cost(amdahl(1, 2), 2.5, jobs=10, budget=1000)
+    table = cost(amdahl(1, 2), 2.5, jobs=10, budget=1000)
 
     assert table.fastest_in_budget is None
     [finding] = [finding for finding in table.findings if finding.code == "budget-too-small"]
@@ -184,26 +188,26 @@ def test_a_budget_for_some_of_the_jobs() -> None:
 @pytest.mark.parametrize("goal", [{"deadline": -1}, {"budget": 0}, {"value_per_hour": math.nan}, {"chance": 2}])
 def test_goals_that_make_no_sense(goal: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        sc.cost(amdahl(1, 2), 2.5, **goal)  # type: ignore[arg-type]
+        cost(amdahl(1, 2), 2.5, **goal)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("campaign", [{"jobs": 0}, {"fleet": 0}])
 def test_campaigns_that_make_no_sense(campaign: dict[str, int]) -> None:
     with pytest.raises(InputError):
-        sc.cost(amdahl(1, 2), 2.5, **campaign)  # type: ignore[arg-type]
+        cost(amdahl(1, 2), 2.5, **campaign)  # type: ignore[arg-type]
 
 
 def test_a_negative_price() -> None:
     with pytest.raises(InputError, match="price: must be a number from 0 up"):
-        sc.cost(amdahl(1, 2), -2.5)
+        cost(amdahl(1, 2), -2.5)
 
 
 def test_a_rate_needs_the_work_of_a_result() -> None:
     study = sc.Study.from_samples({1: [100.0, 101], 2: [190.0, 191]}, regime="strong", quantity="throughput")
 
     with pytest.raises(InputError, match=r"a rate has no cost per result.*--work-per-job"):
-        sc.cost(study, 2.5)
-    table = sc.cost(study, 2.5, work_per_job=36_180.0, at=[1, 2])
+        cost(study, 2.5)
+    table = cost(study, 2.5, work_per_job=36_180.0, at=[1, 2])
     assert table.row(1).seconds.value == pytest.approx(360)
     assert table.row(1).seconds.low is not None
     assert table.row(1).seconds.low < 360
@@ -212,7 +216,7 @@ def test_a_rate_needs_the_work_of_a_result() -> None:
 
 def test_a_rate_per_worker() -> None:
     study = sc.Study.from_samples({1: [100.0], 2: [95.0]}, regime="weak", quantity="throughput_per_worker")
-    table = sc.cost(study, 2.5, work_per_job=36_000.0, at=[1, 2])
+    table = cost(study, 2.5, work_per_job=36_000.0, at=[1, 2])
 
     assert table.row(2).seconds.value == pytest.approx(36_000 / 190)
 
@@ -222,30 +226,30 @@ def test_the_rows_of_a_training_plan() -> None:
         {"gpus": 8, "tokens_per_second": 1e5, "step_seconds": 10.0, "step_low": 9.0, "step_high": 11.0},
         {"gpus": 16, "tokens_per_second": 1.8e5, "step_seconds": 5.6, "step_low": None, "step_high": None},
     ]
-    table = sc.cost({"rows": rows}, 2.0, work_per_job=3.6e8)
+    table = cost({"rows": rows}, 2.0, work_per_job=3.6e8)
 
     assert table.row(8).kind is Kind.PLANNED
     assert table.row(8).job_cost.value == pytest.approx(8 * 2.0)
     assert table.row(8).job_cost.low == pytest.approx(8 * 2.0 * 0.9)
     assert table.row(16).relative_cost == pytest.approx(2 / 1.8)
     with pytest.raises(InputError, match="--work-per-job"):
-        sc.cost({"rows": rows}, 2.0)
+        cost({"rows": rows}, 2.0)
     with pytest.raises(InputError, match="no rows"):
-        sc.cost({}, 2.0, work_per_job=1.0)
+        cost({}, 2.0, work_per_job=1.0)
 
 
 def test_spot_shows_the_expected_time_beside_the_bare_one() -> None:
     """Daly without checkpoints: 1 h on one machine lost once in an hour takes e - 1 = 1.718 h."""
-    shown = sc.cost(amdahl(1, 2, hours=1), Tariff(per_hour=3, spot=Spot(per_hour=1, interruptions_per_hour=1.0)))
+    shown = cost(amdahl(1, 2, hours=1), Tariff(per_hour=3, spot=Spot(per_hour=1, interruptions_per_hour=1.0)))
 
     assert "expected time" in str(shown)
     assert shown.rows[0].elapsed.value == pytest.approx(3600 * (math.e - 1))
-    assert "expected time" not in str(sc.cost(amdahl(1, 2, hours=1), Tariff(per_hour=3)))
+    assert "expected time" not in str(cost(amdahl(1, 2, hours=1), Tariff(per_hour=3)))
 
 
 def test_spot_is_pointed_out() -> None:
     spot = Tariff(per_hour=3, spot=Spot(per_hour=1, interruptions_per_hour=0.01))
-    codes = [finding.code for finding in sc.cost(amdahl(1, 2, hours=1), spot).findings]
+    codes = [finding.code for finding in cost(amdahl(1, 2, hours=1), spot).findings]
 
     assert {"spot-expected", "spot-without-checkpoints"} <= set(codes)
 
@@ -257,11 +261,11 @@ def test_one_price_for_study_law_and_plan() -> None:
     times = {k: law.time(k, at_one=HOUR, serial=0.05) for k in workers}
     rows = [{"gpus": k, "tokens_per_second": 1e6 / seconds} for k, seconds in times.items()]
 
-    of_law = sc.cost(sc.price_law("amdahl", workers, serial=0.05, seconds_at_one=HOUR), tariff, jobs=7)
-    of_study = sc.cost(
+    of_law = cost(law, tariff, at=workers, parameters={"serial": 0.05}, jobs=7)
+    of_study = cost(
         sc.Study.from_samples({k: [t] for k, t in times.items()}, regime="strong"), tariff, jobs=7, at=workers
     )
-    of_plan = sc.cost({"rows": rows}, tariff, jobs=7, work_per_job=1e6)
+    of_plan = cost({"rows": rows}, tariff, jobs=7, work_per_job=1e6)
 
     for one, two, three in zip(of_law.rows, of_study.rows, of_plan.rows, strict=True):
         assert one.cost.value == pytest.approx(two.cost.value, rel=1e-12)
@@ -271,7 +275,7 @@ def test_one_price_for_study_law_and_plan() -> None:
 def test_a_forecast_is_priced_as_it_was_made() -> None:
     study = strong_study()
     made = sc.forecast(study, at=[32, 128, 5000], level=0.8, extrapolate=True)
-    table = sc.cost(made, 2.5)
+    table = cost(made, 2.5)
 
     assert [row.k for row in table.rows] == [*study.all_k, 128, 5000]
     assert table.row(128).seconds.value == pytest.approx(made[1].seconds)
@@ -284,7 +288,7 @@ def test_a_noun_with_the_rows_of_a_plan() -> None:
         def to_dict(self) -> dict[str, object]:
             return {"rows": [{"gpus": 8, "tokens_per_second": 1e5}]}
 
-    assert sc.cost(Plan(), 2.0, work_per_job=3.6e8).rows[0].job_cost.value == pytest.approx(16)
+    assert cost(Plan(), 2.0, work_per_job=3.6e8).rows[0].job_cost.value == pytest.approx(16)
 
 
 def test_a_plan_costs_what_it_says_itself() -> None:
@@ -292,9 +296,24 @@ def test_a_plan_costs_what_it_says_itself() -> None:
     plan = sc.plan_training("llama2-7b", "h100-ib400", gpus=[8, 64], seq=4096, batch=1_048_576, tokens=1e11)
     rows = plan.to_dict()["rows"]
     price = plan.rows[0].outcome.job.cluster.usd_per_gpu_hour
-    tokens, whole_run = sc.cost(plan, price, work_per_job=1e9), sc.cost(plan, price)
+    tokens, whole_run = cost(plan, price, work_per_job=1e9), cost(plan, price)
 
     for row in rows:
         assert tokens.row(row["gpus"]).job_cost.value == pytest.approx(row["usd_per_billion_tokens"])
         assert whole_run.row(row["gpus"]).job_cost.value == pytest.approx(row["run_usd"])
         assert whole_run.row(row["gpus"]).job_cost.low < row["run_usd"] < whole_run.row(row["gpus"]).job_cost.high
+
+
+def test_a_path_and_the_answer_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    sc.save(strong_study(), path)
+    priced = cost(path, 2.5, at="1..4")
+
+    assert [row.k for row in priced.rows] == [1, 2, 4]
+    assert repr(priced).startswith("<Cost of ")
+    assert "cheapest K = 1 " in repr(priced)
+
+
+def test_a_law_needs_worker_counts() -> None:
+    with pytest.raises(InputError, match="a law needs worker counts"):
+        cost(sc.law("amdahl"), 2.5, parameters={"serial": 0.05})

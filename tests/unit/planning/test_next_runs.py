@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
-from scalecurve.planning.budget import parse_worker_seconds
-from scalecurve.planning.next_runs import next_runs
+from scalecurve.planning.next_runs import next_runs, parse_worker_seconds
 from tests.reference_study import strong_study
 
 SMALL = {1: [100.0, 101.0], 2: [52.0, 51.0], 4: [27.0, 27.5], 8: [15.0, 14.8]}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError, Refused
-from scalecurve.planning.interruptions import expected_elapsed, young_interval
-from scalecurve.planning.pricing import price_job
+from scalecurve.planning.pricing import expected_elapsed, price_job, young_interval
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
 
 HOUR = 3600.0

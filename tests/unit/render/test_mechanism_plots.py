@@ -9,16 +9,18 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.laws.roofline import Ceilings
-from scalecurve.mechanisms.collective_cost import cost_collective, cost_step
-from scalecurve.mechanisms.load_curve import curve_of_load
-from scalecurve.mechanisms.network_presets import network
-from scalecurve.mechanisms.roofline_placement import place_kernels
-from scalecurve.mechanisms.straggler_cost import cost_stragglers, delays_of
-from scalecurve.mechanisms.work_depth import measure_parallelism
+from scalecurve.mechanisms import (
+    collective_cost,
+    load_curve,
+    place_kernels,
+    straggler_cost,
+    training_step_cost,
+    work_depth,
+)
 from scalecurve.render.plots import picture
-from scalecurve.study.classic_graphs import pipeline
 from scalecurve.study.kernel import Kernel
 from scalecurve.study.latency_record import Histogram, LatencyRecord
+from scalecurve.study.task_graph import pipeline
 
 
 def _load() -> Any:
@@ -27,22 +29,21 @@ def _load() -> Any:
         LatencyRecord(name=str(r), histogram=Histogram.of(rng.exponential(1 / (100 - r), 100 * r)), seconds=100.0)
         for r in (10, 50, 90)
     ]
-    return curve_of_load(records, slo=0.1)
+    return load_curve(records, slo=0.1)
 
 
 MAKERS = {
-    "collective": lambda: cost_collective("allreduce", 1e6, [2, 8, 64], network("nvlink+ib400")),
-    "step": lambda: cost_step(1e9, 0.5, [1, 2, 4, 8], network("eth10")),
-    "graph": lambda: measure_parallelism(pipeline(3, 4), [1, 2, 4]),
-    "straggler": lambda: cost_stragglers(delays_of("lognorm", s=0.2), [1, 4, 16]),
+    "collective": lambda: collective_cost("allreduce", 1e6, [2, 8, 64], "nvlink+ib400"),
+    "step": lambda: training_step_cost(vector=1e9, compute=0.5, ranks=[1, 2, 4, 8], network="eth10"),
+    "graph": lambda: work_depth(pipeline(3, 4), [1, 2, 4]),
+    "straggler": lambda: straggler_cost([1, 4, 16], shape={"s": 0.2}),
     "load": _load,
     "roofline": lambda: place_kernels(
         [
             Kernel(name="a", flops=1e9, moved={"memory": 1e8}, seconds=1.0),
             Kernel(name="b", flops=0, moved={"memory": 1}),
         ],
-        Ceilings(peak=1e12, bandwidths={"memory": 1e11}),
-        machine="box",
+        machine=Ceilings(peak=1e12, bandwidths={"memory": 1e11}),
     ),
 }
 

@@ -1,13 +1,14 @@
 """The two standard plots: the right ideal line for the right regime, the bend marked, the same file twice."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scalecurve.analysis import tabulate
-from scalecurve.api import tabulate_law
 from scalecurve.errors import InputError
-from scalecurve.render.plots import picture, plain_text
+from scalecurve.laws import law_table
+from scalecurve.render.plots import picture, plain_text, plot
 from scalecurve.study import Study
 from tests.reference_study import strong_study, weak_study
 
@@ -22,6 +23,7 @@ def test_strong_scaling_is_drawn_against_the_diagonal() -> None:
     assert "ideal, S = K" in svg
     assert "ideal, E = 1" not in svg
     assert "bend at K = 8" in svg
+    assert "first K with E &lt; 0.7" in svg
     assert "total work fixed" in svg
     assert "baseline K0 = 1" in svg
 
@@ -35,14 +37,14 @@ def test_weak_scaling_is_drawn_against_the_flat_line() -> None:
 
 
 def test_a_law_shows_its_ceiling() -> None:
-    svg = _svg(tabulate_law("amdahl", [1, 2, 4, 8], serial=[0.05]))
+    svg = _svg(law_table("amdahl", [1, 2, 4, 8], serial=[0.05]))
 
     assert "ceiling 20" in svg
     assert "ideal, S = K" in svg
 
 
 def test_both_regimes_share_one_efficiency_axis() -> None:
-    svg = _svg(tabulate_law("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
+    svg = _svg(law_table("logcomm", [1, 2, 4], serial=[0.05], comm=[0.01], regime="both"))
 
     assert "strong, total work fixed" in svg
     assert "weak, work per worker fixed" in svg
@@ -67,3 +69,11 @@ def test_a_dollar_is_a_dollar() -> None:
 def test_what_has_no_picture_says_so() -> None:
     with pytest.raises(InputError, match="no picture"):
         picture(object(), "svg")
+
+
+def test_a_study_is_drawn_as_its_table_and_the_ending_is_the_format(tmp_path: Path) -> None:
+    plot(strong_study(), tmp_path / "curve.svg")
+
+    assert (tmp_path / "curve.svg").read_text() == _svg(tabulate(strong_study()))
+    with pytest.raises(InputError, match=r"\.svg, \.png or \.pdf"):
+        plot(strong_study(), tmp_path / "curve.gif")

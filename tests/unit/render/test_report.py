@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalecurve import api
-from scalecurve.document import table
+import scalecurve as sc
+from scalecurve.document import Document, Heading, Paragraph, table
+from scalecurve.errors import InputError, MissingExtra
 from scalecurve.findings import error
-from scalecurve.render.latex import escape, latex_table
-from scalecurve.render.report import Material, Refusal, write
-from scalecurve.render.report.answer import answer
-from scalecurve.render.report.html import visible
-from scalecurve.render.report.page import page_of
+from scalecurve.render import html
+from scalecurve.render.markup import latex_table, latex_text
+from scalecurve.render.report.material import Material, Refusal, answer, gather
 from scalecurve.render.report.sections import raw_section, sections_of
+from scalecurve.render.report.writing import page_of, write, write_report
 from scalecurve.study import Provenance, RankRecord, Regime, Run, Study, Workload
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
@@ -54,7 +55,7 @@ def ranked() -> Study:
 
 
 def material(of: Study, **parts: object) -> Material:
-    return Material(study=of, table=api.tabulate(of), **parts)  # type: ignore[arg-type]
+    return Material(study=of, table=sc.tabulate(of), **parts)  # type: ignore[arg-type]
 
 
 def html_of(*materials: Material, folder: Path) -> str:
@@ -109,11 +110,11 @@ def test_a_cause_that_was_found_is_the_second_sentence() -> None:
 def test_a_broken_study_is_answered_as_different_jobs_without_a_cause(tmp_path: Path) -> None:
     text = "broken: the total work was 10 at K = 1 and 20 at K = 2, so these are different jobs"
     broken = study().with_findings([error("work-differs", text, remedy="hold it fixed")])
-    said = answer(api.gather(broken))
+    said = answer(gather(broken))
     assert said[0] == f"The study is {text}."
-    assert said[1] == "No cause is named for a broken study."
+    assert said[1] == "A broken study has no cause to name."
     assert said[2] == "Hold it fixed; then measure again."
-    shown = Outline(html_of(api.gather(broken), folder=tmp_path)).text
+    shown = Outline(html_of(gather(broken), folder=tmp_path)).text
     assert "times as fast" not in shown[: shown.index("Speedup against the ideal line")]
 
 
@@ -121,7 +122,7 @@ def test_a_fault_that_does_not_say_what_it_means_is_told_as_different_jobs() -> 
     broken = study().with_findings([error("answer-differs", "broken: the answer was a at K = 1 and b at K = 2")])
     said = answer(material(broken))
     assert said[0] == "The points are different jobs: the answer was a at K = 1 and b at K = 2."
-    assert said[2] == "Mend that; then measure again."
+    assert said[2] == "Fix this; then measure again."
 
 
 def test_points_that_are_missing_do_not_break_the_others() -> None:
@@ -133,19 +134,19 @@ def test_a_job_that_only_gets_slower_stays_at_its_baseline() -> None:
     slower = Study.from_samples({1: [1.0, 1.01, 0.99], 2: [1.5, 1.51, 1.49]}, regime="strong", k_unit="processes")
     said = answer(material(slower))
     assert said[0].startswith("With the total work fixed, no measured K beats K0 = 1 process; ")
-    assert said[2] == "Stay at K0 = 1 process until what stops it is mended."
+    assert said[2] == "Use 1 process until the bottleneck is fixed."
 
 
 def test_studies_of_one_name_are_told_apart() -> None:
     assert page_of([material(study()), material(study())]).title == "a step (A) and a step (B)"
     old, new = (replace(study(), provenance=Provenance(source=f"runs/{name}.csv")) for name in ("old", "new"))
     page = page_of([material(old), material(new)])
-    assert [column.name for column in page.columns] == ["a step (old)", "a step (new)"]
+    assert [part.name for part in page.parts] == ["a step (old)", "a step (new)"]
     assert page_of([material(study("one")), material(study("two"))]).title == "one and two"
 
 
 def test_the_page_stands_alone_and_is_small(tmp_path: Path) -> None:
-    page = Outline(html_of(api.gather(study(), price=2.5), folder=tmp_path))
+    page = Outline(html_of(gather(study(), price=2.5), folder=tmp_path))
     assert (tmp_path / "report.html").stat().st_size < LIMIT
     assert "script" not in page.tags
     assert "link" not in page.tags
@@ -156,7 +157,7 @@ def test_the_page_stands_alone_and_is_small(tmp_path: Path) -> None:
 
 
 def test_every_part_is_there(tmp_path: Path) -> None:
-    text = Outline(html_of(api.gather(study(), price=2.5), folder=tmp_path)).text
+    text = Outline(html_of(gather(study(), price=2.5), folder=tmp_path)).text
     for title in (
         "The answer", "Speedup against the ideal line", "The table", "Why it bends", "Laws fitted to the data",
         "Forecast beyond the data", "What it costs", "The checklist", "Findings", "Where the numbers come from",
@@ -177,7 +178,7 @@ def test_a_refusal_stands_where_the_answer_would(tmp_path: Path) -> None:
 
 
 def test_every_plot_has_a_text_and_a_table(tmp_path: Path) -> None:
-    page = html_of(api.gather(ranked()), folder=tmp_path)
+    page = html_of(gather(ranked()), folder=tmp_path)
     labels = re.findall(r'<svg role="img" aria-label="([^"]+)"', page)
     assert len(labels) == page.count("<svg ")
     assert all(len(label) > 40 for label in labels)
@@ -206,7 +207,7 @@ def test_hostile_names_are_inert(tmp_path: Path, kind: str) -> None:
 
 
 def test_characters_that_turn_or_hide_text_become_visible() -> None:
-    assert visible("a\u202eb\x00c\u2066") == "a\\u202eb\\u0000c\\u2066"
+    assert html.visible("a\u202eb\x00c\u2066") == "a\\u202eb\\u0000c\\u2066"
 
 
 def test_raw_samples_come_back_from_the_page(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_raw_samples_come_back_from_the_page(tmp_path: Path) -> None:
     assert packed is not None
     again = tmp_path / "again.json"
     again.write_bytes(base64.b64decode(packed[1]))
-    assert api.load(again).samples == own.samples
+    assert sc.load(again).samples == own.samples
 
 
 def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path
     packed = re.search(r'download="study.json.gz" href="data:application/gzip;base64,([^"]+)"', page)
     assert packed is not None
     assert len(json.loads(gzip.decompress(base64.b64decode(packed[1])))["samples"]["64"]) == 2500
-    large = raw_section(material(study(repeats=3000)))
+    large = raw_section(study(repeats=3000))
     assert len(large.contents) == 1
     assert re.search(r"[0-9a-f]{64}", large.contents[0].text)  # type: ignore[union-attr]
 
@@ -243,23 +244,23 @@ def test_strong_and_weak_share_no_plot(tmp_path: Path) -> None:
 
 
 def test_forecasts_look_different_from_measurements(tmp_path: Path) -> None:
-    page = html_of(api.gather(study()), folder=tmp_path)
+    page = html_of(gather(study()), folder=tmp_path)
     forecast = page[page.index('id="forecast"') :]
     assert 'tone-assumed"' in forecast[: forecast.index("</table>")]
     measured = page[page.index('id="table"') : page.index('id="why"')]
     assert "tone-assumed" not in measured
 
 
-@pytest.mark.parametrize("kind", ["md", "tex", "pdf", "svg", "png"])
+@pytest.mark.parametrize("kind", ["md", "tex", "svg", "png"])
 def test_other_formats_by_name(tmp_path: Path, kind: str) -> None:
     written = write(tmp_path / f"report.{kind}", [material(study())])
     assert all(path.stat().st_size > 500 for path in written)
-    starts = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml", "tex": b"\\documentclass", "md": b"# a step"}
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "tex": b"\\documentclass", "md": b"# a step"}
     assert written[0].read_bytes().startswith(starts[kind])
 
 
 def test_the_same_study_gives_the_same_files(tmp_path: Path) -> None:
-    for kind in ("html", "svg", "tex", "md", "pdf"):
+    for kind in ("html", "svg", "tex", "md"):
         first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
         write(first, [material(study())])
         write(second, [material(study())])
@@ -273,4 +274,48 @@ def test_latex_tables_are_booktabs_and_escaped() -> None:
     assert "|" not in made.partition("tabular}{")[2][:5]
     assert r"100\% \& more\_" in made
     assert r"a\textbackslash{}b\$c" in made
-    assert escape("}\n{") == r"\}\textbackslash{}x0a\{"
+    assert latex_text("}\n{") == r"\}\textbackslash{}x0a\{"
+
+
+def test_a_pdf_is_the_html_page_printed_by_the_browser_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = tmp_path / "chromium"
+    browser.write_text(
+        "#!/bin/sh\n"
+        'for word in "$@"; do case $word in\n'
+        "  --print-to-pdf=*) to=${word#*=};; file:*) page=${word#file://};;\n"
+        "esac; done\n"
+        "grep -q 'Scaling report' \"$page\" && printf '%%PDF-1.4 printed' > \"$to\"\n"
+    )
+    browser.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    monkeypatch.setenv("SCALECURVE_CHROMIUM", str(browser))
+    assert write(tmp_path / "report.pdf", [material(study())])[0].read_bytes() == b"%PDF-1.4 printed"
+
+
+def test_without_a_printer_one_sentence_says_how_to_get_a_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    monkeypatch.delenv("SCALECURVE_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingExtra, match=r"save the report as \.html.*scalecurve\[pdf\]"):
+        write(tmp_path / "report.pdf", [material(study())])
+    assert not (tmp_path / "report.pdf").exists()
+
+
+def test_a_report_takes_paths_and_checks_the_ending(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    sc.save(study(), path)
+    assert write_report(tmp_path / "curve.svg", path) == [tmp_path / "curve.svg"]
+    with pytest.raises(InputError, match="unknown report format"):
+        write_report(tmp_path / "report.doc", path)
+    with pytest.raises(InputError, match="at least one study"):
+        write_report(tmp_path / "report.html")
+
+
+def test_a_document_alone_is_a_page_in_the_same_style() -> None:
+    page = html.to_page(Document("title", (Heading("part"), Paragraph("text", "warn"))))
+    assert "<h1><bdi>title</bdi></h1>" in page
+    assert "<h2><bdi>part</bdi></h2>" in page
+    assert html.stylesheet() in page
+    assert html.fragment(Document("title", (Heading("part"),)), 3).count("<h") == 2

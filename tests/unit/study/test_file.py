@@ -10,8 +10,8 @@ from scalecurve.errors import FormatError, InputError
 from scalecurve.findings import info
 from scalecurve.study import Baseline, Placement, Provenance, RankRecord, Run, RunStatus, Study, Workload
 from scalecurve.study import file as study_file
-from scalecurve.study.file import read_study, write_study
-from scalecurve.study.terms import Regime, Treatment
+from scalecurve.study.file import read_study, save
+from scalecurve.study.study import Regime, Treatment
 
 
 def _rich_study(steps: int = 3) -> Study:
@@ -35,14 +35,14 @@ def _rich_study(steps: int = 3) -> Study:
 
 def test_round_trip_is_identity(tmp_path: Path) -> None:
     for study in (_rich_study(), Study.from_samples({1: [2.0, 2.1], 4: [0.6]}, regime="strong")):
-        write_study(study, tmp_path / "s.json")
+        save(study, tmp_path / "s.json")
 
         assert read_study(tmp_path / "s.json") == study
 
 
 def test_long_series_go_to_a_sidecar_and_come_back(tmp_path: Path) -> None:
     study = _rich_study(steps=study_file.INLINE_STEPS + 1)
-    write_study(study, tmp_path / "s.json")
+    save(study, tmp_path / "s.json")
 
     assert (tmp_path / "s.steps.npz").exists()
     assert len((tmp_path / "s.json").read_bytes()) < 10_000
@@ -50,7 +50,7 @@ def test_long_series_go_to_a_sidecar_and_come_back(tmp_path: Path) -> None:
 
 
 def test_a_sidecar_of_another_study_is_refused(tmp_path: Path) -> None:
-    write_study(_rich_study(steps=study_file.INLINE_STEPS + 1), tmp_path / "s.json")
+    save(_rich_study(steps=study_file.INLINE_STEPS + 1), tmp_path / "s.json")
     (tmp_path / "s.steps.npz").write_bytes(b"something else")
 
     with pytest.raises(FormatError, match="does not match"):
@@ -58,7 +58,7 @@ def test_a_sidecar_of_another_study_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_sidecar_is_named(tmp_path: Path) -> None:
-    write_study(_rich_study(steps=study_file.INLINE_STEPS + 1), tmp_path / "s.json")
+    save(_rich_study(steps=study_file.INLINE_STEPS + 1), tmp_path / "s.json")
     (tmp_path / "s.steps.npz").unlink()
 
     with pytest.raises(FormatError, match=r"s\.steps\.npz"):
@@ -66,12 +66,12 @@ def test_a_missing_sidecar_is_named(tmp_path: Path) -> None:
 
 
 def test_a_sidecar_cannot_point_elsewhere(tmp_path: Path) -> None:
-    write_study(_rich_study(), tmp_path / "s.json")
+    save(_rich_study(), tmp_path / "s.json")
     data = json.loads((tmp_path / "s.json").read_text())
     data["sidecar"] = {"name": "../secret.npz", "sha256": "0"}
     (tmp_path / "s.json").write_text(json.dumps(data))
 
-    with pytest.raises(FormatError, match="beside the study"):
+    with pytest.raises(FormatError, match="in the folder of the study"):
         read_study(tmp_path / "s.json")
 
 
@@ -141,7 +141,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(InputError, match="No space left"):
-        write_study(_rich_study(), path)
+        save(_rich_study(), path)
 
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["s.json"]
@@ -149,7 +149,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
-        write_study(_rich_study(), tmp_path / "nowhere" / "s.json")
+        save(_rich_study(), tmp_path / "nowhere" / "s.json")
 
 
 def test_an_unmeasured_baseline_is_refused() -> None:
@@ -162,3 +162,9 @@ def test_failed_and_warm_up_runs_are_no_times() -> None:
 
     assert study.all_k == (1, 2)
     assert len(study.samples) == 2
+
+
+def test_a_study_says_itself_in_one_line() -> None:
+    study = Study.from_samples({1: [2.0, 2.1], 4: [0.6]}, regime="strong", name="job", k_unit="gpus")
+
+    assert repr(study) == "<Study 'job', strong, 3 observations (seconds) at 2 K from 1 to 4 gpus>"

@@ -1,5 +1,5 @@
 // @ts-check
-/** Building elements without markup strings, so that no text can become markup. */
+/** Building elements without markup strings, so that no text can become markup; Documents come rendered. */
 import { visible } from "./format.js";
 
 /**
@@ -30,26 +30,11 @@ export function toast(message) {
   box.dataset.timer = String(setTimeout(() => box.classList.remove("shown"), 2600));
 }
 
-/** A Document of the command line, shown. @param {any[]} blocks */
-export function showBlocks(blocks) {
-  return blocks.map(showBlock);
-}
-
-/** @param {any} block @returns {HTMLElement} */
-function showBlock(block) {
-  switch (block.kind) {
-    case "heading": return el("h4", {}, block.text);
-    case "listing": return el("pre", { tabindex: "0" }, block.text);
-    case "table": return showTable(block);
-    case "findings": return el("ul", { class: "findings" }, ...block.findings.map(showFinding));
-    default: return el("p", { class: `tone-${block.tone}` }, el("bdi", {}, block.text));
-  }
-}
-
-/** @param {any} finding */
-function showFinding(finding) {
-  return el("li", { class: finding.severity }, el("b", {}, finding.severity), " ", el("code", {}, finding.code), " ",
-    el("bdi", {}, finding.message), finding.remedy ? el("span", { class: "remedy" }, finding.remedy) : null);
+/** A Document of the command line, as the server rendered it; every text in it is escaped there. @param {string} html */
+export function showDocument(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content;
 }
 
 /** @param {import("./types.js").TableData} data */

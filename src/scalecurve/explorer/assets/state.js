@@ -21,6 +21,7 @@ export class Store {
     /** @type {Array<() => void>} */
     this.listeners = [];
     this.committed = JSON.stringify(this.now);
+    this.moving = false; // a slider or handle is being dragged
   }
 
   get view() { return this.now.view; }
@@ -35,6 +36,7 @@ export class Store {
 
   /** Change while dragging: shown at once, not yet a step of undo. @param {Params} changes */
   adjust(changes) {
+    this.moving = true;
     Object.assign(this.params, changes);
     this.tell();
   }
@@ -63,6 +65,7 @@ export class Store {
   }
 
   commit() {
+    this.moving = false;
     const text = JSON.stringify(this.now);
     if (text !== this.committed) {
       this.past = [...this.past, this.committed].slice(-MOST_UNDO);

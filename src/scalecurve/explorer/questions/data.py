@@ -1,4 +1,4 @@
-"""The My data view: a dropped or pasted file, and everything that can be said about it."""
+"""The My data view: a dropped or pasted file, and every result about it."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
-from scalecurve import api
+import scalecurve as sc
 from scalecurve.errors import Fault, InputError, ScalecurveError
-from scalecurve.explorer.documents import blocks
-from scalecurve.explorer.questions import cases
-from scalecurve.explorer.questions.question import Nothing, Question, Request
+from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.forecast import band
-from scalecurve.render.report.answer import answer, how_far, what_to_do
-from scalecurve.render.report.material import Material
+from scalecurve.render.report.material import Material, answer, how_far, what_to_do
 
 if TYPE_CHECKING:
+    from scalecurve.analysis import SpeedupTable
     from scalecurve.fitting.fit import Fits
     from scalecurve.study import Study
 
 MOST_TEXT = 2_000_000
 MOST_SAMPLES = 200_000
+CURVE_POINTS = 60
+WORKERS = (1, 2, 4, 8, 16, 32, 64)  # of the worked cases
+REPEATS, NOISE, SEED = 5, 0.02, 7
 
 
 class DataRequest(Request):
@@ -38,68 +40,23 @@ class DataRequest(Request):
     rule: Literal["efficiency", "marginal", "knee"] = Field("efficiency", description="the bend's rule")
     level: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
 
+    @property
+    def file(self) -> str:
+        """The file's own name where it is harmless, so that results are named as on the command line."""
+        return re.sub(r"[^\w.\- ]", "_", Path(self.name).name)[-80:].lstrip(".") or "pasted.csv"
 
-def study_of(asked: DataRequest) -> Study:
-    return _load(asked.text, _safe(asked.name), asked.regime)
+    @property
+    def study(self) -> Study:
+        return _load(self.text, self.file, self.regime)
 
+    @property
+    def table(self) -> SpeedupTable:
+        table: SpeedupTable = sc.tabulate(self.study, threshold=self.threshold, level=self.level, bend=self.rule)
+        return table
 
-def _safe(name: str) -> str:
-    """The file's own name where it is harmless, so that results are named as on the command line."""
-    plain = re.sub(r"[^\w.\- ]", "_", Path(name).name)[-80:].lstrip(".")
-    return plain or "pasted.csv"
-
-
-@lru_cache(maxsize=8)
-def _load(text: str, name: str, regime: str | None) -> Study:
-    """Through a file, as every reader expects one; messages name what was dropped, not where we put it."""
-    with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
-        path = Path(folder) / name
-        path.write_text(text, encoding="utf-8")
-        stated = None if text.lstrip("\ufeff \t\r\n").startswith("{") else regime
-        try:
-            study = api.load(path, regime=stated)
-        except ScalecurveError as problem:
-            raise InputError(str(problem).replace(str(path), name)) from None
-    if len(study.samples) > MOST_SAMPLES:
-        hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
-        raise InputError(Fault("too many samples", seen=str(len(study.samples)), remedy=hint))
-    return study
-
-
-def answer_table(asked: DataRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    table = api.tabulate(study, threshold=asked.threshold, level=asked.level, bend=asked.rule)
-    own = Material(study=study, table=table)
-    settings = f"--threshold {asked.threshold:g} --level {asked.level:g} --bend {asked.rule}"
-    named = _named(asked, study)
-    return {
-        "table": table.to_dict(),
-        "blocks": blocks(table.document()),
-        "sentences": [how_far(own), what_to_do(own)],  # why it bends takes longer and comes with the diagnosis
-        "commands": [f"scalecurve table {named} {settings}", f"scalecurve report {named} -o report.html"],
-    }
-
-
-def answer_diagnosis(asked: DataRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    found = api.diagnose(study)
-    table = api.tabulate(study, threshold=asked.threshold, level=asked.level, bend=asked.rule)
-    return {
-        "diagnosis": found.to_dict(),
-        "blocks": blocks(found.document()),
-        "sentences": list(answer(Material(study=study, table=table, diagnosis=found))),
-        "commands": [f"scalecurve diagnose {_named(asked, study)}"],
-    }
-
-
-def answer_audit(asked: DataRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    found = api.audit(study)
-    return {
-        "audit": found.to_dict(),
-        "blocks": blocks(found.document()),
-        "commands": [f"scalecurve audit {_named(asked, study)}"],
-    }
+    def command(self, verb: str, options: str = "") -> str:
+        """The command that gives the same answer."""
+        return f"scalecurve {verb} {self.file} --regime {self.study.regime} {options}".rstrip()
 
 
 class ForecastRequest(DataRequest):
@@ -113,64 +70,117 @@ class CostRequest(DataRequest):
     """Also what a worker costs."""
 
     price: float = Field(2.5, ge=0.001, le=100_000, description="dollars per worker-hour")
-    jobs: int = Field(1, ge=1, le=10_000_000, description="how many results are wanted")
+    jobs: int = Field(1, ge=1, le=10_000_000, description="number of results")
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
-def answer_fits(asked: DataRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    fits = _fits(asked.text, _safe(asked.name), asked.regime)
-    return {
-        "fits": fits.to_dict(),
-        "curves": {each.name: fitted_curve(study, each, _between(study)) for each in fits.laws[:3]},
-        "blocks": blocks(fits.document()),
-        "commands": [f"scalecurve fit {_named(asked, study)}"],
-    }
+@lru_cache(maxsize=8)
+def _load(text: str, name: str, regime: str | None) -> Study:
+    """Through a file, as every reader expects one; messages name the dropped file, not the temporary one."""
+    with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
+        path = Path(folder) / name
+        path.write_text(text, encoding="utf-8")
+        stated = None if text.lstrip("\ufeff \t\r\n").startswith("{") else regime
+        try:
+            study: Study = sc.load(path, regime=stated)
+        except ScalecurveError as problem:
+            raise InputError(str(problem).replace(str(path), name)) from None
+    if len(study.samples) > MOST_SAMPLES:
+        hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
+        raise InputError(Fault("too many samples", value=str(len(study.samples)), remedy=hint))
+    return study
 
 
 @lru_cache(maxsize=8)
 def _fits(text: str, name: str, regime: str | None) -> Fits:
-    return api.fit(_load(text, name, regime))
+    fits: Fits = sc.fit(_load(text, name, regime))
+    return fits
 
 
-def _between(study: Study, points: int = 60) -> list[float]:
-    """Places along the measured range, evenly apart on a logarithmic axis."""
-    first, last = study.all_k[0], study.all_k[-1]
-    return [first * (last / first) ** (step / points) for step in range(points + 1)]
+def cases(_: Nothing) -> dict[str, Any]:
+    """Worked cases to open, made from the formulas they illustrate."""
+    rng = np.random.default_rng(SEED)
+    fixed = {k: 0.04 + 0.96 / k + 0.010 * float(np.log2(k + 1)) for k in WORKERS}
+    grown = {k: 1.0 + 0.010 * float(np.log2(k + 1)) for k in WORKERS}
+    examples = []
+    for label, name, regime, means in (
+        ("A fixed step on 1 to 64 GPUs: bends at 8", "fixed-step.csv", "strong", fixed),
+        ("The same system with the batch grown with K", "grown-step.csv", "weak", grown),
+    ):
+        noises = {k: rng.standard_normal(REPEATS) for k in means}
+        rows = [f"{k},{mean * (1.0 + NOISE * noise):.6f}" for k, mean in means.items() for noise in noises[k]]
+        text = "\n".join(["gpus,seconds", *rows]) + "\n"
+        examples.append({"label": label, "name": name, "regime": regime, "text": text})
+    return {"cases": examples}
 
 
-def answer_forecast(asked: ForecastRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    largest = study.all_k[-1]
-    steps = asked.reach.bit_length()
-    at = sorted({min(largest * 2**step, largest * asked.reach) for step in range(1, steps + 1)})
-    made = api.forecast(study, at=at, level=asked.forecast_level)
+def answer_table(request: DataRequest) -> dict[str, Any]:
+    table = request.table
+    material = Material(study=request.study, table=table)
+    settings = f"--threshold {request.threshold:g} --level {request.level:g} --bend {request.rule}"
     return {
-        "bands": [each for row in made.rows if (each := band(row)) is not None],
-        "blocks": blocks(made.document()),
-        "commands": [f"scalecurve forecast {_named(asked, study)} --at {','.join(map(str, at))}"],
+        "table": table.to_dict(),
+        "html": html_of(table.document()),
+        "shown": table_of(table.document()),
+        "sentences": [how_far(material), what_to_do(material)],  # the cause takes longer and comes with the diagnosis
+        "commands": [request.command("table", settings), request.command("report", "-o report.html")],
     }
 
 
-def answer_cost(asked: CostRequest) -> dict[str, Any]:
-    study = study_of(asked)
-    deadline = None if asked.deadline_hours is None else asked.deadline_hours * 3600
-    priced = api.cost(study, asked.price, jobs=asked.jobs, deadline=deadline)
-    settings = f"--price {asked.price:g} --jobs {asked.jobs}"
-    settings += "" if asked.deadline_hours is None else f" --deadline {asked.deadline_hours:g}h"
+def answer_diagnosis(request: DataRequest) -> dict[str, Any]:
+    diagnosis = sc.diagnose(request.study)
+    material = Material(study=request.study, table=request.table, diagnosis=diagnosis)
     return {
-        "cost": priced.to_dict(),
-        "blocks": blocks(priced.document()),
-        "commands": [f"scalecurve cost {_named(asked, study)} {settings}"],
+        "diagnosis": diagnosis.to_dict(),
+        "html": html_of(diagnosis.document()),
+        "sentences": list(answer(material)),
+        "commands": [request.command("diagnose")],
     }
 
 
-def _named(asked: DataRequest, study: Study) -> str:
-    return f"{_safe(asked.name)} --regime {study.regime}"
+def answer_audit(request: DataRequest) -> dict[str, Any]:
+    audit = sc.audit(request.study)
+    return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
+
+
+def answer_fits(request: DataRequest) -> dict[str, Any]:
+    study, fits = request.study, _fits(request.text, request.file, request.regime)
+    first, last = study.all_k[0], study.all_k[-1]  # places evenly apart on a logarithmic axis
+    places = [first * (last / first) ** (step / CURVE_POINTS) for step in range(CURVE_POINTS + 1)]
+    return {
+        "fits": fits.to_dict(),
+        "curves": {law.name: fitted_curve(study, law, places) for law in fits.laws[:3]},
+        "html": html_of(fits.document()),
+        "commands": [request.command("fit")],
+    }
+
+
+def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
+    largest = request.study.all_k[-1]
+    steps = range(1, request.reach.bit_length() + 1)
+    at = sorted({min(largest * 2**step, largest * request.reach) for step in steps})
+    forecast = sc.forecast(request.study, at=at, level=request.forecast_level)
+    return {
+        "bands": [bounds for row in forecast.rows if (bounds := band(row)) is not None],
+        "html": html_of(forecast.document()),
+        "commands": [request.command("forecast", f"--at {','.join(map(str, at))}")],
+    }
+
+
+def answer_cost(request: CostRequest) -> dict[str, Any]:
+    hours = request.deadline_hours
+    costs = sc.cost(request.study, request.price, jobs=request.jobs, deadline=None if hours is None else hours * 3600)
+    settings = f"--price {request.price:g} --jobs {request.jobs}"
+    settings += "" if hours is None else f" --deadline {hours:g}h"
+    return {
+        "cost": costs.to_dict(),
+        "html": html_of(costs.document()),
+        "commands": [request.command("cost", settings)],
+    }
 
 
 QUESTIONS = {
-    "data/cases": Question("Worked cases to open.", Nothing, cases.answer),
+    "data/cases": Question("Worked cases to open.", Nothing, cases),
     "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
     "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
     "data/audit": Question("Whether the numbers may be believed: the checklist.", DataRequest, answer_audit),

@@ -6,10 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from scalecurve import api
-from scalecurve.document import Table
-from scalecurve.explorer.documents import table_data
-from scalecurve.explorer.questions.question import Question, Request
+import scalecurve as sc
+from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
 from scalecurve.laws.tables import LawCase, LawTable
 
 CURVE_POINTS = 96
@@ -24,77 +22,49 @@ class LawRequest(Request):
     hold: float = Field(0.8, gt=0, lt=1, description="the efficiency to hold")
 
 
-def answer(asked: LawRequest) -> dict[str, Any]:
-    doublings = _doublings(asked.largest)
-    tables = _logcomm(asked, doublings)
-    curves = _logcomm(asked, _dense(asked.largest))
-    amdahl = api.tabulate_law("amdahl", doublings, serial=[asked.serial], below=asked.hold)
-    held = api.tabulate_law("isoefficiency", doublings, serial=asked.serial, comm=asked.comm, hold=asked.hold)
-    strong, weak = tables.cases
+def answer(request: LawRequest) -> dict[str, Any]:
+    s, c, hold = request.serial, request.comm, request.hold
+    workers = doublings(request.largest)
+    steps = range(CURVE_POINTS + 1)  # whole K, evenly apart on a logarithmic axis
+    dense = sorted({round(request.largest ** (step / CURVE_POINTS)) for step in steps} | set(workers))
+    strong, weak = sc.laws.law_table("logcomm", workers, serial=[s], comm=[c], regime="both").cases
+    curves = sc.laws.law_table("logcomm", dense, serial=[s], comm=[c], regime="both").cases
+    amdahl = sc.laws.law_table("amdahl", workers, serial=[s], below=hold).cases[0]
+    held = sc.laws.law_table("isoefficiency", workers, serial=s, comm=c, hold=hold)
+    last, loose = strong.rows[-1], weak.rows[-1]
+    best = next(item for item in strong.answers if item.name == "optimum")
+    top = next(item for item in amdahl.answers if item.name == "ceiling")
+    peak = "more workers always help a little" if best.value is None else f"the fixed job is fastest at K = {best.text}"
+    ceiling = "without a ceiling" if top.value is None else f"and never beats Amdahl's ceiling of {top.text}"
+    settings = f"--serial {s:g} --comm {c:g} --workers {','.join(map(str, workers))}"
     return {
-        "strong": {"rows": [row.to_dict() for row in curves.cases[0].rows], "table": _table(strong)},
-        "weak": {"rows": [row.to_dict() for row in curves.cases[1].rows], "table": _table(weak)},
-        "isoefficiency": {"rows": held.records(), "table": _table(held.cases[0])},
-        "answers": {**_answers(amdahl.cases[0]), **_answers(strong)},
-        "sentences": _sentences(asked, strong, weak, amdahl.cases[0]),
-        "formula": _formula(asked, strong, weak),
-        "commands": _commands(asked),
+        "strong": {"rows": [row.to_dict() for row in curves[0].rows], "table": _case_table(strong)},
+        "weak": {"rows": [row.to_dict() for row in curves[1].rows], "table": _case_table(weak)},
+        "isoefficiency": {"rows": held.records(), "table": _case_table(held.cases[0])},
+        "answers": {
+            item.name: {"label": item.label, "value": item.value, "text": item.text}
+            for item in (*amdahl.answers, *strong.answers)
+        },
+        "sentences": [
+            f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches {last.speedup:.1f} times "
+            f"the speed, an efficiency of {last.efficiency:.1%}; asked to do {loose.k} times the work it keeps "
+            f"{loose.efficiency:.1%}.",
+            f"Under the first question {peak} {ceiling}; under the second only communication costs anything.",
+        ],
+        "formula": (
+            f"strong: {strong.formula} = {s:g} + {1 - s:g}/{last.k} + {c:g} log2({last.k}) = {last.time:.4f}\n"
+            f"weak:   {weak.formula} = 1 + {c:g} log2({last.k}) = {loose.time:.4f}"
+        ),
+        "commands": [
+            f"scalecurve law logcomm {settings} --regime both",
+            f"scalecurve law amdahl --serial {s:g} --below {hold:g}",
+            f"scalecurve law isoefficiency {settings} --hold {hold:g}",
+        ],
     }
 
 
-def _logcomm(asked: LawRequest, workers: list[int]) -> LawTable:
-    return api.tabulate_law("logcomm", workers, serial=[asked.serial], comm=[asked.comm], regime="both")
-
-
-def _doublings(largest: int) -> list[int]:
-    return [*(1 << power for power in range(largest.bit_length() - 1)), largest]
-
-
-def _dense(largest: int) -> list[int]:
-    """Whole K, evenly apart on a logarithmic axis."""
-    steps = range(CURVE_POINTS + 1)
-    return sorted({round(largest ** (step / CURVE_POINTS)) for step in steps} | set(_doublings(largest)))
-
-
-def _table(case: LawCase) -> dict[str, Any]:
-    shown = LawTable(law="", cases=(case,)).document().blocks
-    return next(table_data(block) for block in shown if isinstance(block, Table))
-
-
-def _answers(case: LawCase) -> dict[str, Any]:
-    return {each.name: {"label": each.label, "value": each.value, "text": each.text} for each in case.answers}
-
-
-def _sentences(asked: LawRequest, strong: LawCase, weak: LawCase, amdahl: LawCase) -> list[str]:
-    last, loose = strong.rows[-1], weak.rows[-1]
-    best = next(each for each in strong.answers if each.name == "optimum")
-    top = next(each for each in amdahl.answers if each.name == "ceiling")
-    peak = "more workers always help a little" if best.value is None else f"the fixed job is fastest at K = {best.text}"
-    ceiling = "without a ceiling" if top.value is None else f"and never beats Amdahl's ceiling of {top.text}"
-    return [
-        f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches {last.speedup:.1f} times the "
-        f"speed, an efficiency of {last.efficiency:.1%}; asked to do {loose.k} times the work it keeps "
-        f"{loose.efficiency:.1%}.",
-        f"Under the first question {peak} {ceiling}; under the second only communication costs anything.",
-    ]
-
-
-def _formula(asked: LawRequest, strong: LawCase, weak: LawCase) -> str:
-    k, s, c = strong.rows[-1].k, asked.serial, asked.comm
-    first = f"strong: {strong.formula} = {s:g} + {1 - s:g}/{k} + {c:g} log2({k}) = {strong.rows[-1].time:.4f}"
-    second = f"weak:   {weak.formula} = 1 + {c:g} log2({k}) = {weak.rows[-1].time:.4f}"
-    return f"{first}\n{second}"
-
-
-def _commands(asked: LawRequest) -> list[str]:
-    settings = (
-        f"--serial {asked.serial:g} --comm {asked.comm:g} --workers {','.join(map(str, _doublings(asked.largest)))}"
-    )
-    return [
-        f"scalecurve law logcomm {settings} --regime both",
-        f"scalecurve law amdahl --serial {asked.serial:g} --below {asked.hold:g}",
-        f"scalecurve law isoefficiency {settings} --hold {asked.hold:g}",
-    ]
+def _case_table(case: LawCase) -> dict[str, Any]:
+    return table_of(LawTable(law="", cases=(case,)).document())
 
 
 QUESTIONS = {"laws": Question("One system under the strong and the weak question.", LawRequest, answer)}

@@ -6,21 +6,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scalecurve import api
-from scalecurve.explorer.documents import blocks
-from scalecurve.explorer.questions.question import Nothing, Question, Request
+import scalecurve as sc
+from scalecurve.explorer.questions.question import Nothing, Question, Request, doublings
 from scalecurve.laws.collectives import candidates, lower_bound
 from scalecurve.laws.roofline import Ceilings, attainable
 from scalecurve.laws.stragglers import chance_of_any_slow, exponential_maximum, lognormal_maximum, normal_maximum
 from scalecurve.laws.workdepth import greedy_time, least_time, most_speedup, parallelism
-from scalecurve.mechanisms.collective_cost import CollectiveCost
 from scalecurve.units import format_bytes, format_seconds
 
 Operation = Literal["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall"]
 
-
 LEVEL = "memory"
-NEXT = {
+ADVICE = {
     "memory": "move fewer bytes per FLOP (fuse, tile, lower precision); more arithmetic units change nothing",
     "compute": "feed the arithmetic units better; more bandwidth changes nothing",
 }
@@ -61,74 +58,63 @@ class RooflineRequest(Request):
 
 
 def networks(_: Nothing) -> dict[str, Any]:
-    from scalecurve.mechanisms.network_presets import LINKS
+    from scalecurve.hardware.networks import links
 
-    inside = [name for name, link in LINKS.items() if link.per_node]
-    across = [name for name, link in LINKS.items() if not link.per_node]
+    inside = [name for name, link in links().items() if link.per_node]
+    across = [name for name, link in links().items() if not link.per_node]
     return {"inside": inside, "across": across, "pairs": ["nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800"]}
 
 
-def collectives(asked: CollectiveRequest) -> dict[str, Any]:
-    ranks = _doublings(asked.ranks, first=2)
-    by_ranks = api.cost_collective(asked.operation, asked.bytes, ranks, asked.network)
-    last = by_ranks.rows[-1]
+def collectives(request: CollectiveRequest) -> dict[str, Any]:
+    operation, ranks = request.operation, doublings(request.ranks, first=2)
+    costs = sc.mechanisms.collective_cost(operation, request.bytes, ranks, request.network)
+    by_size = []
+    for size in (2.0**power for power in range(6, 35)):
+        bound = lower_bound(costs.operation, request.ranks, size, costs.network).seconds
+        choices = candidates(costs.operation, request.ranks, size, costs.network)
+        by_size.append({"x": size, "bound": bound, "algorithms": {item.algorithm: item.seconds for item in choices}})
+    last = costs.rows[-1]
+    settings = f"--op {operation} --bytes {request.bytes:.0f}B --ranks {','.join(map(str, ranks))}"
     return {
-        "by_ranks": [{"x": row.ranks, "bound": row.bound, "algorithms": row.others} for row in by_ranks.rows],
-        "by_size": [_at_size(by_ranks, asked.ranks, 2.0**power) for power in range(6, 35)],
-        "algorithms": sorted({name for row in by_ranks.rows for name in row.others}),
+        "by_ranks": [{"x": row.ranks, "bound": row.bound, "algorithms": row.others} for row in costs.rows],
+        "by_size": by_size,
+        "algorithms": sorted({name for row in costs.rows for name in row.others}),
         "best": {"name": last.choice.algorithm, "seconds": last.choice.seconds},
         "sentences": [
-            f"{asked.operation} of {format_bytes(asked.bytes)} over {asked.ranks} ranks: {last.choice.algorithm} is "
+            f"{operation} of {format_bytes(request.bytes)} over {request.ranks} ranks: {last.choice.algorithm} is "
             f"fastest, {format_seconds(last.choice.seconds)}; no algorithm can beat {format_seconds(last.bound)}."
         ],
-        "blocks": blocks(by_ranks.document()),
-        "commands": [_collective_command(asked, ranks)],
+        "commands": [f"scalecurve collective cost {settings} --network {request.network}"],
     }
 
 
-def _at_size(made: CollectiveCost, ranks: int, size: float) -> dict[str, Any]:
-    every = candidates(made.operation, ranks, size, made.network)
-    bound = lower_bound(made.operation, ranks, size, made.network).seconds
-    return {"x": size, "bound": bound, "algorithms": {each.algorithm: each.seconds for each in every}}
-
-
-def _collective_command(asked: CollectiveRequest, ranks: list[int]) -> str:
-    size = f"{asked.bytes:.0f}B"
-    listed = ",".join(map(str, ranks))
-    return (
-        f"scalecurve collective cost --op {asked.operation} --bytes {size} --ranks {listed} --network {asked.network}"
-    )
-
-
-def slowest(asked: SlowestRequest) -> dict[str, Any]:
-    workers = _doublings(asked.largest)
-    rows = [_slowest_row(k, asked) for k in workers]
-    last = rows[-1]
+def slowest(request: SlowestRequest) -> dict[str, Any]:
+    spread, chance, workers = request.spread, request.slow_chance, doublings(request.largest)
+    rows = [
+        {
+            "k": k,
+            "normal": normal_maximum(k, spread),
+            "lognormal": lognormal_maximum(k, spread),
+            "exponential": 1 + spread * (exponential_maximum(k) - 1) if k <= 65_536 else None,
+            "any_slow": chance_of_any_slow(k, chance),
+        }
+        for k in workers
+    ]
+    k, normal, any_slow = workers[-1], normal_maximum(workers[-1], spread), chance_of_any_slow(workers[-1], chance)
     return {
         "rows": rows,
         "sentences": [
-            f"The slowest of {last['k']} workers takes {last['normal']:.3f} times the mean with normal times spread by "
-            f"{asked.spread:.0%}: a barrier keeps {1 / last['normal']:.1%} of the workers' time. If an answer is slow "
-            f"with chance {asked.slow_chance:.2%}, a request that waits for {last['k']} of them is slow with chance "
-            f"{last['any_slow']:.1%}.",
+            f"The slowest of {k} workers takes {normal:.3f} times the mean with normal times spread by {spread:.0%}: a "
+            f"barrier keeps {1 / normal:.1%} of the workers' time. If an answer is slow with chance {chance:.2%}, a "
+            f"request that waits for {k} of them is slow with chance {any_slow:.1%}.",
         ],
-        "commands": [f"scalecurve law stragglers --spread {asked.spread:g} --workers {','.join(map(str, workers))}"],
+        "commands": [f"scalecurve law stragglers --spread {spread:g} --workers {','.join(map(str, workers))}"],
     }
 
 
-def _slowest_row(k: int, asked: SlowestRequest) -> dict[str, Any]:
-    return {
-        "k": k,
-        "normal": normal_maximum(k, asked.spread),
-        "lognormal": lognormal_maximum(k, asked.spread),
-        "exponential": 1 + asked.spread * (exponential_maximum(k) - 1) if k <= 65_536 else None,
-        "any_slow": chance_of_any_slow(k, asked.slow_chance),
-    }
-
-
-def depth(asked: DepthRequest) -> dict[str, Any]:
-    work, longest = asked.work, min(asked.depth, asked.work)
-    wide = parallelism(work, longest)
+def depth(request: DepthRequest) -> dict[str, Any]:
+    work, longest = request.work, min(request.depth, request.work)
+    most = parallelism(work, longest)
     rows = [
         {
             "k": k,
@@ -137,52 +123,39 @@ def depth(asked: DepthRequest) -> dict[str, Any]:
             "least_time": least_time(work, longest, k),
             "greedy_time": greedy_time(work, longest, k),
         }
-        for k in _doublings(asked.largest)
+        for k in doublings(request.largest)
     ]
     return {
         "rows": rows,
-        "parallelism": wide,
+        "parallelism": most,
         "sentences": [
-            f"Work {work:g} over depth {longest:g} admits a speedup of at most {wide:.4g}, on any machine: beyond "
-            f"about {wide:.4g} workers the rest only wait. A greedy schedule is within a factor of two of the best.",
+            f"Work {work:g} over depth {longest:g} admits a speedup of at most {most:.4g}, on any machine: beyond "
+            f"about {most:.4g} workers the rest only wait. A greedy schedule is within a factor of two of the best.",
         ],
         "commands": ["scalecurve workdepth graph.json  # work and depth of a task graph of your own"],
     }
 
 
-def roofline(asked: RooflineRequest) -> dict[str, Any]:
-    machine = Ceilings(peak=asked.peak, bandwidths={LEVEL: asked.bandwidth})
+def roofline(request: RooflineRequest) -> dict[str, Any]:
+    machine = Ceilings(peak=request.peak, bandwidths={LEVEL: request.bandwidth})
     ridge = machine.ridge(LEVEL)
-    roof = attainable(asked.intensity, machine, LEVEL)
-    bound = "memory" if asked.intensity < ridge else "compute"
+    roof = attainable(request.intensity, machine, LEVEL)
+    bound = "memory" if request.intensity < ridge else "compute"
     places = sorted({2.0 ** (step / 4) for step in range(-12, 57)} | {ridge})
+    flops = request.intensity * 1e9  # of a kernel that moves a gigabyte
+    kernel = f"mine:{flops:.4g}:1e9:{flops / (roof * request.reached):.4g}"
     return {
         "roof": [{"x": x, "y": attainable(x, machine, LEVEL)} for x in places],
         "ridge": ridge,
-        "kernel": {"x": asked.intensity, "y": roof * asked.reached, "roof": roof},
+        "kernel": {"x": request.intensity, "y": roof * request.reached, "roof": roof},
         "bound": bound,
         "sentences": [
-            f"At {asked.intensity:.3g} FLOP per byte the kernel is {bound} bound: its roof is {roof / 1e12:.4g} "
-            f"TFLOP/s, {roof / asked.peak:.0%} of the machine's peak (the ridge is at {ridge:.3g}). "
-            f"Next: {NEXT[bound]}.",
+            f"At {request.intensity:.3g} FLOP per byte the kernel is {bound} bound: its roof is {roof / 1e12:.4g} "
+            f"TFLOP/s, {roof / request.peak:.0%} of the machine's peak (the ridge is at {ridge:.3g}). "
+            f"Next: {ADVICE[bound]}.",
         ],
-        "commands": [_kernel_command(asked, roof)],
+        "commands": [f"scalecurve roofline place --machine h100 --precision bf16 --kernel {kernel}"],
     }
-
-
-def _kernel_command(asked: RooflineRequest, roof: float) -> str:
-    """A kernel that moves a gigabyte; --machine takes a preset or the file `roofline measure --json` writes."""
-    flops = asked.intensity * 1e9
-    kernel = f"mine:{flops:.4g}:1e9:{flops / (roof * asked.reached):.4g}"
-    return f"scalecurve roofline place --machine h100 --precision bf16 --kernel {kernel}"
-
-
-def _doublings(largest: int, first: int = 1) -> list[int]:
-    found = []
-    while first < largest:
-        found.append(first)
-        first *= 2
-    return [*found, largest]
 
 
 QUESTIONS = {

@@ -1,4 +1,7 @@
-"""The Training scale view: one model, one batch, one cluster, and the efficiency over its size."""
+"""The Training scale view: one model, one batch, one cluster, and the efficiency over its size.
+
+The answers are those of the planner; while a slider moves (`exact` false) it tries fewer layouts.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,20 @@ from typing import Any
 
 from pydantic import Field
 
-from scalecurve import api
+from scalecurve.errors import InputError
 from scalecurve.explorer.questions.question import Nothing, Question, Request
-from scalecurve.training import presets
-from scalecurve.training.cluster import Cluster
-from scalecurve.training.quick import PAYING, QuickRow, QuickSweep
-from scalecurve.training.quick_model import critical_batch, transformer_of_size
-from scalecurve.training.transformer import Transformer
+from scalecurve.training.answers.curve import PAYS, PlanRow, smallest_replica
+from scalecurve.training.answers.plan import Plan, plan_training
+from scalecurve.training.inputs.cluster import Cluster, cluster_preset
+from scalecurve.training.inputs.transformer import Transformer, model_preset, models
+from scalecurve.training.physics.run import read_critical_batch
+from scalecurve.training.search.search import COARSE, FULL
 
 BY_SIZE = "size"
 SMALLEST_P, LARGEST_P = 8, 65_536
+VOCABULARY = 128_256
 CLUSTERS = ("h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h100-eth100", "v100-ib100")
 LEFT_OUT = (
-    "experts, context parallelism and ZeRO-2 or 3 (scalecurve plan searches them)",
     "failures, checkpoints and stragglers (scalecurve plan --goodput)",
     "whether the larger batch trains as well: B_crit is a guide that differs by a factor of eight between papers",
     "data loading, evaluation and logging",
@@ -39,102 +43,129 @@ class TrainingRequest(Request):
     seq: int = Field(8192, ge=128, le=1_048_576)
     at: int = Field(1024, ge=1, le=1_000_000, description="the P looked at closely")
     price: float = Field(2.5, ge=0, le=1000, description="dollars per GPU-hour")
+    exact: bool = Field(True, description="every layout; false tries fewer, for answers while a slider moves")
 
 
 def choices(_: Nothing) -> dict[str, Any]:
-    dense = [name for name, model in presets.models().items() if not model.is_moe]
-    return {"models": [BY_SIZE, *dense], "clusters": list(CLUSTERS)}
+    """The names a reader may choose from."""
+    return {"models": [BY_SIZE, *models()], "clusters": list(CLUSTERS)}
 
 
 def answer(asked: TrainingRequest) -> dict[str, Any]:
-    model = _model(asked.model, asked.size, asked.seq)
+    """The planner's sweep at B = min(target, critical), evened to each P, and the P looked at closely."""
+    model, cluster = _named(asked.model, asked.size, asked.seq, asked.cluster)
     tokens = asked.tokens_per_parameter * model.parameters
-    critical = asked.critical_tokens if asked.pinned else critical_batch(tokens)
-    sweep = _sweep(asked, model, critical)
-    row = min(sweep.rows, key=lambda each: abs(each.gpus - asked.at), default=None)
-    return {
-        **sweep.to_dict(),
-        "critical_tokens": critical,
+    law = asked.critical_tokens if asked.pinned else "zhang"
+    critical = read_critical_batch(law, tokens=tokens)
+    limit = critical.tokens.value if critical else asked.batch_tokens
+    batch = max(min(asked.batch_tokens, limit), asked.seq)
+    replicas = int(batch // asked.seq)
+    common: dict[str, Any] = {
+        "critical_tokens": limit,
         "tokens": tokens,
-        "batch_tokens": sweep.cap_replicas * asked.seq,
-        "cursor": None if row is None else _closer(row, asked, tokens),
-        "sentences": _sentences(asked, sweep, critical),
-        "formula": None if row is None else _formula(row, asked, sweep, critical),
+        "batch_tokens": replicas * asked.seq,
+        "cap_replicas": replicas,
+        "parameters": model.parameters,
         "left_out": list(LEFT_OUT),
-        "commands": [_command(asked, critical)],
+        "commands": [
+            f"scalecurve plan --model {model.name if asked.model != BY_SIZE else _sizes(model)} --cluster "
+            f"{asked.cluster} --gpus {SMALLEST_P}..{LARGEST_P} --seq {asked.seq} --tokens {tokens:.0f} --global-batch "
+            f"{batch:.0f} --critical-batch {batch:.0f} --batch-grows --price {asked.price:g}"
+        ],
+    }
+    try:
+        plan = plan_training(
+            model, cluster, gpus=f"{SMALLEST_P}..{LARGEST_P}", seq=asked.seq, tokens=tokens, batch=batch,
+            critical_batch=batch, batch_grows=True, price=asked.price, axes=FULL if asked.exact else COARSE,
+        )  # fmt: skip
+    except InputError as problem:
+        nothing: dict[str, Any] = {
+            "rows": [],
+            "cap_gpus": None,
+            "smallest_gpus": None,
+            "cost_effective_gpus": None,
+            "cursor": None,
+        }
+        fault = problem.faults[0]
+        return common | nothing | {"sentences": [f"{fault.message}; {fault.remedy or ''}"], "formula": None}
+    return common | _page_of(plan, asked, limit, replicas)
+
+
+def _page_of(plan: Plan, asked: TrainingRequest, critical: float, replicas: int) -> dict[str, Any]:
+    """What the page draws of a plan."""
+    smallest = smallest_replica(plan.rows)
+    cap = replicas * smallest
+    paying = plan.cost_effective_gpus
+    row = min(plan.rows, key=lambda row: abs(row.gpus - asked.at))
+    one, layout = row.outcome, row.outcome.layout
+    batch = replicas * asked.seq
+    kind = "critical batch" if critical < asked.batch_tokens else "target batch"
+    return {
+        "rows": [_row(row, cap) for row in plan.rows],
+        "cap_gpus": cap,
+        "smallest_gpus": smallest,
+        "cost_effective_gpus": paying,
+        "cursor": _row(row, cap) | {
+            "run_seconds": row.run_seconds,
+            "run_dollars": row.run_usd,
+            "usd_per_billion_tokens": one.usd_per_billion_tokens,
+            "steps": (row.run_tokens or 0.0) / one.tokens,
+        },
+        "sentences": [
+            f"The {kind} allows {replicas:,} replicas, {cap:,} GPUs: up to there data parallelism is cheap, beyond it "
+            "the model must be split further and every doubling pays less.",
+            f"The cost-effective scale is {paying:,} GPUs: the last doubling that gave at least {PAYS:g} times the "
+            "tokens per second.",
+        ],
+        "formula": "\n".join(
+            [
+                f"E = 1/(1 + comm_frac) = 1/(1 + {one.seconds - one.compute_seconds:.4g} s/{one.compute_seconds:.4g} s)"
+                f" = {one.efficiency:.3f} at P = {row.gpus}",
+                f"B = min(B_target, B_crit) = min({asked.batch_tokens:.4g}, {critical:.4g}) = {batch:.4g} tokens",
+                f"cap: dp <= B/(micro accum seq) = {batch:.4g}/(1 x 1 x {asked.seq}) = {replicas:,} replicas x "
+                f"{smallest} GPUs each = {cap:,} GPUs",
+                f"split at P = {row.gpus}: {layout.short()}",
+            ]
+        ),
+    }  # fmt: skip
+
+
+def _row(row: PlanRow, cap: int) -> dict[str, Any]:
+    """One P; the regime is data while replicas can still be added, model beyond the cap."""
+    one = row.outcome
+    return {
+        "gpus": row.gpus,
+        "regime": "data" if row.gpus <= cap else "model",
+        "layout": one.layout.to_dict(),
+        "step_seconds": one.seconds,
+        "breakdown": one.breakdown,
+        "comm_frac": one.comm_frac,
+        "efficiency": one.efficiency,
+        "mfu": one.mfu,
+        "memory_bytes": one.memory_bytes,
+        "batch_tokens": one.tokens,
+        "tokens_per_second": one.tokens_per_second,
     }
 
 
 @lru_cache(maxsize=64)
-def _model(name: str, size: float, seq: int) -> Transformer:
-    return transformer_of_size(size, seq) if name == BY_SIZE else presets.model(name)
+def _named(model: str, size: float, seq: int, cluster: str) -> tuple[Transformer, Cluster]:
+    return transformer_of_size(size, seq) if model == BY_SIZE else model_preset(model), cluster_preset(cluster)
 
 
-@lru_cache(maxsize=16)
-def _cluster(name: str) -> Cluster:
-    return presets.cluster(name)
+def transformer_of_size(parameters: float, seq: int) -> Transformer:
+    """A plain decoder of about this size: width about 128 times depth, as published models have.
 
-
-def _sweep(asked: TrainingRequest, model: Transformer, critical: float) -> QuickSweep:
-    counts = [SMALLEST_P << step for step in range((LARGEST_P // SMALLEST_P).bit_length())]
-    return api.sweep_training(
-        model,
-        _cluster(asked.cluster),
-        seq=asked.seq,
-        batch_tokens=asked.batch_tokens,
-        critical_tokens=critical,
-        gpus=counts,
-    )
-
-
-def _closer(row: QuickRow, asked: TrainingRequest, tokens: float) -> dict[str, Any]:
-    """What the run would take at this P."""
-    seconds = tokens / row.tokens_per_second
-    return {
-        **row.to_dict(),
-        "run_seconds": seconds,
-        "run_dollars": seconds / 3600 * row.gpus * asked.price,
-        "usd_per_billion_tokens": 1e9 / row.tokens_per_second / 3600 * row.gpus * asked.price,
-        "steps": tokens / row.tokens,
-    }
-
-
-def _sentences(asked: TrainingRequest, sweep: QuickSweep, critical: float) -> list[str]:
-    if not sweep.rows:
-        return ["No split of this model fits the memory of this cluster; try a larger cluster or a smaller model."]
-    limit = "critical batch" if critical < asked.batch_tokens else "target batch"
-    first = (
-        f"The {limit} allows {sweep.cap_replicas:,} replicas, {sweep.cap_gpus:,} GPUs: up to there data parallelism is "
-        f"cheap, beyond it the model must be split further and every doubling pays less."
-    )
-    paying = sweep.cost_effective_gpus
-    second = f"The cost-effective scale is {paying:,} GPUs: the last doubling that still brought {PAYING:g} times the "
-    return [first, second + "tokens per second." if paying else "No doubling pays."]
-
-
-def _formula(row: QuickRow, asked: TrainingRequest, sweep: QuickSweep, critical: float) -> str:
-    layout, parts = row.layout, row.breakdown
-    compute = parts["compute"] + parts["recompute"] + parts["optimizer"]
-    exposed = row.step_seconds - compute
-    batch = sweep.cap_replicas * asked.seq
-    return "\n".join(
-        [
-            f"E = 1/(1 + comm_frac) = 1/(1 + {exposed:.4g} s/{compute:.4g} s) = {row.efficiency:.3f} at P = {row.gpus}",
-            f"B = min(B_target, B_crit) = min({asked.batch_tokens:.4g}, {critical:.4g}) = {batch:.4g} tokens",
-            f"cap: dp <= B/(micro accum seq) = {batch:.4g}/(1 x 1 x {asked.seq}) = {sweep.cap_replicas:,} replicas "
-            f"x {sweep.smallest_gpus} GPUs each = {sweep.cap_gpus:,} GPUs",
-            f"split at P = {row.gpus}: dp {layout['dp']} x tp {layout['tp']} x pp {layout['pp']}, "
-            f"micro-batch {layout['micro']}, accumulation {layout['accumulation']}",
-        ]
-    )
-
-
-def _command(asked: TrainingRequest, critical: float) -> str:
-    model = asked.model if asked.model != BY_SIZE else _sizes(_model(asked.model, asked.size, asked.seq))
-    return (
-        f"scalecurve plan --model {model} --cluster {asked.cluster} --gpus {SMALLEST_P}..{LARGEST_P} "
-        f"--seq {asked.seq} --global-batch {min(asked.batch_tokens, critical):.0f} --critical-batch {critical:.0f}"
-    )
+    12 L h^2 parameters in the layers (Kaplan et al. 2020); widths are multiples that tensor parallelism divides.
+    """
+    depth = (parameters / (12 * 128**2)) ** (1 / 3)
+    step, head = (2048, 128) if depth * 128 >= 4096 else (512, 64)
+    hidden = max(step, round(depth * 128 / step) * step)
+    layers = parameters / (12 * hidden**2)
+    even = 16 if layers >= 64 else 8 if layers >= 24 else 4
+    count = max(even, round(layers / even) * even)
+    name = f"{parameters / 1e9:.3g}B by size"
+    return Transformer(name=name, hidden=hidden, layers=count, heads=hidden // head, vocab=VOCABULARY, seq=seq)
 
 
 def _sizes(model: Transformer) -> str:

@@ -1,1 +1,1 @@
-"""Calibration: what the network, the memory and the cores of this machine really give."""
+"""Calibration: what the network, a server, the memory and the cores of this machine deliver."""

@@ -1,8 +1,12 @@
-"""This machine's ceilings: peak flop/s through BLAS, sustained bandwidth by a triad that really streams.
+"""This machine's ceilings: peak flop/s through BLAS, sustained bandwidth by a streaming triad; and torch models below
+them.
 
-The triad a = b + s c is a small C loop compiled on the spot where a compiler exists (one thread per worker, arrays
-far larger than the caches); otherwise numpy with out=, which reads and writes more than the textbook counts.  Which
-one ran is part of the answer.  The best of several repeats counts: a ceiling is what is possible, not what is usual.
+The triad a = b + s c is a small C loop, compiled where a compiler exists (one thread per worker, arrays far larger than
+the caches); otherwise numpy with out=, which moves more bytes than the textbook counts.  The answer says which one ran.
+The best of several repeats counts: a ceiling is what is possible, not what is usual.
+
+A torch model's FLOPs come from torch's own counter, its bytes from the sizes of the tensors that each operator touches:
+every input read once and every output written once, an upper bound of the traffic and a lower bound of the intensity.
 """
 
 from __future__ import annotations
@@ -10,21 +14,25 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Shown, table
-from scalecurve.errors import Fault, InputError
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings
+from scalecurve.mechanisms.roofline import Roofline, place_kernels
+from scalecurve.study.kernel import Kernel
 from scalecurve.units import format_bytes, format_flops
 
 FORMAT = "scalecurve-ceilings"
@@ -39,10 +47,18 @@ void triad(double *a, const double *b, const double *c, double s, long n, long l
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 BYTES_A_WORD = 24  # two reads and a write; the write-allocate read is not counted, as in STREAM
 REPEATS = 5
+VIEWS = frozenset(
+    {"view", "reshape", "t", "transpose", "permute", "expand", "slice", "select", "unsqueeze", "squeeze", "detach",
+     "alias", "split", "as_strided", "_unsafe_view", "unbind"}
+)  # fmt: skip
+
+Triad = Callable[[Any, Any, Any, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CeilingRow:
+    """flop/s and bytes/s with one number of threads."""
+
     threads: int
     fp32: float
     fp64: float
@@ -57,8 +73,8 @@ class CeilingRow:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredCeilings(Shown):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MeasuredCeilings(Result):
     """Ceilings by number of threads, the method that found them, and the caches the system shows."""
 
     rows: tuple[CeilingRow, ...]
@@ -67,10 +83,15 @@ class MeasuredCeilings(Shown):
     cache_bandwidths: dict[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
+    def __repr__(self) -> str:
+        row = self.rows[-1]
+        rates = f"{format_flops(row.fp64)} fp64, {format_bytes(row.memory)}/s"
+        return f"<MeasuredCeilings {rates} with {row.threads} threads>"
+
     def ceilings(self, precision: str = "fp64", threads: int | None = None) -> Ceilings:
-        row = self.rows[-1] if threads is None else next((r for r in self.rows if r.threads == threads), None)
+        row = self.rows[-1] if threads is None else next((row for row in self.rows if row.threads == threads), None)
         if row is None or precision not in ("fp32", "fp64"):
-            raise InputError(Fault("not measured", seen=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
+            raise InputError(Fault("not measured", value=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
         return Ceilings(peak=row.fp32 if precision == "fp32" else row.fp64, bandwidths={"memory": row.memory})
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,12 +137,28 @@ def measure_roofline(
 ) -> MeasuredCeilings:
     """Ceilings for each number of threads; `size` is the matrix order, `words` the length of the streamed arrays."""
     if not threads or min(threads) < 1 or size < 64:
-        seen = f"{list(threads)} threads, order {size}"
-        raise InputError(Fault("threads are from 1 and the matrix order from 64", seen=seen))
+        asked = f"{list(threads)} threads, order {size}"
+        raise InputError(Fault("threads are from 1 and the matrix order from 64", value=asked))
     tick = clock or time.perf_counter
     caches = visible_caches()
     length = words or max(4_000_000, 4 * max(caches.values(), default=0) // 8)
-    triad, method = _triad()
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    compiled = _compiled_triad(compiler) if compiler else None
+    triad = compiled or numpy_triad
+    findings: tuple[Finding, ...] = ()
+    inside: dict[str, float] = {}
+    if compiled is not None:
+        method = f"C triad compiled by {compiler} {' '.join(FLAGS[:2])}"
+        for name, capacity in caches.items():  # a triad that fits into half of the cache
+            fits = max(64, capacity // 2 // BYTES_A_WORD)
+            loops = max(1, 20_000_000 // fits // 8)
+            a, b, c = (np.ones(fits) for _ in range(3))
+            best = min(_seconds(partial(triad, a, b, c, loops), tick) for _ in range(3)) / loops
+            inside[name] = BYTES_A_WORD * fits / max(best, 1e-12)
+    else:
+        method = "numpy triad with out="
+        text = "No C compiler here: the bandwidth is numpy's, below what a compiled loop reaches."
+        findings = (info("numpy-triad", text, remedy="install a compiler (gcc or clang)"),)
     rows = tuple(
         CeilingRow(
             threads=count,
@@ -131,43 +168,22 @@ def measure_roofline(
         )
         for count in threads
     )
-    inside = {name: _in_cache(triad, capacity, tick) for name, capacity in caches.items() if method.startswith("C")}
     return MeasuredCeilings(
         rows=rows,
         method=f"{method}; BLAS matrix product of order {size}",
         caches=caches,
         cache_bandwidths=inside,
-        findings=_findings(method),
+        findings=findings,
     )
 
 
-def _findings(method: str) -> tuple[Finding, ...]:
-    if method.startswith("C"):
-        return ()
-    text = "no C compiler was found: the bandwidth is numpy's and below what a compiled loop reaches"
-    return (info("numpy-triad", text, remedy="install a compiler (gcc or clang)"),)
-
-
-Triad = Callable[[Any, Any, Any, int], None]
-
-
-def _triad() -> tuple[Triad, str]:
-    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
-    if compiler is not None:
-        built = _compiled(compiler)
-        if built is not None:
-            return built, f"C triad compiled by {compiler} {' '.join(FLAGS[:2])}"
-    return _numpy_triad, "numpy triad with out="
-
-
-def _compiled(compiler: str) -> Triad | None:
+def _compiled_triad(compiler: str) -> Triad | None:
+    """The triad as a C function; None when it does not compile."""
     with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
         source, library = Path(folder) / "triad.c", Path(folder) / "triad.so"
         source.write_text(KERNEL)
-        done = subprocess.run(
-            [compiler, *FLAGS, str(source), "-o", str(library)], capture_output=True, timeout=60, check=False
-        )
-        if done.returncode != 0:
+        words = [compiler, *FLAGS, str(source), "-o", str(library)]
+        if subprocess.run(words, capture_output=True, timeout=60, check=False).returncode != 0:
             return None
         loaded = ctypes.CDLL(str(library))  # stays mapped after the folder is gone
     pointer = ctypes.POINTER(ctypes.c_double)
@@ -175,27 +191,25 @@ def _compiled(compiler: str) -> Triad | None:
     loaded.triad.restype = None
 
     def run(a: Any, b: Any, c: Any, loops: int) -> None:
-        ends = [array.ctypes.data_as(pointer) for array in (a, b, c)]
-        loaded.triad(*ends, 3.0, len(a), loops)
+        loaded.triad(*(array.ctypes.data_as(pointer) for array in (a, b, c)), 3.0, len(a), loops)
 
     return run
 
 
-def _numpy_triad(a: Any, b: Any, c: Any, loops: int) -> None:
+def numpy_triad(a: Any, b: Any, c: Any, loops: int) -> None:
     for _ in range(loops):
         np.multiply(c, 3.0, out=a)
         np.add(a, b, out=a)
 
 
 def _stream(triad: Triad, words: int, threads: int, tick: Callable[[], float]) -> float:
-    """Bytes per second of all threads together, each on its own third of a long array."""
+    """Bytes per second of all threads together, each on its own part of a long array."""
     parts = [[np.ones(words // threads) for _ in range(3)] for _ in range(threads)]
-    works = [partial(triad, a, b, c, 1) for a, b, c in parts]
-    best = min(_together(works, tick) for _ in range(REPEATS))
+    best = min(_wall_seconds([partial(triad, a, b, c, 1) for a, b, c in parts], tick) for _ in range(REPEATS))
     return BYTES_A_WORD * (words // threads) * threads / best
 
 
-def _together(works: Sequence[Callable[[], None]], tick: Callable[[], float]) -> float:
+def _wall_seconds(works: Sequence[Callable[[], None]], tick: Callable[[], float]) -> float:
     """Wall seconds of all works on a thread each, from a common start."""
     gate = threading.Barrier(len(works) + 1)
 
@@ -203,27 +217,14 @@ def _together(works: Sequence[Callable[[], None]], tick: Callable[[], float]) ->
         gate.wait()
         work()
 
-    crew = [threading.Thread(target=follow, args=(work,)) for work in works]
-    for member in crew:
-        member.start()
+    threads = [threading.Thread(target=follow, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
     gate.wait()
     begin = tick()
-    for member in crew:
-        member.join()
+    for thread in threads:
+        thread.join()
     return max(tick() - begin, 1e-9)
-
-
-def _in_cache(triad: Triad, capacity: int, tick: Callable[[], float]) -> float:
-    """Bytes per second of a triad that fits into half of a cache."""
-    words = max(64, capacity // 2 // BYTES_A_WORD)
-    a, b, c = (np.ones(words) for _ in range(3))
-    loops = max(1, 20_000_000 // words // 8)
-    best = float("inf")
-    for _ in range(3):
-        begin = tick()
-        triad(a, b, c, loops)
-        best = min(best, (tick() - begin) / loops)
-    return BYTES_A_WORD * words / max(best, 1e-12)
 
 
 def _matmul(kind: Any, size: int, threads: int, tick: Callable[[], float]) -> float:
@@ -231,42 +232,91 @@ def _matmul(kind: Any, size: int, threads: int, tick: Callable[[], float]) -> fl
     from threadpoolctl import threadpool_limits
 
     a, b, out = np.ones((size, size), kind), np.ones((size, size), kind), np.empty((size, size), kind)
-    best = float("inf")
     with threadpool_limits(limits=threads, user_api="blas"):
-        for _ in range(REPEATS):
-            begin = tick()
-            np.matmul(a, b, out=out)
-            best = min(best, tick() - begin)
+        best = min(_seconds(partial(np.matmul, a, b, out), tick) for _ in range(REPEATS))
     return 2.0 * size**3 / max(best, 1e-9)
 
 
+def _seconds(work: Callable[[], object], tick: Callable[[], float]) -> float:
+    begin = tick()
+    work()
+    return tick() - begin
+
+
 def visible_caches() -> dict[str, int]:
-    """Data caches of the first core, where the system shows them."""
-    found: dict[str, int] = {}
+    """Bytes of the data caches of the first core, where the system shows them."""
+    caches: dict[str, int] = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
-            kind, level = (folder / "type").read_text().strip(), (folder / "level").read_text().strip()
-            text = (folder / "size").read_text().strip()
+            kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))
         except OSError:
             continue
-        if kind != "Instruction" and text.endswith("K"):
-            found[f"L{level}"] = int(text[:-1]) * 1024
-    return found
+        if kind != "Instruction" and size.endswith("K"):
+            caches[f"L{level}"] = int(size[:-1]) * 1024
+    return caches
 
 
-def ceilings_from_dict(data: dict[str, Any], *, subject: str) -> MeasuredCeilings:
-    """What `roofline measure --json` wrote."""
+def place_torch_model(
+    model: str, shape: Sequence[int], *, machine: str, precision: str = "fp32", level: str = "memory"
+) -> Roofline:
+    """The operators of `module:model` under a machine's roof, counted in one forward pass on an input of `shape`."""
+    return place_kernels(count_model(model, tuple(shape)), machine=machine, precision=precision, level=level)
+
+
+def count_model(source: str, shape: tuple[int, ...]) -> tuple[Kernel, ...]:
+    """FLOPs, bytes and seconds by operator of one forward pass of `module:model` on an input of `shape`."""
     try:
-        rows = tuple(
-            CeilingRow(
-                threads=int(row["threads"]),
-                fp32=float(row["fp32_flops_per_second"]),
-                fp64=float(row["fp64_flops_per_second"]),
-                memory=float(row["memory_bytes_per_second"]),
-            )
-            for row in data["rows"]
-        )
-        return MeasuredCeilings(rows=rows, method=str(data["method"]))
-    except (KeyError, TypeError, ValueError) as problem:
-        fault = Fault("not a file of roofline measure", seen=str(problem), remedy="write it with --json -o FILE")
-        raise InputError(fault, subject=subject) from None
+        import torch
+    except ImportError:
+        raise MissingExtra("counting a torch model", "torch") from None
+    name, _, attribute = source.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        model = getattr(import_module(name), attribute or "model")
+    except (ImportError, AttributeError) as problem:
+        hint = "write module:model, an attribute that is a torch module or a function that makes one"
+        raise InputError(Fault(f"cannot be imported: {problem}", value=source, remedy=hint)) from None
+    finally:
+        sys.path.pop(0)
+    model = (model if isinstance(model, torch.nn.Module) else model()).eval()
+    batch = torch.zeros(shape)
+    with torch.no_grad():
+        model(batch)  # warm up: allocations and lazy parameters
+        mode = _counting_mode(torch)
+        with mode:
+            model(batch)
+    return tuple(
+        Kernel(name=name, flops=row[0], moved={"memory": row[1]}, seconds=row[2], calls=int(row[3]))
+        for name, row in sorted(mode.rows.items(), key=lambda item: -item[1][2])
+    )
+
+
+def _counting_mode(torch: Any) -> Any:
+    """A torch dispatch mode that sees every operator with its real arguments and adds up its rows."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    def bytes_of(value: Any) -> float:
+        if isinstance(value, torch.Tensor):
+            return float(value.numel() * value.element_size())
+        return sum(bytes_of(item) for item in value) if isinstance(value, list | tuple) else 0.0
+
+    class Counting(TorchDispatchMode):  # type: ignore[misc]  # torch is optional, so its classes are untyped here
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows: dict[str, list[float]] = {}
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            begin = time.perf_counter()
+            result = func(*args, **(kwargs or {}))
+            seconds = time.perf_counter() - begin
+            name = str(func.overloadpacket).removeprefix("aten.")
+            if name not in VIEWS:
+                counter = flop_registry.get(func.overloadpacket)
+                flops = float(counter(*args, **(kwargs or {}), out_val=result)) if counter else 0.0
+                row = self.rows.setdefault(name, [0.0, 0.0, 0.0, 0.0])
+                for place, amount in enumerate((flops, bytes_of((args, result)), seconds, 1.0)):
+                    row[place] += amount
+            return result
+
+    return Counting()

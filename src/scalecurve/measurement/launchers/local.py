@@ -1,6 +1,6 @@
 """`local`: one command that is told `{workers}`, or K processes of the same command on this machine.
 
-With `wrap` (for instance `["ssh", "{host}"]`) and `hosts`, the K processes may also sit on other machines that share
+With `wrap` (for instance `["ssh", "{host}"]`) and `hosts`, the K processes may also run on other machines that share
 the folder of the study.
 """
 
@@ -9,58 +9,49 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scalecurve import probe
-from scalecurve.measurement.launchers.common import arguments, command, host_of, worker_env, wrapped
-from scalecurve.measurement.ports import Command, Job, Outcome, World
-from scalecurve.measurement.settings import Settings
-from scalecurve.measurement.topology import Topology, cores_for, topology_of
+from scalecurve.measurement.launchers import arguments, command, run_together, worker_env, wrapped
+from scalecurve.measurement.machine import topology_of
+from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
 
 
-class Local:
+class Local(Launcher):
     name = "local"
 
     def missing(self, world: World) -> str | None:
         return None
 
-    def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         topology = topology_of(world.machine)
-        alone = settings.launcher.mode == "command" or job.role != SCALING
-        commands = [_one(job, settings, topology)] if alone else _many(job, settings, topology)
-        outcome = world.runner.run_together(commands, folder=job.folder, token=job.token, timeout=job.timeout)
-        return replace(outcome, placement=_placement(job, settings, commands, topology))
-
-
-def _one(job: Job, settings: Settings, topology: Topology) -> Command:
-    width = job.k * (job.threads or 1)
-    cores = cores_for(topology, settings.launcher.pin, 0, width)
-    argv = wrapped(arguments(job, settings), settings, rank=0, host=host_of(0, settings))
-    return command(argv, worker_env(job, settings), settings, cores)
-
-
-def _many(job: Job, settings: Settings, topology: Topology) -> list[Command]:
-    """K processes that meet at the probe's first step, so that they have a common start."""
-    shared = worker_env(job, settings) | {probe.SIZE: str(job.k), probe.MEET: str(job.k)}
-    return [
-        command(
-            wrapped(arguments(job, settings), settings, rank=rank, host=host_of(rank, settings)),
-            shared | {probe.RANK: str(rank)},
-            settings,
-            cores_for(topology, settings.launcher.pin, rank, job.threads or 1),
+        pin, hosts = settings.launcher.pin, settings.launcher.hosts
+        per_host = settings.launcher.workers_per_node or 1
+        places = [hosts[rank // per_host % len(hosts)] if hosts else "localhost" for rank in range(job.k)]
+        argv, env, width = arguments(job, settings), worker_env(job, settings), job.threads or 1
+        if settings.launcher.mode == "command" or job.role != SCALING:
+            cores = topology.cores_for(pin, 0, job.k * width)
+            commands = [command(wrapped(argv, settings, rank=0, host=places[0]), env, settings, cores)]
+        else:  # K processes that meet at the probe's first step, so that they have a common start
+            env |= {probe.SIZE: str(job.k), probe.MEET: str(job.k)}
+            commands = [
+                command(
+                    wrapped(argv, settings, rank=rank, host=host),
+                    env | {probe.RANK: str(rank)},
+                    settings,
+                    topology.cores_for(pin, rank, width),
+                )
+                for rank, host in enumerate(places)
+            ]
+        bound = tuple(sorted({core for one in commands for core in one.cores}))
+        used = tuple(dict.fromkeys(places)) if hosts else ()
+        placement = Placement(
+            ranks=job.k,
+            threads_per_rank=job.threads,
+            nodes=len(used) or 1,
+            hosts=used,
+            cores=bound,
+            numa_nodes=topology.numa_of(bound),
+            pinning=pin,
         )
-        for rank in range(job.k)
-    ]
-
-
-def _placement(job: Job, settings: Settings, commands: list[Command], topology: Topology) -> Placement:
-    cores = tuple(sorted({core for each in commands for core in each.cores}))
-    hosts = tuple(dict.fromkeys(host_of(rank, settings) for rank in range(job.k))) if settings.launcher.hosts else ()
-    return Placement(
-        ranks=job.k,
-        threads_per_rank=job.threads,
-        nodes=len(hosts) or 1,
-        hosts=hosts,
-        cores=cores,
-        numa_nodes=topology.numa_of(cores),
-        pinning=settings.launcher.pin,
-    )
+        return replace(run_together(commands, job, world), placement=placement)

@@ -1,7 +1,7 @@
 """`mpi`: mpirun or mpiexec of MPICH, Open MPI or Intel MPI.
 
 The size of the job is checked: an mpirun that does not belong to the program's MPI library starts K jobs of size 1 and
-ends with exit code 0.  With the probe the workers say their size; without it `size_pattern` may catch it, and before
+ends with exit code 0.  With the probe the workers report their size; without it `size_pattern` may find it, and before
 the first launch two mpi4py processes are asked, where mpi4py is installed.
 """
 
@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from scalecurve.errors import RunError
-from scalecurve.measurement.launchers.common import arguments, command, worker_env, wrapped
-from scalecurve.measurement.ports import Job, Outcome, World
-from scalecurve.measurement.settings import Settings
+from scalecurve.measurement.launchers import arguments, command, run_alone, run_together, worker_env, wrapped
+from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
 
@@ -27,7 +27,7 @@ _FLAVOURS = (("Open MPI", "openmpi"), ("OpenRTE", "openmpi"), ("Intel(R) MPI", "
 _ASK_SIZE = "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 
 
-class Mpi:
+class Mpi(Launcher):
     name = "mpi"
 
     def __init__(self) -> None:
@@ -38,40 +38,26 @@ class Mpi:
             return "no mpirun or mpiexec on the path; pip install 'scalecurve[mpi]' brings MPICH"
         return None
 
-    def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         if job.role != SCALING:
-            return _baseline(job, settings, world)
+            return run_alone(job, settings, world)
         program = settings.launcher.program or next((p for p in PROGRAMS if shutil.which(p)), PROGRAMS[0])
-        flavour = flavour_of(program, world)
+        _, version = world.runner.capture([program, "--version"])
+        flavour = next((name for word, name in _FLAVOURS if word in version), "mpich")
         if not self.paired:
             check_pairing(program, flavour, job, settings, world)
             self.paired = True
         env = worker_env(job, settings)
-        argv = (program, *flags(flavour, job.k, settings, tuple(env)), *wrapped_job(job, settings))
-        outcome = world.runner.run_together(
-            [command(argv, env, settings)], folder=job.folder, token=job.token, timeout=job.timeout
-        )
-        return replace(outcome, placement=_placement(job, settings))
+        ranks = wrapped(arguments(job, settings), settings, rank=0, host="localhost")
+        argv = (program, *flags(flavour, job.k, settings, tuple(env)), *ranks)
+        outcome = run_together([command(argv, env, settings)], job, world)
+        hosts = settings.launcher.hosts
+        place = Placement(ranks=job.k, threads_per_rank=job.threads, hosts=hosts, pinning="as mpirun binds")
+        return replace(outcome, placement=place)
 
 
-def wrapped_job(job: Job, settings: Settings) -> tuple[str, ...]:
-    return wrapped(arguments(job, settings), settings, rank=0, host="localhost")
-
-
-def _baseline(job: Job, settings: Settings, world: World) -> Outcome:
-    """A candidate for T(1) is a single process, without mpirun."""
-    alone = command(arguments(job, settings), worker_env(job, settings), settings)
-    return world.runner.run_together([alone], folder=job.folder, token=job.token, timeout=job.timeout)
-
-
-def flavour_of(program: str, world: World) -> str:
-    """mpich, openmpi or intel, as `--version` says."""
-    _, text = world.runner.capture([program, "--version"])
-    return next((flavour for word, flavour in _FLAVOURS if word in text), "mpich")
-
-
-def flags(flavour: str, k: int, settings: Settings, variables: tuple[str, ...]) -> tuple[str, ...]:
-    """What each flavour needs to start K ranks where and as asked, also more ranks than cores when that is allowed."""
+def flags(flavour: str, k: int, settings: MeasureSettings, variables: tuple[str, ...]) -> tuple[str, ...]:
+    """What each flavour needs to start K ranks on the hosts given, also more ranks than cores."""
     hosts, per_node = settings.launcher.hosts, settings.launcher.workers_per_node
     extra = settings.launcher.extra
     if flavour == "openmpi":
@@ -84,22 +70,17 @@ def flags(flavour: str, k: int, settings: Settings, variables: tuple[str, ...]) 
     return ("-n", str(k), *places, *spread, *extra)
 
 
-def check_pairing(program: str, flavour: str, job: Job, settings: Settings, world: World) -> None:
+def check_pairing(program: str, flavour: str, job: LaunchJob, settings: MeasureSettings, world: World) -> None:
     """Ask two processes of the job's Python for the size of their job; without mpi4py there is no answer."""
     python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else sys.executable
     options = flags(flavour, 2, settings, ())
     code, text = world.runner.capture([program, *options, python, "-c", _ASK_SIZE], timeout=60)
     if "No module named" in text:
         return
-    seen = {int(size) for size in re.findall(r"size (\d+)", text)}
-    if code or seen - {2}:
-        what = f"failed: {text.strip()[-300:]}" if code else f"gave jobs of size {sorted(seen)}"
+    sizes = {int(size) for size in re.findall(r"size (\d+)", text)}
+    if code or sizes - {2}:
+        what = f"failed: {text.strip()[-300:]}" if code else f"gave jobs of size {sorted(sizes)}"
         raise RunError(
             f"{program} ({flavour}) does not belong to the MPI library of {python}: a test with 2 processes {what}; "
             "choose the right one with launcher.program"
         )
-
-
-def _placement(job: Job, settings: Settings) -> Placement:
-    hosts = settings.launcher.hosts
-    return Placement(ranks=job.k, threads_per_rank=job.threads, hosts=hosts, pinning="as mpirun binds")

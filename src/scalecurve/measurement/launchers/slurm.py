@@ -1,25 +1,33 @@
 """`slurm`: sbatch and srun.  One job per launch, one array per K, or one allocation for all launches.
 
-The folder of the study must be shared with the nodes.  Job numbers are written beside the journal before we wait, so
-that a tool that was killed finds its queued or finished jobs again; Ctrl-C cancels its own jobs and no others.
+The folder of the study must be shared with the nodes.  Job numbers are written beside the journal before the launcher
+waits, so that a killed tool finds its queued or finished jobs again; Ctrl-C cancels its own jobs and no others.
 """
 
 from __future__ import annotations
 
+import math
+import shlex
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from scalecurve import probe
 from scalecurve.errors import RunError
-from scalecurve.measurement.launchers import slurm_jobs
-from scalecurve.measurement.launchers.common import arguments, command, without_usage, worker_env
-from scalecurve.measurement.launchers.slurm_script import batch_script, resource_flags, srun
-from scalecurve.measurement.ports import Job, Outcome, World
-from scalecurve.measurement.settings import Settings
-from scalecurve.study import Placement
+from scalecurve.measurement.launchers import arguments, command, run_together, without_usage, worker_env
+from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.processes import tail_of
+from scalecurve.measurement.settings import MeasureSettings, fill
+from scalecurve.study import Placement, RunStatus
+
+PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
+_GONE = ("", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL")
+_ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
 
 
-class Slurm:
+class Slurm(Launcher):
     name = "slurm"
     reattaches = True
 
@@ -31,92 +39,223 @@ class Slurm:
         first = text.strip().partition("\n")[0]
         return f"Slurm does not answer here ({first[:80]})" if code else None
 
-    def launch(self, job: Job, settings: Settings, world: World) -> Outcome:
-        job = _with_visible_folder(job)
-        by_kind = {"run": _launch_job, "array": _launch_in_array, "all": _launch_step}
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        job.probe_folder.mkdir(parents=True, exist_ok=True)
+        by_kind = {"run": launch_job, "array": launch_in_array, "all": launch_step}
         return by_kind[settings.launcher.slurm.allocation](job, settings, world)
 
     def finish(self, folder: Path, world: World) -> None:
         """Give back the allocation for all launches, and cancel what is left of arrays."""
         for note in [folder / "allocation", *folder.glob("array-*/slurm-job")]:
             if note.exists():
-                slurm_jobs.cancel(note.read_text().strip(), world)
+                _cancel(note.read_text().strip(), world)
                 note.unlink()
 
 
-def _with_visible_folder(job: Job) -> Job:
-    job.probe_folder.mkdir(parents=True, exist_ok=True)
-    return job
-
-
-def _launch_job(job: Job, settings: Settings, world: World) -> Outcome:
-    """One job for this launch; one that an earlier start submitted is waited for instead."""
+def launch_job(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+    """One job for this launch; wait instead for one that an earlier start submitted."""
     note = job.folder / "slurm-job"
     if not note.exists():
         script = job.folder / "job.sh"
         script.write_text(batch_script(job, settings, worker_env(job, settings), str(job.folder)))
-        note.write_text(slurm_jobs.submit([*resource_flags(job, settings), str(script)], world))
-    return slurm_jobs.outcome_of(note.read_text().strip(), job.folder, job, settings, world)
+        note.write_text(_submit([*resource_flags(job, settings), str(script)], world))
+    return outcome_of(note.read_text().strip(), job.folder, job, settings, world)
 
 
-def _launch_in_array(job: Job, settings: Settings, world: World) -> Outcome:
+def launch_in_array(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
     """All repeats of one K in one array, at most `throttle` at a time.
 
-    Warm-ups, extra repeats and what is tried again after an array is gone are jobs of their own.
+    Warm-ups, extra repeats and second attempts after an array is gone are jobs of their own.
     """
     shared = job.folder.parent / f"array-{job.role}-{job.k}"
     note = shared / "slurm-job"
     if not shared.exists() and job.repeat >= 0:
-        _submit_array(job, settings, shared, note, world)
+        for repeat in range(settings.repeats):
+            (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
+        inside = replace(job, folder=shared / _ARRAY_TASK)
+        env = worker_env(job, settings) | {probe.FOLDER: f"{shared}/{_ARRAY_TASK}/probe"}
+        script = shared / "job.sh"
+        script.write_text(batch_script(inside, settings, env, str(inside.folder)))
+        tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
+        note.write_text(_submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
     mine = shared / str(job.repeat)
     if not (note.exists() and mine.is_dir()):
-        return _launch_job(job, settings, world)
-    number = f"{note.read_text().strip()}_{job.repeat}"
-    outcome = slurm_jobs.outcome_of(number, mine, job, settings, world)
+        return launch_job(job, settings, world)
+    outcome = outcome_of(f"{note.read_text().strip()}_{job.repeat}", mine, job, settings, world)
     shutil.copytree(mine / "probe", job.probe_folder, dirs_exist_ok=True)
     return outcome
 
 
-def _submit_array(job: Job, settings: Settings, shared: Path, note: Path, world: World) -> None:
-    for repeat in range(settings.repeats):
-        (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
-    inside = replace(job, folder=shared / "$SLURM_ARRAY_TASK_ID")
-    script = shared / "job.sh"
-    script.write_text(batch_script(inside, settings, _array_env(job, settings, shared), str(inside.folder)))
-    tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
-    note.write_text(slurm_jobs.submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
-
-
-def _array_env(job: Job, settings: Settings, shared: Path) -> dict[str, str]:
-    from scalecurve import probe
-
-    return worker_env(job, settings) | {probe.FOLDER: f"{shared}/$SLURM_ARRAY_TASK_ID/probe"}
-
-
-def _launch_step(job: Job, settings: Settings, world: World) -> Outcome:
-    """A step of the one allocation; srun is our child, so its end and its output are at hand."""
-    number = _allocation(job, settings, world)
-    shape = srun(job, settings, nodes=slurm_jobs.nodes_for(job.k, settings))
-    argv = (*shape[:1], f"--jobid={number}", *shape[1:], *arguments(job, settings))
-    step = command(argv, worker_env(job, settings), settings)
-    outcome = world.runner.run_together([step], folder=job.folder, token=job.token, timeout=job.timeout)
-    outcome = without_usage(outcome)
-    nodes = slurm_jobs.nodes_for(job.k, settings)
-    return replace(outcome, placement=Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes))
-
-
-def _allocation(job: Job, settings: Settings, world: World) -> str:
-    """The allocation that all launches share: an earlier one if it still runs, else a new one."""
+def launch_step(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+    """A step of the one allocation, an earlier one if it still runs; srun is our child, so its output is at hand."""
+    slurm = settings.launcher.slurm
     held = job.folder.parent / "allocation"
-    if held.exists() and slurm_jobs.state_of(held.read_text().strip(), world) == "RUNNING":
-        return held.read_text().strip()
-    most = replace(job, k=max(settings.workers))
-    flags = [flag for flag in resource_flags(most, settings) if not flag.startswith(("--output", "--error"))]
-    if settings.launcher.slurm.nodes:
-        flags.append(f"--nodes={settings.launcher.slurm.nodes}")
-    code, text = world.runner.capture(["salloc", "--no-shell", *flags], timeout=24 * 3600)
-    words = [word for word in text.replace("\n", " ").split() if word.isdigit()]
-    if code or not words:
-        raise RunError(f"salloc gave no allocation: {text.strip()[-300:]}")
-    held.write_text(words[0])
-    return words[0]
+    if not held.exists() or _state_of(held.read_text().strip(), world) != "RUNNING":
+        most = resource_flags(replace(job, k=max(settings.workers)), settings)
+        flags = [flag for flag in most if not flag.startswith(("--output", "--error"))]
+        flags += [f"--nodes={slurm.nodes}"] if slurm.nodes else []
+        code, text = world.runner.capture(["salloc", "--no-shell", *flags], timeout=24 * 3600)
+        numbers = [word for word in text.split() if word.isdigit()]
+        if code or not numbers:
+            raise RunError(f"salloc gave no allocation: {text.strip()[-300:]}")
+        held.write_text(numbers[0])
+    nodes = math.ceil(job.k / slurm.tasks_per_node) if slurm.tasks_per_node else None
+    start, *options = srun(job, settings, nodes=nodes)
+    argv = (start, f"--jobid={held.read_text().strip()}", *options, *arguments(job, settings))
+    outcome = run_together([command(argv, worker_env(job, settings), settings)], job, world)
+    place = Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes)
+    return replace(without_usage(outcome), placement=place)
+
+
+def batch_script(job: LaunchJob, settings: MeasureSettings, env: Mapping[str, str], folder: str) -> str:
+    """Start K tasks and write when they began, when they ended, where they were and how they ended."""
+    place = quoted(folder)
+    other = settings.launcher.slurm.launch
+    starter = tuple(fill(word, {"workers": job.k}) for word in other) or srun(job, settings, nodes=None)
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *(f"export {name}={quoted(value)}" for name, value in sorted(env.items())),
+            f'echo "$SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST" > {place}/nodes',
+            f"date +%s.%N > {place}/began",
+            shlex.join((*starter, *arguments(job, settings))),
+            "code=$?",
+            f"date +%s.%N > {place}/ended",
+            f"echo $code > {place}/code.new && mv {place}/code.new {place}/code",
+            "exit $code",
+            "",
+        ]
+    )
+
+
+def quoted(text: str) -> str:
+    """Quoted for the shell, except the number of the array's task, which only the node knows."""
+    parts = [shlex.quote(part) if part else "" for part in text.split(_ARRAY_TASK)]
+    return f'"{_ARRAY_TASK}"'.join(parts)
+
+
+def srun(job: LaunchJob, settings: MeasureSettings, *, nodes: int | None) -> tuple[str, ...]:
+    options = [f"--ntasks={job.k}"]
+    options += [f"--mpi={settings.launcher.slurm.mpi}"] if settings.launcher.slurm.mpi else []
+    options += [f"--nodes={nodes}"] if nodes else []
+    options += [f"--cpus-per-task={job.threads}"] if job.threads else []
+    return ("srun", *options, *settings.launcher.extra)
+
+
+def resource_flags(job: LaunchJob, settings: MeasureSettings, *, array: bool = False) -> list[str]:
+    """Flags of sbatch; those not given are left to the cluster."""
+    slurm = settings.launcher.slurm
+    where = str(job.folder).replace(_ARRAY_TASK, "%a") if array else str(job.folder)
+    named: dict[str, object] = {
+        "--job-name": f"scalecurve-k{job.k}",
+        "--ntasks": job.k,
+        "--output": f"{where}/out-0",
+        "--error": f"{where}/err-0",
+        "--partition": slurm.partition,
+        "--account": slurm.account,
+        "--time": slurm.time_limit,
+        "--chdir": settings.folder and settings.folder.absolute(),
+        "--cpus-per-task": job.threads,
+        "--ntasks-per-node": slurm.tasks_per_node and min(slurm.tasks_per_node, job.k),
+    }
+    return [*(f"{name}={value}" for name, value in named.items() if value), *slurm.extra]
+
+
+def _submit(flags: list[str], world: World) -> str:
+    """The number of a new job."""
+    code, text = world.runner.capture(["sbatch", "--parsable", *flags], timeout=120)
+    number = text.strip().splitlines()[-1].split(";")[0] if text.strip() else ""
+    if code or not number.isdigit():
+        raise RunError(f"sbatch refused the job: {text.strip()[-400:]}")
+    return number
+
+
+def _cancel(number: str, world: World) -> None:
+    world.runner.capture(["scancel", number], timeout=60)
+
+
+def _state_of(number: str, world: World) -> str:
+    """PENDING, RUNNING ...; empty when the job is no longer in the queue."""
+    code, text = world.runner.capture(["squeue", "--noheader", "--format=%T", f"--jobs={number}"], timeout=60)
+    return text.strip().splitlines()[0] if code == 0 and text.strip() else ""
+
+
+def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+    """Wait for a job and return how it ended; an interrupt cancels it, and so does the timeout."""
+    try:
+        late = _wait(number, folder, job, settings, world)
+    except KeyboardInterrupt:
+        _cancel(number, world)
+        raise
+    if late:
+        _cancel(number, world)
+    began, ended, code = (_number_in(folder / name) for name in ("began", "ended", "code"))
+    facts = accounted(number, world)
+    status, error = RunStatus.OK, None
+    if late:
+        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {number} was cancelled"
+    elif code != 0:
+        state = str(facts.get("slurm_state") or final_state(number, world))
+        status = RunStatus.TIMEOUT if state.startswith("TIMEOUT") else RunStatus.FAILED
+        how = f"with exit code {code:g}" if code is not None else f"as {state}"
+        error = f"job {number} ended {how}\n{tail_of(folder / 'err-0')}".strip()
+    words = tail_of(folder / "nodes").split()
+    nodes = int(words[0]) if words and words[0].isdigit() else None
+    return LaunchOutcome(
+        status=status,
+        launched=began if began is not None else world.clock.unix(),
+        wall_seconds=ended - began if began is not None and ended is not None else None,
+        error=error,
+        output=tail_of(folder / "out-0", 4 * 1024 * 1024),
+        observed={"slurm_job": number, **facts},
+        placement=Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes, hosts=tuple(words[1:2])),
+    )
+
+
+def _wait(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> bool:
+    """True when the job ran longer than allowed; time in the queue does not count."""
+    polls_after_end = 0
+    while not (folder / "code").exists():
+        if _state_of(number, world) in _GONE:
+            polls_after_end += 1
+            if polls_after_end > PATIENCE_POLLS:
+                return False
+        began = _number_in(folder / "began")
+        if job.timeout and began is not None and world.clock.unix() - began > job.timeout:
+            return True
+        world.clock.sleep(settings.launcher.slurm.poll)
+    return False
+
+
+def final_state(number: str, world: World) -> str:
+    """The state of an ended job as the controller remembers it."""
+    code, text = world.runner.capture(["scontrol", "--oneliner", "show", "job", number], timeout=60)
+    words = [word for word in text.split() if word.startswith("JobState=")] if code == 0 else []
+    return words[0].removeprefix("JobState=") if words else "unknown"
+
+
+def accounted(number: str, world: World) -> dict[str, Any]:
+    """State, elapsed seconds and peak memory of a job and its steps from sacct; empty without accounting."""
+    query = ["sacct", "--noheader", "--parsable2", "--format=State,ElapsedRaw,MaxRSS", f"--jobs={number}"]
+    rows: list[list[str]] = []
+    for attempt in range(PATIENCE_POLLS + 1):  # the accounts are written a moment after the job has ended
+        if attempt:
+            world.clock.sleep(0.3)
+        code, text = world.runner.capture([*query, "--noconvert"], timeout=60)
+        rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 2]
+        if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
+            break
+    if not rows:
+        return {}
+    facts: dict[str, Any] = {"slurm_state": rows[0][0]}
+    if rows[0][1].isdigit():
+        facts["slurm_elapsed_seconds"] = int(rows[0][1])
+    peaks = [int(row[2]) for row in rows if row[2].isdigit()]
+    return facts | ({"peak_process_bytes": max(peaks)} if peaks else {})
+
+
+def _number_in(path: Path) -> float | None:
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError):
+        return None

@@ -12,14 +12,15 @@ import sys
 import numpy as np
 
 from scalecurve import probe
-from scalecurve.measurement.workloads.heat import Part, Plate, answer_of, relax
+from scalecurve.measurement.workloads.heat import Plate, PlateRows, answer_of, relax
 
 BLOCK_CELLS = 32_768
 
 
 def run(cells: int, sweeps: int) -> str:
+    """The checksum of the plate after all sweeps."""
     rows = max(1, BLOCK_CELLS // cells)
-    parts = [Part(0, 1, first, min(first + rows, cells + 1)) for first in range(1, cells + 1, rows)]
+    parts = [PlateRows(0, 1, first, min(first + rows, cells + 1)) for first in range(1, cells + 1, rows)]
     plates: Plate = np.zeros((2, cells + 2, cells + 2))
     plates[:, 0, :] = 1.0
     scratch = np.empty((rows, cells))
@@ -34,10 +35,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Jacobi sweeps over a heated plate, one process")
     parser.add_argument("--cells", type=int, default=512)
     parser.add_argument("--sweeps", type=int, default=200)
-    given = parser.parse_args()
-    if given.cells < 1 or given.sweeps < 1:
+    options = parser.parse_args()
+    if options.cells < 1 or options.sweeps < 1:
         parser.error("cells and sweeps must be at least 1")
-    probe.digest(run(given.cells, given.sweeps))
+    probe.digest(run(options.cells, options.sweeps))
     return 0
 
 

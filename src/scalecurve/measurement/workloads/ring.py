@@ -1,6 +1,6 @@
 """Compute and all-reduce, the shape of data-parallel training: K processes, a ring of TCP connections.
 
-Each step does a fixed amount of arithmetic, shared out among the workers, and then sums a vector over all of them by a
+Each step does a fixed amount of arithmetic, divided among the workers, and then sums a vector over all of them by a
 ring all-reduce (reduce-scatter and all-gather, 2 (K - 1) messages of 1/K of the vector each).  Start it with the local
 launcher and mode = "processes"; the workers find each other by `--address`, in which {rank} is the worker's number.
 
@@ -33,12 +33,21 @@ class Ring:
         if size == 1:
             return
         listener = socket.create_server((_at(address, rank), port + rank), reuse_port=False)
-        self.next = _connect(_at(address, (rank + 1) % size), port + (rank + 1) % size)
+        neighbour = (rank + 1) % size
+        deadline = time.monotonic() + CONNECT_SECONDS
+        while True:
+            try:
+                self.next = socket.create_connection((_at(address, neighbour), port + neighbour), timeout=5)
+                break
+            except OSError:  # the neighbour may not listen yet
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
         self.last, _ = listener.accept()
         listener.close()
-        for each in (self.next, self.last):
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.setblocking(False)
+        for connection in (self.next, self.last):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setblocking(False)
 
     def all_reduce(self, vector: Vector) -> None:
         """The sum over all workers, in place."""
@@ -53,7 +62,7 @@ class Ring:
             self._exchange(parts[mine], parts[theirs])
 
     def _exchange(self, out: Vector, into: Vector) -> None:
-        """Send and receive at the same time: two that only send would wait for one another for ever."""
+        """Send and receive at the same time: two that only send would wait for each other for ever."""
         to_send, to_fill = out.data.cast("B"), into.data.cast("B")
         while to_send or to_fill:
             readable, writable, _ = select.select(
@@ -74,18 +83,6 @@ def _at(address: str, rank: int) -> str:
     return address.replace("{rank}", str(rank)).replace("{rank_plus_one}", str(rank + 1))
 
 
-def _connect(host: str, port: int) -> socket.socket:
-    """The neighbour may not listen yet."""
-    deadline = time.monotonic() + CONNECT_SECONDS
-    while True:
-        try:
-            return socket.create_connection((host, port), timeout=5)
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-
-
 def join_quota() -> None:
     """On a shaped host the quota begins here, after the imports."""
     group = os.environ.get("HOST_QUOTA")
@@ -102,30 +99,26 @@ def compute(quanta: int, scratch: Vector) -> float:
     return total
 
 
-def options() -> argparse.Namespace:
+def main() -> None:
     parser = argparse.ArgumentParser(description="compute and all-reduce with K processes")
-    parser.add_argument("--quanta", type=int, default=2000, help="pieces of arithmetic per step, shared by all workers")
+    parser.add_argument("--quanta", type=int, default=2000, help="pieces of arithmetic per step, divided among workers")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--floats", type=int, default=65536, help="length of the vector that is summed")
     parser.add_argument("--address", default="127.0.0.1", help="of a worker; {rank} or {rank_plus_one} is its number")
     parser.add_argument("--port", type=int, default=41000)
-    return parser.parse_args()
-
-
-def main() -> None:
-    given = options()
+    options = parser.parse_args()
     rank, size = int(os.environ.get(probe.RANK) or 0), int(os.environ.get(probe.SIZE) or 1)
-    share = given.quanta * (rank + 1) // size - given.quanta * rank // size
-    scratch, vector = np.ones(16_384), np.empty(given.floats)
-    ring = Ring(rank, size, given.address, given.port)
+    share = options.quanta * (rank + 1) // size - options.quanta * rank // size
+    scratch, vector = np.ones(16_384), np.empty(options.floats)
+    ring = Ring(rank, size, options.address, options.port)
     join_quota()
-    for step in probe.steps(range(given.steps), work=share):
+    for step in probe.steps(range(options.steps), work=share):
         with probe.phase("compute"):
             compute(share, scratch)
         with probe.phase("communication"):
             vector[:] = rank + step
             ring.all_reduce(vector)
-    expected = size * (given.steps - 1) + size * (size - 1) / 2
+    expected = size * (options.steps - 1) + size * (size - 1) / 2
     if not np.all(vector == expected):
         raise SystemExit(f"the all-reduce gave {vector[0]}, not {expected}")
 

@@ -1,18 +1,40 @@
-"""What a report is made of: one study, its table, and whatever else could be said about it."""
+"""The material of a report: a study and every result about it, and the answer they give in three sentences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+import scalecurve as sc
 from scalecurve.analysis import SpeedupTable
+from scalecurve.analysis.table import rule_words
 from scalecurve.document import Document
-from scalecurve.findings import Finding
-from scalecurve.study import Study
+from scalecurve.errors import ScalecurveError
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, Severity
+from scalecurve.study import Regime, Study
+
+WHY_UNKNOWN = (
+    "The cause is unknown: times alone do not separate communication from stragglers or a serial part; "
+    "runs with ranks and phases do (scalecurve measure)."
+)
+CAUSES = {
+    "communication": "communication that grows with K",
+    "straggler": "waiting for the slowest worker",
+    "imbalance": "work that is unevenly divided",
+    "contention": "workers queueing for something they share",
+    "serial": "a part of the work that does not divide",
+}
+INCOMPLETE = {"interrupted", "missing-points"}  # errors that remove points and leave the others valid
+DIFFERENT_JOBS = {"work-differs", "answer-differs", "threads-differ", "workload-changed", "answer-changed"}
+AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"}  # audit errors that leave no curve
+GRAVITY = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-class Result(Protocol):
-    """Any noun that can show itself."""
+class Showable(Protocol):
+    """Any result that can show itself."""
 
     def document(self) -> Document: ...
     def to_dict(self) -> dict[str, Any]: ...
@@ -20,20 +42,17 @@ class Result(Protocol):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a part has no answer; it stands in the report where the answer would."""
+    """Why a part has no answer; the report prints it where the answer would be."""
 
     reason: str
 
 
-Part = Result | Refusal | None
+Part = Showable | Refusal | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """A study and what was found about it.  A part is None where it was not asked, a Refusal where it was refused.
-
-    `extra` holds further parts under their headings, so that a new kind of result needs no new field.
-    """
+    """A study and the results about it.  A part is None where it was not requested, a Refusal where it was refused."""
 
     study: Study
     table: SpeedupTable
@@ -44,21 +63,139 @@ class Material:
     cost: Part = None
     proposal: Part = None
     command: str | None = None
-    made: str | None = None
-    extra: dict[str, Part] = field(default_factory=dict)
+    version: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings once, the gravest first."""
+        """All findings once, errors first."""
         parts = (self.table, self.fits, self.forecast, self.diagnosis, self.audit, self.cost, self.proposal)
-        found = [finding for part in parts for finding in getattr(part, "findings", ())]
-        unique = {(finding.code, finding.message): finding for finding in found}
-        return tuple(sorted(unique.values(), key=lambda finding: _ORDER[str(finding.severity)]))
+        findings = [finding for part in parts for finding in getattr(part, "findings", ())]
+        unique = {(finding.code, finding.message): finding for finding in findings}
+        return tuple(sorted(unique.values(), key=lambda finding: GRAVITY[finding.severity]))
+
+    @property
+    def fault(self) -> Finding | None:
+        """The error that makes the points different jobs, not points of one curve."""
+        own = [finding for finding in self.table.findings if finding.code not in INCOMPLETE]
+        audited = [finding for finding in getattr(self.audit, "violations", ()) if finding.code in AUDITED]
+        return next((finding for finding in (*own, *audited) if finding.severity is Severity.ERROR), None)
 
 
-_ORDER = {"error": 0, "warning": 1, "info": 2}
+def gather(
+    study: Study, *, threshold: float = 0.7, price: float | None = None, proposal: str | Path | None = None
+) -> Material:
+    """Every result about a study, by the public verbs; a part that is refused carries its reason."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release = f"scalecurve {version('scalecurve')}"
+    except PackageNotFoundError:  # run from a source tree
+        release = "scalecurve from source"
+    options = "" if price is None else f" --price {price:g}"
+    options += "" if proposal is None else " --proposal proposal.toml"
+    beyond = [study.all_k[-1] * factor for factor in (2, 4, 8)]  # short of where forecasts are refused
+    return Material(
+        study=study,
+        table=sc.tabulate(study, threshold=threshold),
+        fits=attempt(lambda: sc.fit(study)),
+        forecast=attempt(lambda: sc.forecast(study, at=beyond)),
+        diagnosis=attempt(lambda: sc.diagnose(study)),
+        audit=attempt(lambda: sc.audit(study)),
+        cost=None if price is None else attempt(lambda: sc.cost(study, price)),
+        proposal=None if proposal is None else sc.assess(proposal),
+        command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{options}",
+        version=release,
+    )
 
 
-def plain(part: Part) -> dict[str, Any]:
-    """A part as data; empty where there is none."""
-    return {} if part is None or isinstance(part, Refusal) else part.to_dict()
+def attempt(verb: Callable[[], Any]) -> Any:
+    """The result of a verb, or the reason for its refusal."""
+    try:
+        return verb()
+    except ScalecurveError as problem:
+        return Refusal(str(problem))
+
+
+def answer(material: Material) -> tuple[str, str, str]:
+    """Three sentences: how far the job scales, why it stops, what to do; for a broken study, what is broken."""
+    fault = material.fault
+    if fault is None:
+        return how_far(material), why(material), what_to_do(material)
+    message = fault.message.removeprefix("broken: ").rstrip(".")
+    is_unsaid = fault.code in DIFFERENT_JOBS and "different jobs" not in message
+    remedy = (fault.remedy or "fix this").rstrip(".")
+    return (
+        f"{'The points are different jobs' if is_unsaid else 'The study is broken'}: {message}.",
+        "A broken study has no cause to name.",
+        f"{remedy[:1].upper()}{remedy[1:]}; then measure again.",
+    )
+
+
+def how_far(material: Material) -> str:
+    """The best measured speedup, or the efficiency of weak scaling, and the bend."""
+    table = material.table
+    best, last = max(table.rows, key=lambda row: row.speedup.value), table.rows[-1]
+    if table.regime is Regime.WEAK:
+        at = f"K = {_count(last.k, table.k_unit)}"
+        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}"
+    elif best.k == table.baseline_k:
+        reach = f"With the total work fixed, no measured K beats K0 = {_count(best.k, table.k_unit)}"
+    else:
+        times, efficiency = _with_interval(best.speedup, " times"), _with_interval(best.efficiency)
+        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as one would"
+        reach += f", an efficiency of {efficiency}"
+    if table.bend is None:
+        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)})."
+    chance = "" if table.bend.probability is None else f", probability {table.bend.probability:.2f}"
+    return f"{reach}; the curve bends at K = {table.bend.k} ({rule_words(table)}{chance})."
+
+
+def why(material: Material) -> str:
+    """The likeliest cause with its probability."""
+    if isinstance(material.diagnosis, Refusal):
+        return f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}."
+    diagnosis = {} if material.diagnosis is None else material.diagnosis.to_dict()
+    cause, chance = diagnosis.get("cause"), diagnosis.get("probability")
+    if cause in (None, "undetermined"):
+        return WHY_UNKNOWN
+    if cause == "none":
+        return "No cause limits it in the measured range: no overhead exceeds the noise."
+    return (
+        f"The likeliest cause is {CAUSES.get(cause, cause)}{'' if chance is None else f' (probability {chance:.2f})'}."
+    )
+
+
+def what_to_do(material: Material) -> str:
+    """The K to use: the largest before efficiency is first lost."""
+    table = material.table
+    is_strong = table.regime is Regime.STRONG
+    if is_strong and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
+        return f"Use {_count(table.baseline_k, table.k_unit)} until the bottleneck is fixed."
+    if table.bend is None:
+        return f"Every measured K up to {table.rows[-1].k} pays; measure larger K before you buy more."
+    keep = None
+    for row in table.rows[1:]:
+        if row.verdict == "below":
+            break
+        keep = row
+    if keep is None:
+        return f"No K above the baseline keeps an efficiency of {table.threshold:g}: find the cause before adding more."
+    words = f"Use up to K = {_count(keep.k, table.k_unit)} for this job"
+    words += f", where efficiency is {_with_interval(keep.efficiency)}"
+    if is_strong:
+        return f"{words}; use more only if the work grows with the workers or the deadline is worth the waste."
+    return f"{words}; beyond it you pay for workers that wait."
+
+
+def _count(k: int, unit: str) -> str:
+    """`1 worker`, `2 workers`: units are kept in the plural."""
+    if k != 1 or not unit.endswith("s") or unit.endswith("ss"):
+        return f"{k} {unit}"
+    return f"1 {unit.removesuffix('es' if unit.endswith('sses') else 's')}"
+
+
+def _with_interval(estimate: Estimate, unit: str = "") -> str:
+    """`0.83 (0.81 to 0.84)`, or the value alone where it has no interval."""
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f}{unit}"
+    return f"{estimate.value:.2f}{unit} ({estimate.low:.2f} to {estimate.high:.2f})"

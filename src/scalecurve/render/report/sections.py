@@ -1,12 +1,13 @@
-"""The sections of a report; each is made from a result, or is not there when the result is not."""
+"""The sections of a report; each is made from a result, and left out where there is no result."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
@@ -14,48 +15,61 @@ from scalecurve.analysis.table import bend_sentence
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
 from scalecurve.forecasting.forecast import Forecast, band
-from scalecurve.planning.cost import CostTable
-from scalecurve.render.report import pictures
+from scalecurve.planning.cost import Cost
+from scalecurve.render.planning_plots import cost_in_report
+from scalecurve.render.plots import Picture, curve, phase_bars, rank_heat
 from scalecurve.render.report.material import Material, Part, Refusal
-from scalecurve.render.report.section import Content, Download, Picture, Section
+from scalecurve.render.report.page import Content, Download, Section
 from scalecurve.study import Regime, Study
-from scalecurve.study.sidecar import count_steps
+from scalecurve.study.file import count_steps
 
-MOST_RAW = 20_000
+MOST_RAW = 20_000  # observations carried in the page
+MOST_SHOWN = 12  # observations of each K in the table
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
 
 
 def sections_of(material: Material) -> tuple[Section, ...]:
     """Everything but the answer, in reading order."""
-    makers: tuple[Callable[[Material], Section | None], ...] = (
-        curve_section,
-        table_section,
-        time_section,
-        rank_section,
-        diagnosis_section,
-        fit_section,
-        forecast_section,
-        cost_section,
-        proposal_section,
-        checklist_section,
-        findings_section,
-        provenance_section,
-        raw_section,
-        reproduce_section,
+    sections = (
+        curve_section(material),
+        Section(key="table", title="The table", contents=without_findings(material.table.document().blocks)),
+        phase_section(material.study),
+        rank_section(material.study),
+        part_section("why", "Why it bends", material.diagnosis),
+        part_section("fits", "Laws fitted to the data", material.fits),
+        forecast_section(material),
+        cost_section(material),
+        part_section("proposal", "The proposal", material.proposal),
+        part_section("checklist", "The checklist", material.audit),
+        findings_section(material),
+        provenance_section(material.study),
+        raw_section(material.study),
+        reproduce_section(material),
     )
-    return tuple(section for make in makers if (section := make(material)) is not None)
+    return tuple(section for section in sections if section is not None)
+
+
+def without_findings(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks of a result; its findings stand once, in the section of all findings."""
+    return tuple(block for block in blocks if not isinstance(block, FindingList))
+
+
+def part_section(key: str, title: str, part: Part) -> Section | None:
+    """A result as it shows itself, or the reason for its refusal."""
+    if part is None:
+        return None
+    if isinstance(part, Refusal):
+        return Section(key=key, title=title, contents=(Paragraph(f"Refused: {part.reason}", "warn"),))
+    return Section(key=key, title=title, contents=without_findings(part.document().blocks))
 
 
 def curve_section(material: Material) -> Section:
-    found = material.table
-    ahead = forecast_rows(material.forecast)
-    held = found.regime.held_fixed
-    words = (
-        f"{found.name[:80]}: {found.regime} scaling, {held}; baseline K0 = {found.baseline_k}. {bend_sentence(found)}"
-    )
-    return Section(
-        key="curve", title=curve_title([found]), contents=(*curve_pictures([found], ahead), Paragraph(words))
-    )
+    own = material.table
+    rows = material.forecast.rows if isinstance(material.forecast, Forecast) else ()
+    ahead = [bounds for row in rows if row.extrapolation > 1 and (bounds := band(row)) is not None]
+    held = f"{own.regime} scaling, {own.regime.held_fixed}; baseline K0 = {own.baseline_k}"
+    words = Paragraph(f"{own.name[:80]}: {held}. {bend_sentence(own)}")
+    return Section(key="curve", title=curve_title([own]), contents=(*curve_pictures([own], ahead), words))
 
 
 def curve_title(tables: Sequence[SpeedupTable]) -> str:
@@ -64,148 +78,85 @@ def curve_title(tables: Sequence[SpeedupTable]) -> str:
 
 def curve_pictures(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]] = ()) -> tuple[Picture, ...]:
     """The plot that fits the regime; under strong scaling the efficiency beside it."""
-    main = Picture(
-        name="curve", alt=_curve_alt(tables, ahead), painter=lambda figure: pictures.curve(figure, tables, ahead)
-    )
-    if tables[0].regime is Regime.WEAK:
-        return (main,)
-    words = f"Efficiency by K. {_listed(tables, 'efficiency')}"
-    beside = Picture(name="efficiency", alt=words, painter=lambda figure: pictures.efficiency(figure, tables, ahead))
-    return (main, beside)
+    is_strong = tables[0].regime is Regime.STRONG
+    heads = {"speedup": "Speedup by K against the diagonal S = K.", "efficiency": "Efficiency by K."}
+    if not is_strong:
+        heads = {"efficiency": "Efficiency by K against the flat line at 1."}
+    pictures: list[Picture] = []
+    for what, head in heads.items():
+        is_main = not pictures
+        alt = head
+        for own in tables:  # the points in words, for those who cannot see them
+            points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in own.rows[:16])
+            alt += f" {own.name[:60]}: {points}; {f'bend at K = {own.bend.k}' if own.bend else 'no bend'}."
+        alt += f" A forecast band reaches to K = {ahead[-1]['k']}." if ahead and is_main else ""
+        name = "curve" if is_main else what
+        painter = partial(curve, tables=tables, forecast=ahead, what=what)
+        pictures.append(Picture(name=name, alt=alt, painter=painter))
+    return tuple(pictures)
 
 
-def _curve_alt(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]]) -> str:
-    weak = tables[0].regime is Regime.WEAK
-    what, ideal = ("efficiency", "the flat line at 1") if weak else ("speedup", "the diagonal S = K")
-    text = f"{what.capitalize()} by K against {ideal}. {_listed(tables, what)}"
-    return text + (f" A forecast band reaches to K = {ahead[-1]['k']}." if ahead else "")
-
-
-def _listed(tables: Sequence[SpeedupTable], what: str) -> str:
-    lines = []
-    for each in tables:
-        points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in each.rows[:16])
-        bend = f"; bend at K = {each.bend.k}" if each.bend else "; no bend"
-        lines.append(f"{each.name[:60]}: {points}{bend}.")
-    return " ".join(lines)
-
-
-def forecast_rows(part: Part) -> list[dict[str, Any]]:
-    """The rows of a forecast beyond the data that were not refused, as bands."""
-    rows = part.rows if isinstance(part, Forecast) else ()
-    return [made for row in rows if row.extrapolation > 1 and (made := band(row)) is not None]
-
-
-def table_section(material: Material) -> Section:
-    blocks = material.table.document().blocks
-    kept = tuple(block for block in blocks if not isinstance(block, FindingList))
-    return Section(key="table", title="The table", contents=kept)
-
-
-def time_section(material: Material) -> Section | None:
-    rows = phase_shares(material.study)
+def phase_section(study: Study) -> Section | None:
+    rows = phase_shares(study)
     if not rows:
         return None
     names = list(dict.fromkeys(name for row in rows for name in row.shares))
-    shown = table(["K", *names], [[str(row.k), *(_percent(row.shares.get(name)) for name in names)] for row in rows])
+    cells = [[f"{row.shares[name]:.1%}" if name in row.shares else None for name in names] for row in rows]
+    shares = table(["K", *names], [[str(row.k), *own] for row, own in zip(rows, cells, strict=True)])
     alt = f"Shares of a rank's time by K, stacked: {', '.join(names)}. The numbers are in the table below."
-    picture = Picture(name="phases", alt=alt, painter=lambda figure: pictures.phases(figure, rows))
-    return Section(key="time", title="Where the time goes", contents=(picture, shown))
+    picture = Picture(name="phases", alt=alt, painter=lambda figure: phase_bars(figure, rows))
+    return Section(key="time", title="Where the time goes", contents=(picture, shares))
 
 
-def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.1%}"
-
-
-def rank_section(material: Material) -> Section | None:
-    strips = rank_strips(material.study)
+def rank_section(study: Study) -> Section | None:
+    strips = rank_strips(study)
     if not strips:
         return None
-    rows = [
-        [str(strip.k), str(len(strip.relative)), f"{min(strip.relative):.3f}", f"{max(strip.relative):.3f}",
-         str(strip.relative.index(max(strip.relative)))]
-        for strip in strips
-    ]  # fmt: skip
-    shown = table(["K", "ranks", "fastest / mean", "slowest / mean", "slowest rank"], rows)
-    alt = "Each rank's time over the mean of its run, one line per K. " + "; ".join(
-        f"K = {row[0]}: slowest is rank {row[4]} at {row[3]}" for row in rows
-    )
-    size = 1.6 + 0.32 * len(strips)
-    picture = Picture(
-        name="ranks",
-        alt=alt,
-        painter=lambda figure: pictures.heat_strip(figure, strips),
-        wide=(7.6, size),
-        narrow=(3.7, size),
-    )
-    return Section(key="ranks", title="Rank by rank", contents=(picture, shown))
-
-
-def diagnosis_section(material: Material) -> Section | None:
-    return part_section("why", "Why it bends", material.diagnosis)
-
-
-def fit_section(material: Material) -> Section | None:
-    return part_section("fits", "Laws fitted to the data", material.fits)
+    rows = []
+    for strip in strips:
+        low, high = min(strip.relative), max(strip.relative)
+        slowest = strip.relative.index(high)
+        rows.append([str(strip.k), str(len(strip.relative)), f"{low:.3f}", f"{high:.3f}", str(slowest)])
+    shares = table(["K", "ranks", "fastest / mean", "slowest / mean", "slowest rank"], rows)
+    slow = "; ".join(f"K = {k}: slowest is rank {rank} at {high}" for k, _, _, high, rank in rows)
+    alt = f"Each rank's time over the mean of its run, one line per K. {slow}"
+    height = 1.6 + 0.32 * len(strips)
+    sizes = {"wide": (7.6, height), "narrow": (3.7, height)}
+    picture = Picture(name="ranks", alt=alt, painter=lambda figure: rank_heat(figure, strips), **sizes)
+    return Section(key="ranks", title="Rank by rank", contents=(picture, shares))
 
 
 def forecast_section(material: Material) -> Section | None:
-    """Forecasts are set as assumed: nobody measured them."""
+    """The forecast, its table marked as assumed: nobody measured it."""
     section = part_section("forecast", "Forecast beyond the data", material.forecast)
-    first = next((each for each in section.contents if isinstance(each, Table)), None) if section else None
+    first = next((block for block in section.blocks if isinstance(block, Table)), None) if section else None
     if section is None or first is None:
         return section
     rows = tuple((row[0], *(replace(cell, tone="assumed") for cell in row[1:])) for row in first.rows)
-    shown = tuple(replace(each, rows=rows) if each is first else each for each in section.contents)
-    return replace(section, contents=shown)
+    contents = tuple(replace(first, rows=rows) if block is first else block for block in section.contents)
+    return replace(section, contents=contents)
 
 
 def cost_section(material: Material) -> Section | None:
     section = part_section("cost", "What it costs", material.cost)
-    if section is None or not isinstance(material.cost, CostTable):
+    if section is None or not isinstance(material.cost, Cost):
         return section
-    priced = material.cost
-    points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in priced.rows[:16])
-    picture = Picture(
-        name="cost", alt=f"Cost against time. {points}.", painter=lambda figure: pictures.money(figure, priced)
-    )
+    costs = material.cost
+    points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in costs.rows[:16])
+    alt = f"Cost against time. {points}."
+    picture = Picture(name="cost", alt=alt, painter=lambda figure: cost_in_report(figure, costs))
     return replace(section, contents=(picture, *section.contents))
 
 
-def proposal_section(material: Material) -> Section | None:
-    return part_section("proposal", "The proposal", material.proposal)
-
-
-def checklist_section(material: Material) -> Section | None:
-    return part_section("checklist", "The checklist", material.audit)
-
-
-def part_section(key: str, title: str, part: Part) -> Section | None:
-    """A result shows itself; findings are left to their own section, where all of them stand once."""
-    if part is None:
-        return None
-    if isinstance(part, Refusal):
-        return Section(key=key, title=title, contents=(Paragraph(f"Refused: {part.reason}", "warn"),))
-    blocks = part.document().blocks
-    kept: tuple[Content, ...] = tuple(block for block in blocks if not isinstance(block, FindingList))
-    return Section(key=key, title=title, contents=kept)
-
-
 def findings_section(material: Material) -> Section:
-    found = material.findings
-    block: Block = FindingList(found) if found else Paragraph("Nothing was found that a reader must be warned of.")
-    return Section(key="findings", title=f"Findings ({len(found)})", contents=(block,))
+    findings = material.findings
+    block: Block = FindingList(findings) if findings else Paragraph("There are no warnings.")
+    return Section(key="findings", title=f"Findings ({len(findings)})", contents=(block,))
 
 
-def provenance_section(material: Material) -> Section:
-    return Section(
-        key="provenance", title="Where the numbers come from", contents=(_facts(material.study),), folded=True
-    )
-
-
-def _facts(study: Study) -> Table:
+def provenance_section(study: Study) -> Section:
     job, origin, base = study.workload, study.provenance, study.baseline
-    plain_facts: list[tuple[str, Any]] = [
+    facts: list[tuple[str, Any]] = [
         ("workload", job.name),
         ("described as", job.description),
         ("command", " ".join(job.command) or None),
@@ -227,73 +178,51 @@ def _facts(study: Study) -> Table:
         *((f"setting: {name}", value) for name, value in origin.settings.items()),
         *(("note", note) for note in origin.notes),
     ]
-    rows = [(Cell(name), Cell(_fact(value), "plain" if value is not None else "muted")) for name, value in plain_facts]
-    return table([Column("fact", "left"), Column("value", "left")], rows)
-
-
-def _fact(value: Any) -> str:
-    if value is None:
-        return "not stated"
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-
-
-def raw_section(material: Material) -> Section:
-    study = material.study
-    count = len(study.samples) + count_steps(study.runs)
-    if count > MOST_RAW:
-        words = (
-            f"{count:,} raw observations are too many to carry in this page (the limit is {MOST_RAW:,}). They are in "
-            f"{study.provenance.source or study.name[:80]}; the SHA-256 over K and values in order is {_digest(study)}."
-        )
-        return Section(key="raw", title="Raw samples", contents=(Paragraph(words),), folded=True)
-    words = f"{len(study.samples):,} observations, as they were made; the file can be read again by scalecurve."
-    return Section(
-        key="raw",
-        title="Raw samples",
-        contents=(Paragraph(words), _download(study), _samples_table(study)),
-        folded=True,
-    )
-
-
-def _digest(study: Study) -> str:
-    joined = hashlib.sha256(study.samples.k.tobytes())
-    joined.update(study.samples.values.tobytes())
-    return joined.hexdigest()
-
-
-def _download(study: Study) -> Download:
-    text = json.dumps(study.to_dict(), allow_nan=False, default=str).encode()
-    if len(text) <= PLAIN_DOWNLOAD:
-        return Download(name="study.json", content=text, words="Download study.json")
-    packed = gzip.compress(text, mtime=0)
-    return Download(
-        name="study.json.gz", content=packed, words="Download study.json.gz (gunzip it)", media="application/gzip"
-    )
-
-
-def _samples_table(study: Study, most: int = 12) -> Table:
-    """The first values of each K; all of them are in the download."""
     rows = []
-    for k, values in study.samples.by_k().items():
-        shown = ", ".join(f"{value:.6g}" for value in values[:most])
-        more = f", ... {len(values) - most} more" if len(values) > most else ""
-        rows.append([str(k), str(len(values)), shown + more])
-    return table(["K", "n", Column(str(study.quantity).replace("_", " "), "left")], rows)
+    for name, value in facts:
+        text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+        rows.append((Cell(name), Cell("not stated", "muted") if value is None else Cell(text)))
+    block = table([Column("fact", "left"), Column("value", "left")], rows)
+    return Section(key="provenance", title="Where the numbers come from", contents=(block,), folded=True)
+
+
+def raw_section(study: Study) -> Section:
+    """The observations as a download and a table, or their hash where there are too many for a page."""
+    number = len(study.samples) + count_steps(study.runs)
+    contents: tuple[Content, ...]
+    if number > MOST_RAW:
+        digest = hashlib.sha256(study.samples.k.tobytes() + study.samples.values.tobytes()).hexdigest()
+        source = study.provenance.source or study.name[:80]
+        words = (
+            f"{number:,} raw observations are too many for this page (the limit is {MOST_RAW:,}). "
+            f"They are in {source}; the SHA-256 of K and values in order is {digest}."
+        )
+        contents = (Paragraph(words),)
+    else:
+        words = f"{len(study.samples):,} observations in the order they were measured; scalecurve reads this file."
+        text = json.dumps(study.to_dict(), allow_nan=False, default=str).encode()
+        download = Download(name="study.json", content=text, words="Download study.json")
+        if len(text) > PLAIN_DOWNLOAD:
+            name, packed = "study.json.gz", gzip.compress(text, mtime=0)
+            words_link = "Download study.json.gz (gunzip it)"
+            download = Download(name=name, content=packed, words=words_link, media="application/gzip")
+        rows = []
+        for k, values in study.samples.by_k().items():
+            first = ", ".join(f"{value:.6g}" for value in values[:MOST_SHOWN])
+            more = f", ... {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else ""
+            rows.append([str(k), str(len(values)), first + more])
+        samples = table(["K", "n", Column(str(study.quantity).replace("_", " "), "left")], rows)
+        contents = (Paragraph(words), download, samples)
+    return Section(key="raw", title="Raw samples", contents=contents, folded=True)
 
 
 def reproduce_section(material: Material) -> Section:
     lines = [material.command] if material.command else []
-    job = material.study.workload
-    if job.command:
-        lines.append(f"# the job itself: {one_line(' '.join(job.command))[:400]}")
+    if material.study.workload.command:
+        lines.append(f"# the job itself: {one_line(' '.join(material.study.workload.command))[:400]}")
     lines.append("# the table alone: scalecurve table study.json")
-    made = f"Made by {material.made}." if material.made else None
-    contents: list[Content] = [
-        Paragraph("Save the raw samples of this page as study.json; then:"),
-        Listing("\n".join(lines)),
-    ]
-    return Section(
-        key="reproduce",
-        title="How to reproduce this page",
-        contents=(*contents, *([Paragraph(made, "muted")] if made else [])),
-    )
+    head = Paragraph("Save the raw samples of this page as study.json; then run:")
+    contents: tuple[Content, ...] = (head, Listing("\n".join(lines)))
+    if material.version:
+        contents = (*contents, Paragraph(f"Written by {material.version}.", "muted"))
+    return Section(key="reproduce", title="How to reproduce this page", contents=contents)

@@ -1,135 +1,155 @@
-"""A report as a file; its name says the format."""
+"""`write_report`: a report of one study, or of several side by side, as a file whose ending is the format."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path, PurePath
 
-from scalecurve.document import to_text
+import scalecurve as sc
+from scalecurve.analysis import SpeedupTable
+from scalecurve.document import Paragraph, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.render.latex import PREAMBLE, escape, to_latex
-from scalecurve.render.markdown import to_markdown
-from scalecurve.render.plots import STYLE, paint
-from scalecurve.render.report.html import to_html
-from scalecurve.render.report.material import Material, Part
-from scalecurve.render.report.page import page_of
-from scalecurve.render.report.section import Page, Picture
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.render import markup
+from scalecurve.render.html import render, to_pdf
+from scalecurve.render.plots import paint
+from scalecurve.render.report.material import Material, Part, answer, attempt, gather
+from scalecurve.render.report.page import Content, Page, Section, StudyPart
+from scalecurve.render.report.sections import curve_pictures, curve_title, part_section, sections_of
 from scalecurve.study.atomic import write_atomically
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-LINES_PER_PAGE = 88
-MONO_SIZE = 7.5
-
 Writer = Callable[[Page, Path], dict[Path, bytes]]
+NAME_LENGTH = 120
+LETTERS = "ABCDEFGH"
+FIGURE_INCHES = (6.3, 3.6)  # of a figure in LaTeX
+
+
+def write_report(
+    path: str | Path,
+    *studies: StudyLike,
+    threshold: float = 0.7,
+    price: float | None = None,
+    proposal: str | Path | None = None,
+) -> list[Path]:
+    """A page about one study, or several side by side, written to `path` (.html .md .tex .pdf .svg .png).
+
+    `threshold` is the efficiency below which the curve bends, `price` in dollars per worker-hour adds what results
+    cost, `proposal` adds the assessment of a proposal file.  Returns the files written.
+    """
+    if not studies:
+        raise InputError("a report needs at least one study")
+    loaded = [as_study(study) for study in studies]
+    compared = attempt(lambda: sc.compare(*loaded)) if len(loaded) == 2 else None
+    materials = [gather(study, threshold=threshold, price=price, proposal=proposal) for study in loaded]
+    return write(Path(path), materials, compared)
 
 
 def write(path: Path, materials: Sequence[Material], comparison: Part = None) -> list[Path]:
-    """Write the report, and what it needs beside it; returns what was written."""
+    """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(
-            Fault("unknown report format", seen=path.suffix or path.name, remedy=f"name the file with one of {known}")
-        )
-    made = FORMATS[kind](page_of(materials, comparison), path)
-    for name, content in made.items():
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        hint = f"name the file with one of {endings}"
+        raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
+    page = page_of(materials, part_section("compared", "Compared K by K", comparison))
+    contents = FORMATS[kind](page, path)
+    for name, content in contents.items():
         write_atomically(name, content)
-    return list(made)
+    return list(contents)
 
 
-def _html(page: Page, path: Path) -> dict[Path, bytes]:
-    return {path: to_html(page).encode()}
-
-
-def _markdown(page: Page, path: Path) -> dict[Path, bytes]:
-    """Markdown with the main plots as SVG files beside it."""
-    drawn = {_beside(path, picture, "svg"): picture for picture in page.pictures}
-    lines = "".join(f"![{_alt(picture)}]({name.name})\n\n" for name, picture in drawn.items())
-    text = to_markdown(page.document()) + "\n## Plots\n\n" + lines
-    return {path: text.encode()} | {
-        name: paint(picture.painter, "svg", picture.wide) for name, picture in drawn.items()
-    }
-
-
-def _alt(picture: Picture) -> str:
-    from scalecurve.render.markdown import escape as plain
-
-    return plain(picture.alt)
-
-
-def _latex(page: Page, path: Path) -> dict[Path, bytes]:
-    """A document that compiles as it is, with the plots as PDF files beside it."""
-    drawn = {_beside(path, picture, "pdf"): picture for picture in page.pictures}
-    figures = "\n".join(_figure(name, picture) for name, picture in drawn.items())
-    body = to_latex(page.document())
-    text = f"{PREAMBLE}\\begin{{document}}\n{body}\n{figures}\n\\end{{document}}\n"
-    return {path: text.encode()} | {name: paint(picture.painter, "pdf", (6.3, 3.6)) for name, picture in drawn.items()}
-
-
-def _figure(path: Path, picture: Picture) -> str:
-    caption = escape(picture.alt.split(". ")[0] + ".")
-    return (
-        f"\\begin{{figure}}[htbp]\n\\centering\n\\includegraphics[width=\\linewidth]{{\\detokenize{{{path.name}}}}}\n"
-        f"\\caption{{{caption}}}\n\\end{{figure}}"
+def page_of(materials: Sequence[Material], comparison: Section | None = None) -> Page:
+    """The page of a study, or of several; `comparison` sets two studies against one another K by K."""
+    materials = _with_own_names(materials)
+    names = [_cut(material.table.name) for material in materials]
+    parts = tuple(
+        StudyPart(name=name, answer=answer(material), sections=sections_of(material))
+        for name, material in zip(names, materials, strict=True)
     )
+    subtitles = []
+    for study in (material.study for material in materials):
+        held = f"{study.regime.capitalize()} scaling, {study.regime.held_fixed}"
+        k = f"K = {study.all_k[0]} to {study.all_k[-1]} {study.k_unit[:40]}"
+        subtitles.append(f"{held}: {len(study.samples):,} observations from {k}")
+    shared: tuple[Section, ...] = ()
+    if len(materials) > 1:
+        together = _side_by_side([material.table for material in materials])
+        shared = (together,) if comparison is None else (together, comparison)
+    subtitle = ". ".join(dict.fromkeys(subtitles)) + "."
+    return Page(title=" and ".join(names), subtitle=subtitle, parts=parts, shared=shared)
 
 
-def _beside(path: Path, picture: Picture, kind: str) -> Path:
-    return path.with_name(f"{path.stem}-{picture.name}.{kind}")
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
 
 
-def _pdf(page: Page, path: Path) -> dict[Path, bytes]:
-    """Plots as vectors and the text as pages; for a designed page, print the HTML."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    with mpl.rc_context(STYLE):
-        from matplotlib.backends.backend_pdf import PdfPages
-        from matplotlib.figure import Figure as NewFigure
-
-        buffer = io.BytesIO()
-        with PdfPages(buffer, metadata={"Title": page.title, "CreationDate": None}) as pages:
-            for painter in _pdf_pages(page):
-                figure = NewFigure(figsize=(8.27, 11.69))
-                painter(figure)
-                pages.savefig(figure)
-            for picture in page.pictures:
-                figure = NewFigure(figsize=picture.wide, layout="constrained")
-                picture.painter(figure)
-                pages.savefig(figure)
-    return {path: buffer.getvalue()}
+def _with_own_names(materials: Sequence[Material]) -> list[Material]:
+    """Studies of the same name are named by their file too, or by a letter where the files do not differ either."""
+    names = [material.table.name for material in materials]
+    if len(set(names)) == len(names):
+        return list(materials)
+    stems = [PurePath(material.study.provenance.source or "").stem for material in materials]
+    marks = stems if all(stems) and len(set(stems)) == len(stems) else list(LETTERS)
+    return [
+        replace(material, table=replace(material.table, name=f"{_cut(material.table.name)} ({mark[:NAME_LENGTH]})"))
+        for material, mark in zip(materials, marks, strict=False)
+    ]
 
 
-def _pdf_pages(page: Page) -> list[Callable[[Figure], None]]:
-    lines = [line[:130] for line in to_text(page.document()).splitlines()]
-    chunks = [lines[start : start + LINES_PER_PAGE] for start in range(0, len(lines), LINES_PER_PAGE)]
-    return [_text_page(chunk) for chunk in chunks]
+def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
+    """Both curves in one plot where the regime is the same, and S and E of each study at every K of any of them."""
+    contents: list[Content] = []
+    if len({own.regime for own in tables}) == 1:
+        contents += curve_pictures(tables)
+    else:
+        words = "One study is strong and the other weak scaling: they answer different questions and share no plot."
+        contents.append(Paragraph(words, "warn"))
+    by_k = [{row.k: (f"{row.speedup.value:.2f}", f"{row.efficiency.value:.3f}") for row in own.rows} for own in tables]
+    heads = ["K", *(f"{what}, {LETTERS[i]}" for i in range(len(tables)) for what in ("S", "E"))]
+    workers = sorted({k for rows in by_k for k in rows})
+    cells = [[str(k), *(cell for rows in by_k for cell in rows.get(k, (None, None)))] for k in workers]
+    caption = "; ".join(f"{LETTERS[i]} = {own.name[:NAME_LENGTH]}" for i, own in enumerate(tables))
+    title = f"Side by side: {curve_title(tables).lower()}"
+    return Section(key="both", title=title, contents=(*contents, table(heads, cells, caption=caption)))
 
 
-def _text_page(lines: Sequence[str]) -> Callable[[Figure], None]:
-    def painter(figure: Figure) -> None:
-        figure.text(
-            0.06, 0.96, "\n".join(lines), family="DejaVu Sans Mono", fontsize=MONO_SIZE, va="top", parse_math=False
-        )
-
-    return painter
+def to_html(page: Page) -> str:
+    """The page as one HTML file that needs nothing else."""
+    return render("report.html", title=page.title, page=page)
 
 
-def _curve(kind: str) -> Writer:
+def _markdown_files(page: Page, path: Path) -> dict[Path, bytes]:
+    """Markdown with the plots as SVG files beside it."""
+    figures = {path.with_name(f"{path.stem}-{picture.name}.svg"): picture for picture in page.pictures}
+    links = "".join(f"![{markup.markdown_text(picture.alt)}]({name.name})\n\n" for name, picture in figures.items())
+    text = markup.to_markdown(page.document()) + "\n## Plots\n\n" + links
+    drawings = {name: paint(picture.painter, "svg", picture.wide) for name, picture in figures.items()}
+    return {path: text.encode()} | drawings
+
+
+def _latex_files(page: Page, path: Path) -> dict[Path, bytes]:
+    """A LaTeX document that compiles as it is, with the plots as PDF files beside it."""
+    figures = {path.with_name(f"{path.stem}-{picture.name}.pdf"): picture for picture in page.pictures}
+    floats = "\n".join(markup.latex_figure(name.name, picture.alt) for name, picture in figures.items())
+    body = markup.to_latex(page.document())
+    text = f"{markup.PREAMBLE}\\begin{{document}}\n{body}\n{floats}\n\\end{{document}}\n"
+    drawings = {name: paint(picture.painter, "pdf", FIGURE_INCHES) for name, picture in figures.items()}
+    return {path: text.encode()} | drawings
+
+
+def _main_plot(page: Page, path: Path) -> dict[Path, bytes]:
     """The main plot alone."""
-    return lambda page, path: {path: paint(page.pictures[0].painter, kind, page.pictures[0].wide)}
+    first = page.pictures[0]
+    return {path: paint(first.painter, path.suffix.lstrip(".").lower(), first.wide)}
 
 
 FORMATS: dict[str, Writer] = {
-    "html": _html,
-    "htm": _html,
-    "md": _markdown,
-    "tex": _latex,
-    "pdf": _pdf,
-    "svg": _curve("svg"),
-    "png": _curve("png"),
+    "html": lambda page, path: {path: to_html(page).encode()},
+    "htm": lambda page, path: {path: to_html(page).encode()},
+    "md": _markdown_files,
+    "tex": _latex_files,
+    "pdf": lambda page, path: {path: to_pdf(to_html(page))},
+    "svg": _main_plot,
+    "png": _main_plot,
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** My data: a dropped or pasted file, its points with error bars, and what can be said about them. */
 import { ask, latest } from "../api.js";
-import { el, showBlocks, toast } from "../dom.js";
+import { el, showDocument, toast } from "../dom.js";
 import { dollars, duration, percent, short, whole } from "../format.js";
 import { Panel } from "../panel.js";
 import { View } from "../view.js";
@@ -101,7 +101,7 @@ export class DataView extends View {
     this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
     if (!this.more.diagnosis) this.say(answer.sentences);
     this.showCommands(answer.commands);
-    this.table.replaceChildren(el("h3", {}, "Table"), ...showBlocks(answer.blocks));
+    this.table.replaceChildren(el("h3", {}, "Table"), showDocument(answer.html));
     this.draw(answer);
     for (const part of PARTS) this.fill(part);
   }
@@ -118,8 +118,8 @@ export class DataView extends View {
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
-      const shown = found.error ? [el("p", { class: "tone-warn" }, `Refused: ${found.error}`)] : showBlocks(found.blocks);
-      box.replaceChildren(el("h3", {}, part.title), ...shown);
+      const shown = found.error ? el("p", { class: "tone-warn" }, `Refused: ${found.error}`) : showDocument(found.html);
+      box.replaceChildren(el("h3", {}, part.title), shown);
       this.more[part.name] = found.error ? null : found;
       if (part.name === "cost") this.drawCost(found);
       else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
@@ -145,7 +145,7 @@ export class DataView extends View {
   /** @param {any} answer */
   draw(answer) {
     const table = answer.table;
-    const shown = answer.blocks.find((/** @type {any} */ block) => block.kind === "table");
+    const shown = answer.shown;
     const strong = table.regime === "strong";
     const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}${table.bend.probability === null ? "" : `, p = ${table.bend.probability.toFixed(2)}`}` }] : [];
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));

@@ -29,7 +29,7 @@ const CONTROLS = [
 
 /** @type {Array<{label: string, params: Params}>} */
 const PRESETS = [
-  { label: "A 70B model, batch following its data", params: {} },
+  { label: "A 70B model, 16M tokens a step", params: {} },
   { label: "The same with a small critical batch: the cheap zone collapses", params: { pinned: true, critical_tokens: 1e6 } },
   { label: "Llama 3 405B, 16M tokens a step", params: { model: "llama3-405b", batch_tokens: 16e6, at: 16384, tokens_per_parameter: 38 } },
   { label: "Llama 3 8B on 15T tokens", params: { model: "llama3-8b", batch_tokens: 4e6, tokens_per_parameter: 1875, at: 512 } },
@@ -66,7 +66,8 @@ export class TrainingView extends View {
 
   async refresh() {
     const settings = this.settings;
-    const answers = await Promise.all(settings.map((each) => ask("training", request(each.params))));
+    const exact = !this.store.moving;
+    const answers = await Promise.all(settings.map((each) => ask("training", { ...request(each.params), exact })));
     const answer = answers[0];
     this.say(answer.sentences);
     this.showCommands(answer.commands);

@@ -1,0 +1,392 @@
+"""Rules about the numbers: how they were measured, whether they add up, and what the curve says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from scalecurve.auditing.claim import Claim
+from scalecurve.auditing.rule import Effect, Hit, Item, rule
+from scalecurve.findings import Severity
+from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.study import Treatment
+
+INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
+VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
+
+ENOUGH_REPEATS = 5
+SMALLEST_SPREAD = 5e-4
+MOST_DIGITS = 6
+HIGH, FAIR = 0.85, 0.7
+FLAT = 0.25
+NO_LOSS = 0.005
+NEARLY_LINEAR = 0.85
+
+
+def _startup(claim: Claim, treatment: Treatment) -> list[str]:
+    """Which of warm-up and set-up were treated so."""
+    both = {"warm-up": claim.measurement.warmup, "set-up": claim.measurement.setup}
+    return [name for name, stated in both.items() if stated is treatment]
+
+
+@rule(
+    "startup-included", ERROR, Item.STEADY, VIOLATED,
+    remedy="time the steady state only; report start-up by itself",
+    source="reporting checklist, row 3; monocongo/climate_indices#948",
+)  # fmt: skip
+def startup_included(claim: Claim) -> Iterator[Hit]:
+    """Warm-up or set-up is inside the times.
+
+    Start-up costs differ between K = 1 and K, and are not what scales.
+    """
+    for name in _startup(claim, Treatment.INCLUDED):
+        yield Hit(f"{name} is inside the measured times", {name: "included"})
+
+
+@rule(
+    "startup-unknown", WARNING, Item.STEADY, MISSING,
+    remedy="say how warm-up and set-up were kept out of the times",
+    source="reporting checklist, row 3; ecmwf/anemoi-core#1254",
+    asks="Were warm-up and set-up excluded, and how?",
+)  # fmt: skip
+def startup_unknown(claim: Claim) -> Iterator[Hit]:
+    """Warm-up and set-up are not mentioned.
+
+    Autotuning, connection set-up and loading can make up much of a short run.
+    """
+    unknown = _startup(claim, Treatment.UNKNOWN)
+    if unknown:
+        yield Hit(f"treatment of {' and '.join(unknown)} not stated")
+
+
+def _counts(claim: Claim) -> dict[int, int]:
+    return {point.k: point.n for point in claim.points if point.n is not None}
+
+
+@rule(
+    "single-run", WARNING, Item.SPREAD, MISSING,
+    remedy="repeat each K at least 5 times with fresh launches", source="reporting checklist, row 4",
+    asks="How many fresh launches per point, and what is their spread?",
+)  # fmt: skip
+def single_run(claim: Claim) -> Iterator[Hit]:
+    """One run per point.
+
+    A single run is one draw from a noisy distribution.
+    """
+    counts = _counts(claim)
+    single = [k for k, n in counts.items() if n == 1]
+    if claim.measurement.repeats == 1 or (counts and len(single) == len(counts)):
+        yield Hit("every point is a single run", {"repeats": 1})
+    elif single:
+        yield Hit(f"a single run at K = {', '.join(map(str, single))}", {"k": single})
+
+
+@rule("few-repeats", INFO, remedy="launch each K 5 to 10 times afresh", source="MikkoParkkola/mcp-gateway#615")
+def few_repeats(claim: Claim) -> Iterator[Hit]:
+    """Few repeats.
+
+    Below 5 the interval of a speedup is wide; a distribution-free interval of the median needs 6.
+    """
+    counts = [*_counts(claim).values(), *([claim.measurement.repeats] if claim.measurement.repeats else [])]
+    few = [n for n in counts if 1 < n < ENOUGH_REPEATS]
+    if few:
+        yield Hit(f"as few as {min(few)} repeats: a 95 % interval of the median needs 6", {"repeats": min(few)})
+
+
+@rule(
+    "spread-missing", WARNING, Item.SPREAD, MISSING,
+    remedy="give the standard deviation or an interval at every K", source="reporting checklist, row 4",
+    asks="How many repeats were made, and what is the standard deviation at each K?",
+)  # fmt: skip
+def spread_missing(claim: Claim) -> Iterator[Hit]:
+    """No variance.
+
+    A mean without a spread hides whether 1.9x is solid or a coin flip from 1.6x.
+    """
+    if claim.measurement.spread_reported or any(point.std is not None for point in claim.points):
+        return
+    repeats = claim.measurement.repeats or max(_counts(claim).values(), default=None)
+    if repeats is None:
+        yield Hit("repeats and spread not stated")
+    elif repeats > 1:
+        yield Hit(f"{repeats} repeats, but no spread", {"repeats": repeats})
+
+
+@rule(
+    "not-fresh-launches", WARNING, Item.SPREAD, VIOLATED,
+    remedy="start the job anew for every repeat", source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
+)  # fmt: skip
+def not_fresh_launches(claim: Claim) -> Iterator[Hit]:
+    """Repeats within one launch.
+
+    Spread within a run understates that between runs: identical code then looks different.
+    """
+    if claim.measurement.fresh_launches is False:
+        yield Hit("the repeats are iterations of one launch: they miss the noise from run to run")
+
+
+@rule(
+    "superhuman-precision", WARNING, Item.SPREAD, MISSING,
+    remedy="ask for the raw times of every launch", source="psf/pyperf checks",
+    asks="May we see the raw times of every launch?",
+)  # fmt: skip
+def superhuman_precision(claim: Claim) -> Iterator[Hit]:
+    """Numbers too good for a clock.
+
+    Real launches differ by a percent or so; numbers that do not are rounded, copied or computed.
+    """
+    relative = [p.std / p.seconds for p in claim.points if p.std is not None and p.seconds and (p.n or 2) > 1]
+    if relative and max(relative) < SMALLEST_SPREAD:
+        message = f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
+        yield Hit(message, {"largest_relative_spread": max(relative)})
+    if relative:
+        return
+    speedups = [f"{p.speedup:.15g}".replace(".", "").lstrip("0").partition("e")[0] for p in claim.points if p.speedup]
+    digits = max(map(len, speedups), default=0)
+    if digits >= MOST_DIGITS:
+        yield Hit(f"speedups have {digits} significant digits and no spread", {"digits": digits})
+
+
+@rule(
+    "several-machines", ERROR, Item.WORKLOAD, VIOLATED,
+    remedy="measure every K on one cluster", source="pytorch/torchtitan#619",
+)  # fmt: skip
+def several_machines(claim: Claim) -> Iterator[Hit]:
+    """Points from different machines.
+
+    Differences between machines read as scaling: 128 GPUs looked faster per GPU than 8.
+    """
+    machines = sorted({point.machine for point in claim.points if point.machine})
+    clusters = claim.environment.clusters
+    if len(machines) > 1:
+        yield Hit(f"points come from {len(machines)} machines: {', '.join(machines)}", {"machines": machines})
+    elif clusters is not None and clusters > 1:
+        yield Hit(f"points come from {clusters} clusters", {"clusters": clusters})
+
+
+@rule(
+    "hardware-unknown", INFO,
+    remedy="state machine, interconnect, library and driver versions", source="pytorch/torchtitan#394",
+)  # fmt: skip
+def hardware_unknown(claim: Claim) -> Iterator[Hit]:
+    """Hardware or software is not stated.
+
+    Nobody can repeat the measurement or judge the interconnect.
+    """
+    absent = [name for name in ("hardware", "software") if getattr(claim.environment, name) is None]
+    if absent:
+        yield Hit(f"{' and '.join(absent)} not stated", {"absent": absent})
+
+
+def _disagree(published: float, derived: float) -> bool:
+    """Beyond half a unit in the last published digit, and one percent for roundings on the way."""
+    digits = f"{published:.10g}".partition(".")[2]
+    return abs(published - derived) > 0.5 * 10.0 ** -len(digits) + 0.01 * (abs(published) + derived)
+
+
+@rule(
+    "efficiency-does-not-add-up", ERROR, Item.EFFICIENCY, VIOLATED,
+    remedy="recompute E = S/K (weak: T(1)/T(K)) from the raw times", source="radical-cybertools/radical.entk#300",
+)  # fmt: skip
+def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
+    """The efficiency column is not speedup over K.
+
+    A table whose columns contradict each other has at least one wrong number.
+    """
+    for point in claim.points:
+        if point.efficiency is None:
+            continue
+        derived = claim.efficiency_of(point)
+        if point.k == claim.baseline_k:
+            derived = 1.0
+        elif point.speedup is not None:
+            derived = point.speedup * claim.baseline_k / point.k
+        if derived is not None and derived != point.efficiency and _disagree(point.efficiency, derived):
+            yield Hit(
+                f"at K = {point.k} E is published as {point.efficiency:g}, the other columns give {derived:.3g}",
+                {"k": point.k, "published": point.efficiency, "recomputed": derived},
+            )
+
+
+@rule(
+    "speedup-does-not-add-up", ERROR, Item.BASELINE, VIOLATED,
+    remedy="state the T(1) used, and recompute", source="radical-cybertools/radical.entk#300",
+)  # fmt: skip
+def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
+    """The speedup column is not T(1)/T(K).
+
+    A speedup that its own times do not give uses another baseline than the table shows.
+    """
+    base = claim.at(claim.baseline_k)
+    for point in claim.points:
+        if base is None or point.speedup is None or not (base.seconds and point.seconds):
+            continue
+        ratio = base.seconds / point.seconds
+        scaled = ratio * point.k / base.k if claim.regime == "weak" else ratio
+        if all(_disagree(point.speedup, value) for value in (ratio, ratio * base.k, scaled)):
+            yield Hit(
+                f"at K = {point.k} the published speedup is {point.speedup:g}, the times give {ratio:.3g}",
+                {"k": point.k, "published": point.speedup, "recomputed": ratio},
+            )
+
+
+@rule(
+    "speedup-only", WARNING, Item.EFFICIENCY, MISSING,
+    remedy="report E(K) beside S(K) at every K", source="reporting checklist, row 6",
+    asks="What is the efficiency at every K?",
+)  # fmt: skip
+def speedup_only(claim: Claim) -> Iterator[Hit]:
+    """Speedup without efficiency.
+
+    A large speedup can hide that much of the fleet is idle.
+    """
+    speedups = [point for point in claim.points if point.speedup is not None]
+    if not speedups or any(point.efficiency is not None for point in claim.points):
+        return
+    last = max(speedups, key=lambda point: point.k)
+    e = claim.efficiency_of(last)
+    if e is not None:
+        idle = f"{1 - e:.0%} of the fleet is idle" if e <= 1 else "more than the workers can give"
+        yield Hit(
+            f"speedup only: {last.speedup:g}x on {last.k} {claim.k_unit} is E = {e:.2f}, {idle}",
+            {"k": last.k, "speedup": last.speedup, "efficiency": e},
+        )
+
+
+@rule(
+    "words-overstate", WARNING,
+    remedy="replace the word by E at the largest K", source="a vendor's near-linear 180x on 256 GPUs is E = 0.70",
+)  # fmt: skip
+def words_overstate(claim: Claim) -> Iterator[Hit]:
+    """The words say more than the numbers.
+
+    Near-linear is a matter of taste until an efficiency stands beside it.
+    """
+    efficiencies = list(claim.efficiencies())
+    words = re.search(r"(near[ -]*|almost |perfect(ly)? |close to )?linear", claim.statement or "", re.IGNORECASE)
+    if words and efficiencies and efficiencies[-1][1] < NEARLY_LINEAR:
+        point, e = efficiencies[-1]
+        evidence = {"k": point.k, "efficiency": e, "statement": claim.statement}
+        yield Hit(f"the claim says {words[0]!r}, but E = {e:.2f} at K = {point.k}", evidence)
+
+
+@rule(
+    "no-efficiency", WARNING, Item.EFFICIENCY, MISSING,
+    remedy="give T(1) and T(K)", source="reporting checklist, row 6",
+)  # fmt: skip
+def no_efficiency(claim: Claim) -> Iterator[Hit]:
+    """Efficiency cannot be computed.
+
+    Without times, rates or speedups at two worker counts there is no scaling result.
+    """
+    if not any(math.isfinite(e) for _, e in claim.efficiencies()):
+        yield Hit("no efficiency can be computed from these numbers")
+
+
+@rule(
+    "efficiency-range", INFO,
+    remedy="size by the efficiency you need, not by the speedup", source="efficiency as the companion of speedup",
+)  # fmt: skip
+def efficiency_range(claim: Claim) -> Iterator[Hit]:
+    """Where efficiency holds.
+
+    The largest K that still pays is what sizes a purchase, not the largest speedup.
+    """
+    efficiencies = list(claim.efficiencies())
+    if len(efficiencies) < 2:
+        return
+    parts = []
+    for floor in (HIGH, FAIR):
+        below = next((i for i, (_, e) in enumerate(efficiencies) if e < floor), None)
+        through = f"through K = {efficiencies[below - 1][0].k}" if below else "at no K beyond the baseline"
+        where = f"at every K, to {efficiencies[-1][0].k}" if below is None else through
+        parts.append(f"E stays at or above {floor} {where}")
+    yield Hit("; ".join(parts), {"efficiencies": {str(point.k): e for point, e in efficiencies}})
+
+
+@rule("karp-flatt-trend", INFO, remedy="`scalecurve diagnose` names the cause", source="Karp and Flatt 1990")
+def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
+    """What the serial fraction does.
+
+    Flat, rising or falling it tells a serial part from growing overhead and from a loss at small K.
+    """
+    if claim.regime == "weak" or claim.baseline_k != 1:
+        return
+    fractions = {p.k: serial_fraction(p.k, e * p.k) for p, e in claim.efficiencies() if p.k > 1 and e > 0}
+    serial = {k: value for k, value in fractions.items() if value is not None}
+    if len(serial) < 2:
+        return
+    (first_k, first), (last_k, last) = next(iter(serial.items())), next(reversed(serial.items()))
+    if all(abs(value) * (k - 1) < NO_LOSS for k, value in serial.items()):  # 1/E - 1
+        meaning = "about 0 means no loss at all"
+    elif min(first, last) < 0:
+        meaning = "below 0 means a superlinear step or a weak baseline"
+    elif last > (1 + FLAT) * first:
+        meaning = "rising means overhead that grows with K, such as communication"
+    elif last < (1 - FLAT) * first:
+        meaning = "falling means a loss that is there at small K already, such as imbalance or a slow K = 2"
+    else:
+        meaning = "about flat means a serial part"
+    yield Hit(
+        f"the Karp-Flatt fraction goes from {first:.4f} at K = {first_k} to {last:.4f} at K = {last_k}: {meaning}",
+        {"karp_flatt": {str(k): value for k, value in serial.items()}},
+    )
+
+
+@rule(
+    "slower-than-baseline", WARNING,
+    remedy="use a smaller K; see `scalecurve table` for the best one", source="efficiency as the companion of speedup",
+)  # fmt: skip
+def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
+    """More workers, slower job.
+
+    Beyond some K the added coordination costs more than the added workers bring.
+    """
+    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 and claim.regime != "weak"]
+    if slow:
+        point, e = slow[-1]
+        yield Hit(f"at K = {point.k} the job is slower than at the baseline (S = {e * point.k:.2f})", {"k": point.k})
+
+
+@rule(
+    "mostly-idle", INFO,
+    remedy="report the K where E is still acceptable, and the cost per result",
+    source="efficiency as the companion of speedup",
+)  # fmt: skip
+def mostly_idle(claim: Claim) -> Iterator[Hit]:
+    """More than half of the fleet is idle.
+
+    The largest K costs more than twice per result what one worker does.
+    """
+    efficiencies = list(claim.efficiencies())
+    if efficiencies and efficiencies[-1][1] < 0.5:
+        point, e = efficiencies[-1]
+        yield Hit(f"{1 - e:.0%} of the fleet is idle at K = {point.k}", {"k": point.k, "efficiency": e})
+
+
+@rule(
+    "extrapolation-as-result", ERROR, Item.WORKLOAD, VIOLATED,
+    remedy="mark them, or leave them out", source="mlcommons/training_policies#458 (not allowed there)",
+)  # fmt: skip
+def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
+    """Extrapolated points among the results.
+
+    A model's output beyond the data is a forecast, not a measurement.
+    """
+    extrapolated = [point.k for point in claim.points if point.extrapolated]
+    if extrapolated:
+        yield Hit(f"K = {', '.join(map(str, extrapolated))} are extrapolated, not measured", {"k": extrapolated})
+
+
+@rule(
+    "no-ideal-line", INFO,
+    remedy="draw S = K (strong) or E = 1 (weak)", source="DifferentiableUniverseInitiative/jaxDecomp#83",
+)  # fmt: skip
+def no_ideal_line(claim: Claim) -> Iterator[Hit]:
+    """No ideal line.
+
+    Without it the loss is hard to see.
+    """
+    if claim.figure.ideal_line is False:
+        yield Hit("the figure has no ideal line")

@@ -1,0 +1,97 @@
+"""Commands that turn files into studies and studies into files: import, export, merge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import scalecurve as sc
+from scalecurve.cli.inputs import ParamType, reading_options, studies_options, study_options
+from scalecurve.cli.output import Output, emit, note, output_options
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@reading_options
+@click.option("--allow-mixed", is_flag=True, help="Join files of different machines; leaves a warning in the study.")
+@click.option("--explain", is_flag=True, help="Show what would be read and how, and write nothing.")
+@output_options
+def import_(*, files: tuple[str, ...], explain: bool, output: Output, **options: Any) -> None:
+    """Make a study of other tools' results.
+
+    Files of one tool, or folders of them; the format is recognised by content. The study goes to -o FILE, or to
+    standard output; what was recognised, assumed and missed is said on standard error, and in the study.
+    """
+
+    imported = sc.formats.import_results(*files, **options)
+    if explain:
+        emit(imported, output)
+        return
+    study = imported.stated()
+    note(imported.sentence, output)
+    if output.file is not None:
+        sc.save(study, output.file)
+    elif not output.quiet:
+        click.echo(sc.export(study, "csv" if output.format == "csv" else "json"), nl=False)
+
+
+class ExportFormat(ParamType):
+    """The formats are looked up on use, so that `--help` of other commands does not load them."""
+
+    name = "format"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from scalecurve.render.exports import export_formats
+
+        if value not in export_formats():
+            self.fail(f"unknown format {value!r}; one of {', '.join(export_formats())}", param, ctx)
+        return str(value)
+
+
+def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Print the export formats and their purpose, and stop."""
+    if value:
+        from scalecurve.render.exports import export_formats
+
+        for name, purpose in export_formats().items():
+            click.echo(f"{name:<15} {purpose}")
+        ctx.exit()
+
+
+@click.command()
+@study_options
+@click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="All formats.")
+@click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
+def export(*, study: Study, to: str, file: Path | None) -> None:
+    """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
+    openmetrics, bibtex, github-summary."""
+    content = sc.export(study, to)
+    if file is None:
+        sys.stdout.buffer.write(content)
+        return
+    from scalecurve.study.atomic import write_atomically
+
+    write_atomically(file, content)
+
+
+@click.command()
+@studies_options("STUDIES...")
+@click.option("--allow-mixed", is_flag=True, help="Join different machines, versions or workloads, with a finding.")
+@output_options
+def merge(studies: list[Study], allow_mixed: bool, output: Output) -> None:
+    """Join studies into one, every run kept; -o FILE.json writes the study file.
+
+    Studies from different machines, versions or workloads are refused unless --allow-mixed.
+    """
+    merged = sc.merge(studies, allow_mixed=allow_mixed)
+    if output.file is not None and output.format is None and output.file.suffix == ".json":
+        sc.save(merged, output.file)
+    else:
+        emit(merged, output)

@@ -1,0 +1,146 @@
+"""Commands that read studies and answer: table, fit, forecast, regime, diagnose, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import scalecurve as sc
+from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, level_option, studies_options, study_options
+from scalecurve.cli.output import Output, emit, emit_drawn, output_options, plot_option
+from scalecurve.units import parse_count
+
+if TYPE_CHECKING:
+    from scalecurve.study import Study
+
+COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
+
+
+@click.command()
+@study_options
+@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
+@level_option("0.95")
+@click.option("--bend", default="efficiency", show_default=True, help="Rule: efficiency, marginal or knee.")
+@click.option("--karp-flatt", is_flag=True, help="Show the serial share that each row implies.")
+@plot_option
+@output_options
+def table(
+    study: Study, threshold: float, level: float, bend: str, karp_flatt: bool, plot: Path | None, output: Output
+) -> None:
+    """T, S and E with intervals for every K, and where the curve bends.
+
+    STUDY is a study file, a plain CSV with a column of worker counts and a column of times or rates, or - for
+    standard input.
+    """
+    result = sc.tabulate(study, threshold=threshold, level=level, bend=bend, karp_flatt=karp_flatt)
+    emit_drawn(result, plot, output)
+
+
+@click.command()
+@study_options
+@click.option("--law", multiple=True, help="Only this law; may be repeated.")
+@level_option("0.95")
+@click.option(
+    "--weighting",
+    type=click.Choice(["relative", "absolute"]),
+    default="relative",
+    show_default=True,
+    help="Relative errors, or plain least squares on the values as other tools do.",
+)
+@output_options
+def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output: Output) -> None:
+    """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters."""
+    emit(sc.fit(study, law=law or None, level=level, weighting=weighting), output)
+
+
+@click.command()
+@study_options
+@click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
+@level_option("0.9")
+@click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
+@click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
+@click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
+@click.option(
+    "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
+)
+@click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
+@plot_option
+@output_options
+def forecast(
+    study: Study,
+    at: tuple[int, ...] | None,
+    level: float,
+    extrapolate: bool,
+    kind: str | None,
+    cores: int | None,
+    like: tuple[str, ...],
+    domain: str | None,
+    plot: Path | None,
+    output: Output,
+) -> None:
+    """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and its standing.
+
+    Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
+    """
+    result = sc.forecast(
+        study, at=at, level=level, extrapolate=extrapolate, kind=kind, cores=cores, like=like, domain=domain
+    )
+    emit_drawn(result, plot, output)
+
+
+@click.command()
+@click.argument("study", required=False, type=click.Path(path_type=Path))
+@click.option("--workers", type=WORKERS, help="Worker counts, such as 4,16,64.")
+@click.option("--total", type=COUNTS, help="Total work: one number for all K, or one for each.")
+@click.option("--per-worker", type=COUNTS, help="Work per worker: one number, or one for each.")
+@click.option("--times", type=COUNTS, help="Seconds at each K; shows the speedup under each regime.")
+@click.option("--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="The regime it is called.")
+@click.option("--name", default="job", help="Name of the job.")
+@output_options
+def regime(
+    study: Path | None,
+    workers: tuple[int, ...] | None,
+    total: tuple[float, ...] | None,
+    per_worker: tuple[float, ...] | None,
+    times: tuple[float, ...] | None,
+    called: str | None,
+    name: str,
+    output: Output,
+) -> None:
+    """What is held constant, which efficiency and which plot apply, whether it should hold, and the catch.
+
+    From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
+    --workers 4,16,64 --total 50000.
+    """
+
+    verdict = sc.diagnosis.classify_regime(
+        study, called=called, workers=workers, total=total, per_worker=per_worker, times=times, name=name
+    )
+    emit(verdict, output)
+
+
+@click.command()
+@study_options
+@output_options
+def diagnose(study: Study, output: Output) -> None:
+    """Why the curve bends: communication, stragglers, imbalance, contention or the serial part.
+
+    Uses the strongest evidence the study holds: phases of every worker, the workers' own times, or the shape and
+    noise of T(K); from T(K) alone the answer may be "undetermined".
+    """
+    emit(sc.diagnose(study), output)
+
+
+@click.command()
+@studies_options("FIRST SECOND", count=2)
+@level_option("0.95")
+@click.option("--allow-mixed", is_flag=True, help="Compare different machines, versions or workloads, with a finding.")
+@output_options
+def compare(studies: list[Study], level: float, allow_mixed: bool, output: Output) -> None:
+    """The ratio of T and of E at each K, SECOND over FIRST, with intervals.
+
+    Studies from different machines, versions or workloads are refused unless --allow-mixed.
+    """
+    emit(sc.compare(studies[0], studies[1], level=level, allow_mixed=allow_mixed), output)

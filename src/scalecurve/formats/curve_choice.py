@@ -1,0 +1,216 @@
+"""Which numbers of foreign files make the curve: which field is K, which metric, and which of several series.
+
+K is stated by the user, by the format, by a field's name, or asked for; so are the metric and the series.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, warning
+from scalecurve.formats.columns import as_count, worker_unit
+from scalecurve.formats.reading import Point, ReadOptions
+from scalecurve.formats.source import Source
+from scalecurve.study import Quantity, RunStatus
+
+MOST_LISTED = 20
+# Where several fields rise together, the one that names the finest worker is K.
+PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
+
+FilePoint = tuple[Point, Source]
+Counts = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class WorkerCounts:
+    """K of every point (None where it has none), where it comes from, and the field that is thereby used up."""
+
+    k: Counts
+    origin: str
+    k_unit: str | None = None
+    field: str | None = None
+    labels: tuple[str, ...] | None = None
+    assumed: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlacedPoint:
+    """A point with its K and the name of its curve."""
+
+    k: int
+    label: str
+    point: Point
+    source: Source
+
+
+def choose_workers(points: Sequence[FilePoint], options: ReadOptions, k_origin: str | None = None) -> WorkerCounts:
+    """K of every point, or an InputError that says what could be K and how to choose it."""
+    if options.k_from is not None:
+        return _workers_by_pattern(points, options.k_from)
+    if options.k_column is not None:
+        name = options.k_column
+        counts = tuple(as_count(point.fields.get(name)) for point, _ in points)
+        if all(k is None for k in counts):
+            remedy = _fields_listed(points)
+            raise InputError(Fault("--k-column names no field of whole numbers", value=name, remedy=remedy))
+        return WorkerCounts(counts, f"`{name}`", worker_unit(name), name)
+    if any(point.k is not None for point, _ in points):
+        return WorkerCounts(tuple(point.k for point, _ in points), k_origin or "the file itself")
+    return _workers_by_field(points)
+
+
+def _workers_by_pattern(points: Sequence[FilePoint], pattern: re.Pattern[str]) -> WorkerCounts:
+    """From the names of all files where each matches, else from the names inside the files."""
+    by_file = [_matched(pattern, source.name) for _, source in points]
+    if all(k is not None for k in by_file):
+        return WorkerCounts(tuple(by_file), f"the file names by {pattern.pattern}")
+    by_name = [_matched(pattern, point.name) for point, _ in points]
+    if all(k is None for k in by_name):
+        names = ", ".join(sorted({point.name or source.name for point, source in points})[:5])
+        remedy = "it is matched against the paths given and the names inside the files"
+        raise InputError(Fault("the pattern finds no worker count", where="--k-from", value=names, remedy=remedy))
+    labels = []  # the names with the worker count starred, so that the points of one curve share a label
+    for point, _ in points:
+        match = pattern.search(point.name)
+        span = match.span(1) if match is not None and match[1] is not None else None
+        labels.append(point.name if span is None else f"{point.name[: span[0]]}*{point.name[span[1] :]}")
+    return WorkerCounts(tuple(by_name), f"names by {pattern.pattern}", labels=tuple(labels))
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    return as_count(match[1]) if match and match[1] is not None else None
+
+
+def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
+    """The field that is named for workers, or with a warning the only whole number that varies."""
+    counts: dict[str, Counts] = {}
+    for name in dict.fromkeys(name for point, _ in points for name in point.fields):
+        if all(name not in point.fields or as_count(point.fields[name]) is not None for point, _ in points):
+            counts[name] = tuple(as_count(point.fields.get(name)) for point, _ in points)
+    varying = [name for name in counts if len(set(counts[name])) > 1]
+    named = [name for name in counts if worker_unit(name)]
+    if len(named) > 1:
+        named = [name for name in named if name in varying] or named
+    if named:
+        named.sort(key=lambda name: PREFERRED.index(worker_unit(name) or "nodes"))
+        first, *others = named
+        ratios = [{a / b for a, b in zip(counts[first], counts[other], strict=True) if a and b} for other in others]
+        if any(len(ratio) != 1 for ratio in ratios):
+            remedy = f"they are {', '.join(named)}; choose with --k-column"
+            raise InputError(Fault("several fields could be the worker count", remedy=remedy))
+        note = f"{first} is K ({', '.join(others)} rise with it, which gives the same efficiency)"
+        assumed = (note,) if others else ()
+        return WorkerCounts(counts[first], f"`{first}`", worker_unit(first), first, assumed=assumed)
+    if len(varying) == 1:
+        (name,) = varying
+        text = f"K is `{name}`, the only whole number that varies; its name does not say that it counts workers"
+        remedy = "name it with --k-column if it does; else this is no scaling study"
+        finding = warning("assumed-workers", text, remedy=remedy)
+        assumed = (f"`{name}` counts workers",)
+        return WorkerCounts(counts[name], f"`{name}`", None, name, assumed=assumed, findings=(finding,))
+    if varying:
+        remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
+        raise InputError(Fault("several fields could be the worker count", remedy=remedy))
+    suggestion = r"put it into the file names and say --k-from 'n(\d+)_'"
+    for text in (*sorted({source.name for _, source in points}), *(point.name for point, _ in points[:50])):
+        if match := re.search(r"([A-Za-z]{0,8}[-_=]?)(\d+)", text):
+            pattern = f"'{re.escape(match[1])}(\\d+)' (which finds {match[2]} in {text[:80]})"
+            suggestion = f"say where it is with --k-from {pattern}"
+            break
+    raise InputError(Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {suggestion}"))
+
+
+def _fields_listed(points: Sequence[FilePoint]) -> str:
+    names = list(dict.fromkeys(name for point, _ in points for name in point.fields))
+    return f"the fields are: {', '.join(names[:30])}" if names else "the file has no parameters"
+
+
+def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FilePoint]:
+    """The points of one metric: the one asked for, the only one, or the only one that is a time.
+
+    A run that failed has no metric and goes with any.
+    """
+    good = [point for point, _ in points if point.status is RunStatus.OK]
+    metrics = list(dict.fromkeys(point.metric for point in good))
+    if metric is None and len(metrics) > 1:
+        times = list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
+        if len(times) != 1:
+            remedy = f"they are {_listed(times or metrics)}; choose with --value-column"
+            raise InputError(Fault("several metrics could be the observations", remedy=remedy))
+        metric = times[0]
+    if metric is not None and metric not in metrics:
+        remedy = f"there are: {_listed(metrics)}"
+        raise InputError(Fault("--value-column names no metric of the file", value=metric, remedy=remedy))
+    return [
+        (point, source)
+        for point, source in points
+        if metric in (None, point.metric) or point.status is not RunStatus.OK
+    ]
+
+
+def narrow_series(points: Sequence[FilePoint], series: str | None) -> list[FilePoint]:
+    """The points whose own series matches, before K is chosen; all of them where none does."""
+    if series is None:
+        return list(points)
+    near = [
+        (point, source)
+        for point, source in points
+        if series in point.series or (point.series and point.series in series)
+    ]
+    return near or list(points)
+
+
+def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[PlacedPoint]:
+    """Every point that has a K, with the name of its curve: its series and the parameters that vary at one K.
+
+    A parameter with several values at one K of one series is another problem, not another observation.
+    """
+    values: dict[tuple[str, str, int | None], str] = {}
+    telling: dict[str, None] = {}
+    for i, (point, _) in enumerate(points):
+        for name, value in point.fields.items():
+            key = (name, point.series, workers.k[i])
+            if name != workers.field and values.setdefault(key, str(value)) != str(value):
+                telling[name] = None
+    placed = []
+    for i, (point, source) in enumerate(points):
+        k = workers.k[i]
+        if k is not None:
+            name = workers.labels[i] if workers.labels is not None else point.series
+            parts = [name, *(f"{field}={point.fields[field]}" for field in telling if field in point.fields)]
+            placed.append(PlacedPoint(k, " ".join(part for part in parts if part), point, source))
+    return placed
+
+
+def choose_series(points: Sequence[PlacedPoint], series: str | None) -> tuple[list[PlacedPoint], tuple[str, ...]]:
+    """The points of one curve, and the names of the curves left out.
+
+    The curve is the one asked for, the only one, or the only one measured at more than one K.
+    """
+    counts: dict[str, set[int]] = {}
+    for point in points:
+        counts.setdefault(point.label, set()).add(point.k)
+    labels = list(counts)
+    if series is not None:
+        near = [label for label in labels if label == series] or [label for label in labels if series in label]
+        if len(near) != 1:
+            what = "--series names no curve of the file" if not near else "--series fits several curves"
+            raise InputError(Fault(what, value=series, remedy=f"there are: {_listed(near or labels)}"))
+    else:
+        near = labels if len(labels) == 1 else [label for label in labels if len(counts[label]) > 1]
+        if len(near) != 1:
+            choices = _listed(near or labels)
+            remedy = f"they are {choices}; choose with --series, or join them by --k-from if K is in their names"
+            raise InputError(Fault(f"there are {len(near or labels)} curves", remedy=remedy))
+    left_out = tuple(label for label in labels if label != near[0])
+    return [point for point in points if point.label == near[0]], left_out
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" if " " in name or not name else name for name in names[:MOST_LISTED]]
+    return ", ".join(quoted) + (f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else "")

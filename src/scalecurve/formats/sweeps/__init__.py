@@ -1,0 +1,135 @@
+"""Message sweeps: timings of collectives over message sizes and ranks, and the same timings as study results.
+
+Any of these files is also a scaling study: each operation and size is a series over the number of ranks.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.detection import FileKind, detect
+from scalecurve.formats.reading import MOST_FAULTS, Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.source import Source
+from scalecurve.laws.collectives import as_operation
+from scalecurve.study import Provenance, Treatment
+from scalecurve.study.message_sweep import FORMAT, MessageSweep, merged, sweep_from_dict, timings_from
+
+Sweeps = tuple[MessageSweep, ...]
+Row = tuple[str, int, int | None, float, float]  # operation, ranks, nodes, message bytes, seconds
+
+TIMES = {"t_avg_us": 1e-6, "t_us": 1e-6, "time_us": 1e-6, "us": 1e-6, "seconds": 1.0, "t_avg_s": 1.0, "time_s": 1.0}
+NAMES = {"op": ("op", "operation"), "ranks": ("ranks", "np", "processes"), "bytes": ("bytes", "message", "size")}
+
+
+def read_sweeps(
+    paths: Sequence[Path], *, operation: str | None = None, ranks: int | None = None, nodes: int | None = None
+) -> Sweeps:
+    """The sweeps in these files; several files of one tool are one system at several sizes or ranks, and are merged."""
+    options = ReadOptions(operation=operation, ranks=ranks, nodes=nodes)
+    sweeps: list[MessageSweep] = []
+    for path in paths:
+        detection = detect(Source.at(path), FileKind.SWEEPS)
+        sweeps += detection.read(options)
+    if len(paths) == 1:
+        return tuple(sweeps)
+    tools: dict[str | None, list[MessageSweep]] = {}
+    for sweep in sweeps:
+        tools.setdefault(sweep.provenance.tool, []).append(sweep)
+    return tuple(merged(group) for group in tools.values())
+
+
+def as_results(sweeps: Sweeps, source: Source, *, k_origin: str | None) -> Reading:
+    """The timings as observations; without a `k_origin` the file does not say how many ranks ran."""
+    points = [
+        Point(
+            values=(timing.seconds,),
+            series=f"{timing.operation} {timing.message:g} B",
+            name=source.name,
+            metric="latency",
+            k=timing.ranks if k_origin else None,
+            fields={"ranks": timing.ranks} if k_origin else {},
+        )
+        for sweep in sweeps
+        for timing in sweep.timings
+    ]
+    return Reading(
+        points=bounded(points),
+        k_origin=k_origin,
+        k_unit="ranks",
+        warmup=Treatment.EXCLUDED,
+        setup=Treatment.EXCLUDED,
+        provenance=sweeps[0].provenance,
+        assumed=("the average over iterations of one launch is one observation",),
+        missing=("several launches",),
+        findings=tuple(finding for sweep in sweeps for finding in sweep.findings),
+    )
+
+
+def known_operation(name: str) -> str | None:
+    """The collective of that name; None where it has no cost model (ping-pong, send-receive, the v-forms)."""
+    try:
+        return str(as_operation(name))
+    except InputError:
+        return None
+
+
+def recognise_saved(source: Source) -> str | None:
+    return f'"format": "{FORMAT}"' if FORMAT in source.head_text[:8000] else None
+
+
+def read_saved(source: Source, options: ReadOptions) -> Sweeps:
+    return (sweep_from_dict(source.required_json(), subject=source.name),)
+
+
+def recognise_table(source: Source) -> str | None:
+    has_columns = "," in source.head_text.partition("\n")[0] and not source.looks_like_json
+    return "a line of comma-separated columns" if has_columns else None
+
+
+def read_table(source: Source, options: ReadOptions) -> Sweeps:
+    """A CSV with op, ranks, bytes and a time: one sweep for each `system`, or one in all without that column."""
+    try:
+        with source.open_text() as file:
+            reader = csv.DictReader(file)
+            lines = [(reader.line_num, row) for row in reader]
+            headers = reader.fieldnames or []
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise FormatError(f"cannot be read: {problem}") from None
+    columns = {key: next((name for name in names if name in headers), "") for key, names in NAMES.items()}
+    columns["time"] = next((name for name in TIMES if name in headers), "")
+    missing = [key for key, name in columns.items() if not name]
+    if missing:
+        remedy = "columns: op, ranks, bytes and one of " + ", ".join(TIMES)
+        raise FormatError(Fault(f"no column for {', '.join(missing)}", remedy=remedy))
+    faults: list[Fault] = []
+    systems: dict[str, list[Row]] = {}
+    for number, row in lines:
+        try:
+            operation = known_operation((row[columns["op"]].split() or [""])[0])
+            if operation is None:
+                continue
+            seconds = float(row[columns["time"]]) * TIMES[columns["time"]]
+            message, ranks = float(row[columns["bytes"]]), int(row[columns["ranks"]])
+            if message < 0 or ranks < 1:
+                raise ValueError(f"bytes from 0 and ranks from 1 are needed, not {message:g} and {ranks}")
+            nodes = int(row["nodes"]) if row.get("nodes") else None
+        except (ValueError, TypeError, AttributeError) as problem:
+            faults.append(Fault(str(problem), where=f"line {number}"))
+            continue
+        if seconds > 0 and message > 0:  # IMB prints 0.00 or noise for empty messages
+            system = row.get("system") or source.stem
+            systems.setdefault(system, []).append((operation, ranks, nodes, message, seconds))
+    if faults or not systems:
+        raise FormatError(faults[:MOST_FAULTS] or [Fault("no timings of a known collective")])
+    provenance = Provenance(source=source.file_name, tool="csv")
+    return tuple(
+        MessageSweep(timings=timings_from(rows), system=system, provenance=provenance)
+        for system, rows in systems.items()
+    )
+
+
+SAVED = Reader("sweep", "a saved sweep", recognise_saved, read_saved)
+TABLE = Reader("sweep-table", "CSV with op, ranks, bytes and t_avg_us", recognise_table, read_table)

@@ -1,0 +1,136 @@
+"""nccl-tests: the table it prints, and its JSON (-J); rccl-tests' JSON lines.
+
+The JSON's `env` holds the whole environment of the run, secrets included: it is never read.
+Sizes are the total array, also for all-gather and reduce-scatter.
+"""
+
+from __future__ import annotations
+
+import re
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.findings import Finding, error
+from scalecurve.formats.columns import as_count, as_float, as_text
+from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.source import Source
+from scalecurve.formats.sweeps import Row, Sweeps, as_results
+from scalecurve.laws.collectives import as_operation
+from scalecurve.study import Provenance, Treatment
+from scalecurve.study.message_sweep import MessageSweep, timings_from
+
+MICRO = 1e-6
+CORRECT = ("0", "N/A", "None")
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "reduce")
+_RANK = re.compile(r"#\s+Rank\s+(?P<rank>\d+)\s.*\bon\s+(?P<host>\S+)")
+_ROW = re.compile(
+    r"\s*(?P<size>\d+)\s+\d+\s+\w+\s+\S+\s+-?\d+\s+(?P<time>\d+(?:\.\d*)?)\s+[\d.]+\s+[\d.]+\s+(?P<wrong>\S+)"
+)
+
+
+def recognise(source: Source) -> str | None:
+    if {"results", "devices"} <= source.keys:
+        return "JSON of nccl-tests -J (its environment dump is not read)"
+    head = source.head_text
+    if re.search(r"^#\s+nThread\s+\d+", head, re.MULTILINE) or (
+        "algbw" in head and "busbw" in head and "#wrong" in head
+    ):
+        return "the columns of nccl-tests"
+    return None
+
+
+def read(source: Source, options: ReadOptions) -> Sweeps:
+    """Out-of-place times by size."""
+    rows: list[Row]
+    if source.looks_like_json:
+        data = source.required_json()
+        try:
+            hosts = {str(device.get("hostname")) for device in data["devices"]}
+            operation = _operation(options, " ".join(str(part) for part in (data.get("args") or [])), source)
+            ranks, results = len(data["devices"]), [(float(r["size"]), r["out_of_place"]) for r in data["results"]]
+            rows = [(operation, ranks, len(hosts), size, float(times["time"]) * MICRO) for size, times in results]
+            wrong = sum(str(times.get("nwrong", 0)) not in CORRECT for _, times in results)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+            raise FormatError(Fault("not the JSON of nccl-tests", value=str(problem))) from None
+    else:
+        lines = source.text.splitlines()
+        host_of = {match["rank"]: match["host"] for match in map(_RANK.match, lines) if match}
+        ranks = options.ranks or len(host_of)
+        if not ranks:
+            raise FormatError(Fault("no rank lines in the output", remedy="give --ranks"))
+        operation, nodes = _operation(options, source.text[:4000], source), len(set(host_of.values())) or None
+        matches = [match for match in map(_ROW.match, lines) if match]
+        rows = [(operation, ranks, nodes, float(m["size"]), float(m["time"]) * MICRO) for m in matches]
+        wrong = sum(match["wrong"] not in CORRECT for match in matches)
+    usable = [row for row in rows if row[3] > 0 and row[4] > 0]
+    if not usable:
+        raise FormatError("no sizes in the output; it may be truncated")
+    sweep = MessageSweep(
+        timings=timings_from(usable),
+        system=source.stem,
+        per_rank=False,
+        provenance=Provenance(source=source.file_name, tool="nccl-tests"),
+        findings=_wrong_results(wrong),
+    )
+    return (sweep,)
+
+
+def read_results(source: Source, options: ReadOptions) -> Reading:
+    return as_results(read(source, options), source, k_origin="the ranks listed")
+
+
+def recognise_rccl(source: Source) -> str | None:
+    first = source.head_text.lstrip().partition("\n")[0]
+    is_rccl = '"algBw"' in first and '"busBw"' in first and source.json_lines
+    return "JSON lines with algBw and busBw" if is_rccl else None
+
+
+def read_rccl_results(source: Source, options: ReadOptions) -> Reading:
+    rows = [row for row in source.json_lines or [] if row.get("inPlace") in (0, "0", False, None)]
+    points: list[Point] = []
+    for row in rows:
+        size, micros, gpus = as_float(row.get("size")), as_float(row.get("time")), as_count(row.get("gpus"))
+        if size is not None and micros is not None and gpus is not None:
+            series = f"{as_text(row.get('name')) or 'collective'} {size:g} B"
+            points.append(
+                Point(
+                    values=(micros * MICRO,),
+                    series=series,
+                    name=source.name,
+                    metric="latency",
+                    k=gpus,
+                    fields={"gpus": gpus},
+                )
+            )
+    return Reading(
+        points=bounded(points),
+        k_origin="`gpus`",
+        k_unit="gpus",
+        warmup=Treatment.EXCLUDED,
+        setup=Treatment.EXCLUDED,
+        provenance=Provenance(tool="rccl-tests"),
+        findings=_wrong_results(sum(str(row.get("#wrong", "0")) not in CORRECT for row in rows)),
+    )
+
+
+def _operation(options: ReadOptions, text: str, source: Source) -> str:
+    """The collective that was timed: stated, or `all_reduce_perf` in the output, or all_reduce in the file's name."""
+    if options.operation is not None:
+        return str(as_operation(options.operation))
+    name = source.file_name.replace("-", "_")
+    kinds = [kind for kind in KINDS if f"{kind}_perf" in text] or [kind for kind in KINDS if kind in name]
+    if not kinds:
+        remedy = "nccl-tests does not print it; give --op allreduce"
+        raise InputError(Fault("which operation was timed is not stated", remedy=remedy))
+    return str(as_operation(kinds[0]))
+
+
+def _wrong_results(count: int) -> tuple[Finding, ...]:
+    if not count:
+        return ()
+    text = f"{count} sizes gave wrong values: these timings measure a broken collective"
+    return (error("wrong-results", text, remedy="repair the installation before using any of its times"),)
+
+
+NCCL = Reader("nccl-tests", "nccl-tests", recognise, read)
+NCCL_RESULTS = Reader("nccl-tests", "nccl-tests", recognise, read_results)
+RCCL_RESULTS = Reader("rccl-tests", "rccl-tests", recognise_rccl, read_rccl_results)

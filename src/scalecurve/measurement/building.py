@@ -1,0 +1,204 @@
+"""The study from a journal: every raw run, T(1) of the fastest correct program, and the findings.
+
+A study is broken when the job is not the same at every K: its work, its answer or its threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from scalecurve.findings import Finding, error, info, warning
+from scalecurve.measurement.journal import Journal
+from scalecurve.measurement.ports import World
+from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.verdicts import Record, verdicts_on
+from scalecurve.study import Baseline, Provenance, Regime, Run, RunStatus, Study, Treatment, Workload
+from scalecurve.study.run import SCALING
+from scalecurve.units import format_count, format_seconds
+
+
+def build_study(settings: MeasureSettings, journal: Journal, world: World, *, interrupted: bool = False) -> Study:
+    """The study of all launches so far."""
+    runs = tuple(journal.runs) or (Run(k=settings.workers[0], status=RunStatus.INTERRUPTED),)
+    baseline, baseline_findings = choose_baseline(runs, settings)
+    findings = [error("interrupted", "The measurement was interrupted.", remedy="continue it with measure --resume")]
+    findings = [
+        *(findings if interrupted else ()),
+        *sameness_findings(runs, settings),
+        *baseline_findings,
+        *verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))),
+    ]
+    if any("series" in run.observed for run in runs):
+        from scalecurve.measurement.gradient_noise import noise_scale_findings
+
+        findings += noise_scale_findings(runs)
+    sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
+    # The probe or a command of its own times the set-up; a wall time or a pattern cannot tell it apart.
+    timed_apart = sources == ["probe"] or bool(settings.timing.setup_command)
+    words = [Path(word).name for word in settings.command]
+    program = words[0]
+    if program.strip("{").startswith("python"):  # the program rather than its interpreter: `python -m heat` is heat
+        program = next((word for word in words[1:] if not word.startswith("-")), program)
+    limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
+    asked = settings.model_dump(mode="json", include=limits)
+    return Study(
+        regime=settings.regime,
+        k_unit=settings.k_unit,
+        workload=Workload(
+            name=settings.name or program,
+            command=settings.command,
+            description=settings.description,
+            total=settings.total,
+            per_worker=settings.per_worker,
+            work_unit=settings.work_unit,
+        ),
+        runs=runs,
+        baseline=baseline,
+        warmup=Treatment.EXCLUDED if settings.warmup_launches or settings.warmup_steps else Treatment.INCLUDED,
+        setup=Treatment.EXCLUDED if timed_apart else Treatment.UNKNOWN,
+        node_size=settings.launcher.workers_per_node or settings.launcher.slurm.tasks_per_node,
+        provenance=Provenance(
+            source=settings.name,
+            tool="scalecurve measure",
+            tool_version=journal.header["software"].get("packages", {}).get("scalecurve"),
+            created=str(journal.header["created"]),
+            launcher=settings.launcher.name,
+            timing=", ".join(sources) or None,
+            seed=settings.seed,
+            machine=journal.header["machine"],
+            software=journal.header["software"],
+            settings={**asked, "workers": list(settings.workers), "job": settings.job()},
+        ),
+        findings=tuple(findings),
+    )
+
+
+def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Baseline, list[Finding]]:
+    """The fastest correct single-worker program, which gives T(1), and by how much the job itself is slower."""
+    if not settings.baseline:
+        return Baseline(), []
+    alone = [run for run in runs if run.status is RunStatus.OK and run.k == 1 and run.value]
+    job = next((run for run in runs if run.role == SCALING and run.k == 1 and run.value is not None), None)
+    means, findings = {}, []
+    for name in sorted(settings.baseline):
+        if job is not None and not all(agree(job, run, settings) for run in runs if run.role == name and run.value):
+            findings.append(
+                warning(
+                    "baseline-wrong-answer",
+                    f"Baseline {name} differs from the job at K = 1 in its work or answer, so it cannot be T(1).",
+                    remedy="fix the candidate, or allow the difference with [sameness]",
+                    candidate=name,
+                )
+            )
+            continue
+        times = [run.value for run in alone if run.role == name and run.value]
+        if times:
+            means[name] = math.fsum(times) / len(times)
+    tried = ", ".join(f"{name} {format_seconds(mean)}" for name, mean in means.items())
+    own_times = [run.value for run in alone if run.role == SCALING and run.value]
+    own = math.fsum(own_times) / len(own_times) if own_times else None
+    if own is not None:
+        means[SCALING] = own
+    if not means:
+        return Baseline(candidates=tuple(settings.baseline)), findings
+    chosen = min(means, key=lambda name: means[name])
+    if chosen == SCALING and own is not None:
+        description = "the distributed code with one worker, the fastest of those tried"
+        text = f"T(1) is the job itself, {format_seconds(own)}: no candidate is faster ({tried or 'none gave a time'})."
+        findings.append(info("baseline-is-the-job", text, means=means))
+    else:
+        candidate = settings.baseline[chosen]
+        threads = f", {candidate.threads} threads" if candidate.threads else ""
+        description = f"{' '.join(candidate.command)}{threads}"
+    if chosen != SCALING and own is not None:
+        inflation = own / means[chosen]
+        text = (
+            f"T(1) is {chosen}, {format_seconds(means[chosen])}; the distributed code at K = 1 takes "
+            f"{format_seconds(own)} and would inflate every S {inflation:.3g}x."
+        )
+        findings.append(info("baseline-chosen", text, means=means, inflation=inflation))
+    return Baseline(candidates=tuple(settings.baseline), chosen=chosen, description=description), findings
+
+
+def agree(one: Run, other: Run, settings: MeasureSettings) -> bool:
+    """Whether two runs did the same work and gave the same answer, as far as both report them."""
+    same = settings.sameness
+    if one.work is not None and other.work is not None and not _close(one.work, other.work, same.work_tolerance):
+        return False
+    return digests_agree(one, other, same.digest_tolerance)
+
+
+def digests_agree(one: Run, other: Run, tolerance: float) -> bool:
+    """Equal, or both numbers and within the tolerance; an absent answer agrees with any."""
+    if one.digest is None or other.digest is None:
+        return True
+    if isinstance(one.digest, float | int) and isinstance(other.digest, float | int):
+        return _close(one.digest, other.digest, tolerance)
+    return one.digest == other.digest
+
+
+def _close(one: float, other: float, tolerance: float) -> bool:
+    return abs(one - other) <= tolerance * max(abs(one), abs(other))
+
+
+def sameness_findings(runs: Sequence[Run], settings: MeasureSettings) -> list[Finding]:
+    """Errors where the work, the answer or the threads of the job change with K."""
+    good = [run for run in runs if run.value is not None and run.role == SCALING]
+    return [*_work_findings(good, settings), *_digest_findings(good, settings), *_thread_findings(good)]
+
+
+def _work_findings(runs: Sequence[Run], settings: MeasureSettings) -> Iterable[Finding]:
+    """Strong: the total work must be equal.  Weak: the work per worker."""
+    weak = settings.regime is Regime.WEAK
+    amounts = [(run.work / (run.k if weak else 1), run.k) for run in runs if run.work is not None]
+    if not amounts:
+        return
+    (low, k_low), (high, k_high) = min(amounts), max(amounts)
+    if _close(low, high, settings.sameness.work_tolerance):
+        return
+    yield error(
+        "work-differs",
+        f"Broken: the {'work per worker' if weak else 'total work'} is {format_count(low)} at K = {k_low} and "
+        f"{format_count(high)} at K = {k_high}, so these are different jobs, not one {settings.regime} scaling curve.",
+        remedy="hold it fixed, or raise sameness.work_tolerance if the difference is rounding",
+        low={"k": k_low, "work": low},
+        high={"k": k_high, "work": high},
+    )
+
+
+def _digest_findings(runs: Sequence[Run], settings: MeasureSettings) -> Iterable[Finding]:
+    """The answer must be the same; that of a weak job grows with K, so there only among the runs of one K."""
+    groups: dict[int, list[Run]] = {}
+    for run in runs:
+        if run.digest is not None:
+            groups.setdefault(run.k if settings.regime is Regime.WEAK else 0, []).append(run)
+    for first, *others in groups.values():
+        tolerance = settings.sameness.digest_tolerance
+        other = next((run for run in others if not digests_agree(first, run, tolerance)), None)
+        if other is not None:
+            yield error(
+                "answer-differs",
+                f"Broken: the answer is {first.digest} at K = {first.k} and {other.digest} at K = {other.k}.",
+                remedy="fix the program, or allow a difference with sameness.digest_tolerance",
+                first={"k": first.k, "digest": first.digest},
+                other={"k": other.k, "digest": other.digest},
+            )
+            return
+
+
+def _thread_findings(runs: Sequence[Run]) -> Iterable[Finding]:
+    """Threads per worker that change with K compare two machines, not two worker counts."""
+    first_k: dict[int, int] = {}
+    for run in runs:
+        if pools := run.observed.get("thread_pools"):
+            first_k.setdefault(max(pools.values()), run.k)
+    if len(first_k) > 1:
+        few, many = min(first_k), max(first_k)
+        yield error(
+            "threads-differ",
+            f"Broken: a worker has {many} threads at K = {first_k[many]} and {few} at K = {first_k[few]}.",
+            remedy="set launcher.threads_per_worker, which is the same at every K",
+            threads={str(k): threads for threads, k in first_k.items()},
+        )

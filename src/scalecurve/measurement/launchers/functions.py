@@ -1,0 +1,210 @@
+"""`ray` and `dask`: a Python function `module:function` run once by each of K workers, with the probe on.
+
+The cluster is at `address`, or a local one is started for the launch.  A driver is a fresh process per launch
+(`python -m scalecurve.measurement.launchers.functions ray ...`): it starts or joins the cluster, times an empty round
+of K tasks (the cost of the engine itself), runs the function on K distinct workers and writes `engine.json` beside the
+probe's files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from scalecurve import probe
+from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.measurement.launchers import command, run_alone, run_together, without_usage, worker_env
+from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.study import Placement
+from scalecurve.study.run import SCALING
+
+ROUNDS = 5
+
+
+class Ray(Launcher):
+    name = "ray"
+
+    def missing(self, world: World) -> str | None:
+        return None if find_spec("ray") else "Ray is not installed; pip install 'scalecurve[ray]'"
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        return without_usage(launch_driver("ray", job, settings, world))
+
+
+class Dask(Launcher):
+    name = "dask"
+
+    def missing(self, world: World) -> str | None:
+        return None if find_spec("distributed") else "Dask is not installed; pip install 'scalecurve[dask]'"
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        return launch_driver("dask", job, settings, world)
+
+
+def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+    """Start the driver and read what the engine cost."""
+    if job.role != SCALING:
+        outcome = run_alone(job, settings, world)
+    else:
+        module, _, function = job.argv[0].partition(":")
+        if not (module.replace(".", "").isidentifier() and function.isidentifier()):
+            hint = "the first word of command is module:function; it is called as function(rank, size, *words)"
+            raise InputError(Fault("not a Python function", where="command", value=job.argv[0], remedy=hint))
+        address = ("--address", settings.launcher.address) if settings.launcher.address else ()
+        counts = ("--workers", str(job.k), "--threads", str(job.threads or 1))
+        env = worker_env(job, settings) | {"PYTHONUNBUFFERED": "1"}
+        argv = (sys.executable, "-m", __name__, engine, *counts, *address, *job.argv)
+        outcome = run_together([command(argv, env, settings)], job, world)
+    try:
+        costs = json.loads((job.folder / "engine.json").read_text())
+    except (OSError, ValueError):
+        costs = {}
+    observed = {**outcome.observed, **{f"engine_{name}_seconds": seconds for name, seconds in costs.items()}}
+    return replace(outcome, observed=observed, placement=Placement(ranks=job.k, threads_per_rank=job.threads))
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """What one worker gets; plain values only, because engines send it to other machines."""
+
+    folder: str
+    path: str
+    target: str
+    words: tuple[str, ...]
+    rank: int
+    size: int
+    warmup_steps: int
+
+
+def perform(task: WorkerTask) -> None:
+    """Run the function as one worker; if it does not use the probe itself, all of it is measured."""
+    if task.path not in sys.path:
+        sys.path.insert(0, task.path)
+    os.environ[probe.WARMUP] = str(task.warmup_steps)
+    os.environ[probe.MEET] = str(task.size)
+    module, _, name = task.target.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    probe.start(task.folder, rank=task.rank, size=task.size)
+    try:
+        with probe.whole():
+            answer = function(task.rank, task.size, *task.words)
+        if isinstance(answer, str | float | int):
+            probe.digest(answer)
+    finally:
+        probe.finish()
+
+
+def nothing() -> None:
+    """An empty task: its time is the engine's own cost."""
+
+
+class Actor:
+    """One Ray actor, so that K tasks run in K processes."""
+
+    def perform(self, task: WorkerTask) -> None:
+        perform(task)
+
+    def nothing(self) -> None:
+        nothing()
+
+
+@contextmanager
+def timed(costs: dict[str, float], name: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    yield
+    costs[name] = time.perf_counter() - begin
+
+
+def round_trip(once: Callable[[], object]) -> float:
+    """Median seconds of a round of empty tasks, after a first one that is not counted."""
+    once()
+    times = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        once()
+        times.append(time.perf_counter() - begin)
+    return sorted(times)[ROUNDS // 2]
+
+
+def drive_ray(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
+    """Run the tasks on K Ray actors; seconds of the start, a round trip and the run."""
+    # Zero GPUs must not hide the devices from the workers; set here because Ray warns about its old default.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    costs: dict[str, float] = {}
+    local = {"num_cpus": len(tasks), "include_dashboard": False}
+    with timed(costs, "start"):
+        ray.init(log_to_driver=False, **({"address": address} if address else local))
+        kind: Any = ray.remote(num_cpus=1)(Actor)
+        actors = [kind.remote() for _ in tasks]
+        ray.get([actor.nothing.remote() for actor in actors])
+    try:
+        costs["round_trip"] = round_trip(lambda: ray.get([actor.nothing.remote() for actor in actors]))
+        with timed(costs, "run"):
+            ray.get([actor.perform.remote(task) for actor, task in zip(actors, tasks, strict=True)])
+    finally:
+        ray.shutdown()
+    return costs
+
+
+def drive_dask(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
+    """Run the tasks on K Dask workers; seconds of the start, a round trip and the run."""
+    distributed: Any = importlib.import_module("distributed")
+    costs: dict[str, float] = {}
+    size = len(tasks)
+    with ExitStack() as stack:
+        with timed(costs, "start"):
+            cluster: Any = address or stack.enter_context(
+                distributed.LocalCluster(n_workers=size, threads_per_worker=1, processes=True, dashboard_address=None)
+            )
+            client = stack.enter_context(distributed.Client(cluster))
+            client.wait_for_workers(size)
+            places = sorted(client.scheduler_info(n_workers=-1)["workers"])
+            if len(places) < size:
+                raise RunError(f"the cluster has {len(places)} workers, {size} were asked for")
+            places = places[:size]
+        costs["round_trip"] = round_trip(
+            lambda: client.gather([client.submit(nothing, workers=[place], pure=False) for place in places])
+        )
+        with timed(costs, "run"):
+            futures = [
+                client.submit(perform, task, workers=[place], allow_other_workers=False, pure=False)
+                for task, place in zip(tasks, places, strict=True)
+            ]
+            client.gather(futures)
+    return costs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("engine", choices=("ray", "dask"))
+    parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument("--address")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("target")
+    parser.add_argument("words", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    folder, warmup = os.environ[probe.FOLDER], int(os.environ.get(probe.WARMUP) or 0)
+    tasks = [
+        WorkerTask(folder, os.getcwd(), options.target, tuple(options.words), rank, options.workers, warmup)
+        for rank in range(options.workers)
+    ]
+    costs = (drive_ray if options.engine == "ray" else drive_dask)(options.address, tasks)
+    Path(folder, "..", "engine.json").write_text(json.dumps(costs))
+
+
+if __name__ == "__main__":
+    # Under its importable name, so that the workers of the engine find the tasks.
+    importlib.import_module("scalecurve.measurement.launchers.functions").main()

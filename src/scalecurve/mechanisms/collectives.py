@@ -1,0 +1,302 @@
+"""What a collective costs over ranks, and what that does to a training step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, info
+from scalecurve.laws.collectives import (
+    Choice,
+    Crossing,
+    Network,
+    Operation,
+    as_operation,
+    best,
+    candidates,
+    cost,
+    crossings,
+    lower_bound,
+    totals,
+)
+from scalecurve.units import WorkersLike, as_workers, format_bytes, format_seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectiveRow:
+    """One number of ranks: the algorithm, its cost, the lower bound, and the seconds of every other algorithm."""
+
+    ranks: int
+    choice: Choice
+    bound: float
+    others: dict[str, float]
+    bus_bandwidth: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        sums = totals(self.choice.steps)
+        return {
+            "ranks": self.ranks,
+            "algorithm": self.choice.algorithm,
+            "seconds": self.choice.seconds,
+            "lower_bound": self.bound,
+            "rounds": sums.rounds,
+            "bytes_sent": sums.sent,
+            "bytes_reduced": sums.reduced,
+            "bus_bandwidth": self.bus_bandwidth,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CollectiveCost(Result):
+    """Cost of one operation over ranks on one network; `vector` is the full vector in bytes."""
+
+    operation: Operation
+    vector: float
+    network: Network
+    rows: tuple[CollectiveRow, ...]
+    crossings: tuple[Crossing, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        last = self.rows[-1]
+        return (
+            f"<CollectiveCost {self.operation} of {format_bytes(self.vector)} over {self.network.name}: "
+            f"{format_seconds(last.choice.seconds)} by {last.choice.algorithm} on {last.ranks} ranks>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "operation": str(self.operation),
+            "bytes": self.vector,
+            "network": self.network.to_dict(),
+            "rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows],
+            "crossings": [{"bytes": c.size, "before": c.before, "to": c.to} for c in self.crossings],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
+
+    def document(self) -> Document:
+        columns: list[Column | str] = [
+            "ranks",
+            Column("algorithm", "left"),
+            "time",
+            Column("at least", meaning="no algorithm beats the largest of latency, bandwidth and arithmetic bound"),
+            "rounds",
+            "sent per rank",
+            Column("bus bandwidth", meaning="as nccl-tests print it"),
+        ]
+        rows = []
+        for row in self.rows:
+            sums, rate = totals(row.choice.steps), row.bus_bandwidth
+            times = [format_seconds(row.choice.seconds), format_seconds(row.bound)]
+            sent = [str(sums.rounds), format_bytes(sums.sent), None if rate is None else f"{format_bytes(rate)}/s"]
+            rows.append([str(row.ranks), row.choice.algorithm, *times, *sent])
+        lines = [f"{format_bytes(self.vector)} over {self.network.name}"]
+        if self.crossings:
+            changes = ", ".join(f"{c.to} from {format_bytes(c.size)}" for c in self.crossings)
+            lines.append(f"at {self.rows[-1].ranks} ranks the fastest algorithm changes: {changes}")
+        lines += [f"source: {source}" for source in self.network.sources]
+        body = (table(columns, rows), Paragraph("\n".join(lines)), FindingList(self.findings))
+        return Document(f"Cost of {self.operation}", body)
+
+
+def bus_factor(operation: Operation, ranks: int) -> float:
+    """NCCL's bus bandwidth factor: 2(n-1)/n, (n-1)/n or 1 (nccl-tests doc/PERFORMANCE.md)."""
+    share = (ranks - 1) / ranks
+    match operation:
+        case Operation.ALLREDUCE:
+            return 2 * share
+        case Operation.BROADCAST | Operation.REDUCE:
+            return 1.0
+        case _:
+            return share
+
+
+def collective_cost(
+    operation: str,
+    vector: float,
+    ranks: WorkersLike,
+    network: str | Network,
+    *,
+    algorithm: str | None = None,
+    per_node: int | None = None,
+    adapters: int | None = None,
+    gamma: float = 0.0,
+) -> CollectiveCost:
+    """Cost over ranks by the fastest algorithm or a named one: `collective_cost("allreduce", 350e6, [8, 64], "ib400")`.
+
+    `vector` is the full vector in bytes; `network` is a preset such as "nvlink+ib400", typed "2us/400Gb/s", or a
+    Network.  `per_node` ranks share a node and `adapters` network adapters; `gamma` is seconds per reduced byte.
+    """
+    which, counts = as_operation(operation), as_workers(ranks)
+    wires = _network(network, per_node, adapters, gamma)
+    if vector < 0:
+        raise InputError(Fault("a message size is a finite number from 0", where="bytes", value=f"{vector:g}"))
+    rows = []
+    for p in counts:
+        choices = candidates(which, p, vector, wires)
+        choice = choices[0] if algorithm is None else cost(which, algorithm, p, vector, wires)
+        rate = vector / choice.seconds * bus_factor(which, p) if choice.seconds > 0 and p > 1 else None
+        rows.append(
+            CollectiveRow(
+                ranks=p,
+                choice=choice,
+                bound=lower_bound(which, p, vector, wires).seconds,
+                others={other.algorithm: other.seconds for other in choices},
+                bus_bandwidth=rate,
+            )
+        )
+    findings = []
+    unfilled = [p for p in counts if p > wires.per_node > 1 and not wires.nodes(p)]
+    if unfilled:
+        text = (
+            f"{unfilled[0]} ranks do not fill nodes of {wires.per_node}: only flat algorithms over the slow wire apply"
+        )
+        findings.append(
+            info("nodes-not-filled", text, remedy="use whole nodes, or state --per-node", ranks=unfilled[0])
+        )
+    changes = crossings(which, counts[-1], wires)
+    return CollectiveCost(
+        operation=which, vector=vector, network=wires, rows=tuple(rows), crossings=changes, findings=tuple(findings)
+    )
+
+
+def _network(network: str | Network, per_node: int | None, adapters: int | None, gamma: float) -> Network:
+    if isinstance(network, Network):
+        return network
+    from scalecurve.hardware.networks import network as preset
+
+    return preset(network, per_node=per_node, adapters=adapters, gamma=gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRow:
+    """Seconds of a training step at one K: compute, then communication."""
+
+    workers: int
+    compute: float
+    communication: float
+
+    def to_dict(self) -> dict[str, Any]:
+        step = self.compute + self.communication
+        return {
+            "k": self.workers,
+            "compute": self.compute,
+            "communication": self.communication,
+            "seconds": step,
+            "comm_frac": self.communication / self.compute,
+            "comm_share": self.communication / step,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StepCost(Result):
+    """A step that computes and then all-reduces its gradients: T(K) without overlap.
+
+    `terms` are the coefficients of T_comm(K) = constant + log lg K + linear K in seconds, fitted to the rows; divided
+    by T(1) the log term is the `comm` of `scalecurve law logcomm`.
+    """
+
+    regime: str
+    rows: tuple[StepRow, ...]
+    exceeds_at: int | None
+    terms: dict[str, float]
+    term_error: float
+    network: Network
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<StepCost {self.regime}, K up to {self.rows[-1].workers}: {self._answer()}>"
+
+    def _answer(self) -> str:
+        if self.exceeds_at is None:
+            return f"communication stays below compute up to K = {self.rows[-1].workers}"
+        return f"communication exceeds compute from K = {self.exceeds_at} on"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "regime": self.regime,
+            "network": self.network.to_dict(),
+            "rows": self.records(),
+            "communication_exceeds_compute_at": self.exceeds_at,
+            "communication_terms": self.terms,
+            "term_error": self.term_error,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
+
+    def document(self) -> Document:
+        rows = []
+        for row in self.rows:
+            step = row.compute + row.communication
+            times = [format_seconds(seconds) for seconds in (row.compute, row.communication, step)]
+            rows.append([str(row.workers), *times, f"{row.communication / step:.1%}"])
+        parts = ", ".join(f"{name} {format_seconds(value)}" for name, value in self.terms.items() if value > 0)
+        form = "T_comm(K) = constant + log x lg K + linear x K"
+        terms = f"{form}: {parts or 'nothing'} (typical error {self.term_error:.1%})"
+        grid = table(["K", "compute", "communication", "step", "share"], rows)
+        body = (grid, Paragraph(self._answer()), Paragraph(terms), FindingList(self.findings))
+        return Document(f"Gradient all-reduce in every step ({self.regime} scaling, nothing overlapped)", body)
+
+
+def training_step_cost(
+    *,
+    vector: float,
+    compute: float,
+    ranks: WorkersLike,
+    network: str | Network,
+    regime: str = "strong",
+    per_node: int | None = None,
+    adapters: int | None = None,
+    gamma: float = 0.0,
+) -> StepCost:
+    """T(K) in seconds of a step that computes `compute` seconds on one worker, then all-reduces `vector` bytes."""
+    if not compute > 0:
+        raise InputError(Fault("compute is the positive time of a step on one worker", value=f"{compute:g}"))
+    counts, wires = as_workers(ranks), _network(network, per_node, adapters, gamma)
+    rows: list[StepRow] = []
+    exceeds_at = None
+    for k in counts:
+        own = compute / k if regime == "strong" else compute
+        rows.append(StepRow(workers=k, compute=own, communication=best(Operation.ALLREDUCE, k, vector, wires).seconds))
+        if exceeds_at is None and rows[-1].communication > own:  # the exact K lies after the last listed K that is fine
+            between = range(counts[len(rows) - 2] + 1 if len(rows) > 1 else k, k)
+            exceeds_at = next(
+                (
+                    p
+                    for p in between
+                    if best(Operation.ALLREDUCE, p, vector, wires).seconds
+                    > (compute / p if regime == "strong" else compute)
+                ),
+                k,
+            )
+    terms, error = _terms(rows)
+    return StepCost(
+        regime=regime, rows=tuple(rows), exceeds_at=exceeds_at, terms=terms, term_error=error, network=wires
+    )
+
+
+def _terms(rows: list[StepRow]) -> tuple[dict[str, float], float]:
+    """Positive coefficients of 1, lg K and K that explain the communication, and their median relative error."""
+    from scipy.optimize import nnls
+
+    several = [row for row in rows if row.workers > 1 and row.communication > 0]
+    names = ("constant", "log", "linear")
+    if not several:
+        return dict.fromkeys(names, 0.0), 0.0
+    seconds = np.array([row.communication for row in several])
+    k = np.array([row.workers for row in several], float)
+    design = np.stack([np.ones_like(k), np.log2(k), k], axis=1)
+    weighted = design / seconds[:, None]
+    scale = np.linalg.norm(weighted, axis=0)
+    coefficients = nnls(weighted / scale, np.ones(len(seconds)))[0] / scale
+    error = float(np.median(np.abs(design @ coefficients / seconds - 1)))
+    return {name: float(value) for name, value in zip(names, coefficients, strict=True)}, error

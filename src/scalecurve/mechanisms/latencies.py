@@ -1,0 +1,204 @@
+"""What a load test says: percentiles with intervals, throughput, goodput, and whether the tail can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info
+from scalecurve.mechanisms.percentiles import (
+    USUAL,
+    Percentile,
+    corrected,
+    omission_findings,
+    omits,
+    percentile_name,
+    percentiles,
+    samples_needed,
+    share_within,
+)
+from scalecurve.study.latency_record import LatencyRecord, merged
+from scalecurve.units import format_seconds
+
+LatenciesLike = str | Path | LatencyRecord | Sequence[str | Path | LatencyRecord]
+
+
+def latency_records(
+    sources: LatenciesLike, *, unit: float | None = None, rate: float | None = None
+) -> list[LatencyRecord]:
+    """Records as they are, or read from files of other tools; `unit` is the seconds of one raw value."""
+    from scalecurve.formats.latencies import read_latencies
+
+    records: list[LatencyRecord] = []
+    for source in [sources] if isinstance(sources, str | Path | LatencyRecord) else sources:
+        if isinstance(source, LatencyRecord):
+            records.append(source)
+        else:
+            records += read_latencies(Path(source), unit=unit, rate=rate)
+    return records
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LatencySummary(Result):
+    """One record: percentiles as recorded and, where the intended rate is known, corrected for omitted requests."""
+
+    record: LatencyRecord
+    percentiles: tuple[Percentile, ...]
+    corrected: tuple[Percentile, ...] | None
+    slo: float | None
+    goodput: float | None
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        pairs = [(name, self.at(share)) for name, share in (("p50", 0.5), ("p99", 0.99))]
+        values = ", ".join(f"{name} {format_seconds(value.value)}" for name, value in pairs if value is not None)
+        return f"<LatencySummary {self.record.name}: {values or 'not enough samples'}>"
+
+    def at(self, share: float) -> Estimate | None:
+        """The percentile at a share in seconds, corrected where possible."""
+        chosen = self.corrected or self.percentiles
+        return next((item.estimate for item in chosen if abs(item.share - share) < 1e-12), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        record, histogram = self.record, self.record.histogram
+        return {
+            "name": record.name,
+            "n": record.n,
+            "seconds": record.seconds,
+            "throughput": record.throughput,
+            "errors": record.errors,
+            "mean": None if histogram is None else histogram.mean,
+            "max": None if histogram is None else histogram.most,
+            "percentiles": [item.to_dict() for item in self.percentiles],
+            "corrected": None if self.corrected is None else [item.to_dict() for item in self.corrected],
+            "slo": self.slo,
+            "goodput": self.goodput,
+            "source": record.provenance.source,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": self.record.name,
+                "percentile": item.name,
+                "seconds": None if item.estimate is None else item.estimate.value,
+                "low": None if item.estimate is None else item.estimate.low,
+                "high": None if item.estimate is None else item.estimate.high,
+                "samples_needed": item.needed,
+            }
+            for item in self.percentiles
+        ]
+
+    def document(self) -> Document:
+        record = self.record
+        parts = ["an unknown number of requests" if record.n is None else f"{record.n:,} requests"]
+        if record.throughput is not None:
+            parts.append(f"{record.throughput:.4g}/s")
+        if record.errors:
+            parts.append(f"{record.errors} errors")
+        if record.histogram is not None:
+            parts.append(f"longest {format_seconds(record.histogram.most)}")
+        if self.goodput is not None and self.slo is not None:
+            parts.append(f"goodput {self.goodput:.4g}/s within {format_seconds(self.slo)}")
+        columns: list[Column | str] = [Column("percentile", "left"), "latency", "95 % interval"]
+        columns += ["corrected"] if self.corrected else []
+        rows = []
+        for i, item in enumerate(self.percentiles):
+            cells: list[Cell | str | None] = [item.name, Cell("not enough samples", "warn")]
+            if item.estimate is None:
+                cells.append(Cell(f"needs {item.needed:,}", "muted"))
+            else:
+                low, high = item.estimate.low, item.estimate.high
+                interval = None if low is None or high is None else f"{format_seconds(low)} .. {format_seconds(high)}"
+                cells[1:] = [format_seconds(item.estimate.value), interval]
+            if self.corrected:
+                fixed = self.corrected[i].estimate
+                cells.append("not enough samples" if fixed is None else format_seconds(fixed.value))
+            rows.append(cells)
+        return Document(record.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
+
+
+def summarise_latency(
+    record: LatencyRecord, *, shares: Sequence[float] = USUAL, slo: float | None = None
+) -> LatencySummary:
+    """Percentiles, goodput in requests/s within the SLO (seconds), and findings about the tail."""
+    if slo is not None and not slo > 0:
+        raise InputError(Fault("the SLO is a positive time", value=f"{slo:g}"))
+    histogram, findings = record.histogram, [*record.findings, *omission_findings(record)]
+    fixed, goodput, quantiles = None, None, []
+    if histogram is not None:
+        quantiles = list(percentiles(histogram, shares))
+        if record.intended_rate and omits(record):
+            fixed = percentiles(corrected(histogram, 1 / record.intended_rate), shares)
+        if slo is not None and record.throughput is not None:
+            goodput = record.throughput * share_within(histogram, slo)
+    else:
+        names = ", ".join(percentile_name(share) for share in record.stated)
+        text = f"the tool states percentiles only ({names}): they have no interval and cannot be merged with others"
+        findings.append(info("stated-percentiles", text, remedy="let it write its histogram or samples"))
+        for share, seconds in sorted(record.stated.items()):  # none where the tool itself had too few samples
+            needed = samples_needed(share) if 0 < share < 1 else 1
+            enough = record.count is None or record.count >= needed
+            estimate = Estimate(seconds, method=f"as printed by {record.provenance.tool}") if enough else None
+            quantiles.append(Percentile(share=share, estimate=estimate, needed=needed))
+    return LatencySummary(
+        record=record,
+        percentiles=tuple(quantiles),
+        corrected=fixed,
+        slo=slo,
+        goodput=goodput,
+        findings=tuple(findings),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LatencySummaries(Result):
+    """Several load tests side by side."""
+
+    summaries: tuple[LatencySummary, ...]
+
+    def __repr__(self) -> str:
+        return f"<LatencySummaries, {len(self.summaries)} records: {', '.join(map(repr, self.summaries[:2]))}>"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for summary in self.summaries for finding in summary.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"records": [summary.to_dict() for summary in self.summaries]}
+
+    def records(self) -> list[dict[str, Any]]:
+        return [record for summary in self.summaries for record in summary.records()]
+
+    def document(self) -> Document:
+        blocks: list[Block] = []
+        for summary in self.summaries:
+            blocks += [Heading(summary.record.name or "latencies"), *summary.document().blocks]
+        return Document(None, tuple(blocks))
+
+
+def summarise_latencies(
+    sources: LatenciesLike,
+    *,
+    unit: float | None = None,
+    slo: float | None = None,
+    rate: float | None = None,
+    merge: bool = False,
+) -> LatencySummaries:
+    """Percentiles of load tests: files of other tools (.hlog, wrk, hey, oha, k6, access logs, a column) or records.
+
+    `unit` is the seconds of one raw value, `slo` the latency in seconds to stay within, `rate` the intended requests/s;
+    `merge` adds the histograms.
+    """
+    records = latency_records(sources, unit=unit, rate=rate)
+    if merge and len(records) > 1:
+        records = [merged(records)]
+    if rate:
+        records = [replace(record, intended_rate=rate) for record in records]
+    return LatencySummaries(summaries=tuple(summarise_latency(record, slo=slo) for record in records))

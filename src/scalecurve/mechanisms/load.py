@@ -1,0 +1,297 @@
+"""Throughput against latency over a sweep of load, and the replicas an SLO needs.
+
+The knee is the load with the largest power X/W (Kleinrock 1979), throughput per second of latency: below it more
+throughput costs little waiting, above it much.  M/M/c is the queue nearest to the measured means; Allen-Cunneen
+(Kingman for one server) uses the variation of the lightest load, and regular arrivals where the load was sent at a
+constant rate.  Both are shown beside the data and never replace it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info, warning
+from scalecurve.laws import queueing
+from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
+from scalecurve.mechanisms.percentiles import percentiles, share_within
+from scalecurve.units import format_seconds
+
+SATURATED = 0.95  # finished per offered below which the server no longer keeps up
+LITTLE_TOLERANCE = 0.2
+MAX_SERVERS = 64  # tried for the model beside the data
+UNSTABLE = 3.0  # misfit of a load that the model cannot carry
+AROUND = 2  # replica counts shown on either side of the answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadPoint:
+    """One load: requests/s offered and finished, and how many seconds they took."""
+
+    offered: float
+    throughput: float
+    mean: float
+    p50: Estimate | None
+    p99: Estimate | None
+    goodput: float | None
+    in_flight: float | None
+    errors: int | None
+    mmc: float | None
+    kingman: float | None
+
+    @property
+    def power(self) -> float:
+        return self.throughput / self.mean
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "offered": self.offered,
+            "throughput": self.throughput,
+            "mean": self.mean,
+            "p50": None if self.p50 is None else self.p50.to_dict(),
+            "p99": None if self.p99 is None else self.p99.to_dict(),
+            "goodput": self.goodput,
+            "in_flight": self.in_flight,
+            "little": self.throughput * self.mean,
+            "errors": self.errors,
+            "mmc_mean": self.mmc,
+            "kingman_mean": self.kingman,
+            "power": self.power,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LoadCurve(Result):
+    """A sweep of load with its knee and the replicas an SLO needs."""
+
+    points: tuple[LoadPoint, ...]
+    knee: float
+    slo: float | None
+    slo_share: float
+    service_seconds: float
+    servers: int
+    replicas: dict[float, int | None]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        span = f"{len(self.points)} loads from {first.offered:.4g} to {last.offered:.4g}/s"
+        return f"<LoadCurve {span}, knee at {self.knee:.4g}/s>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": [point.to_dict() for point in self.points],
+            "knee": {"offered": self.knee, "rule": "largest throughput / mean latency"},
+            "slo": None if self.slo is None else {"seconds": self.slo, "share": self.slo_share},
+            "model": {"service_seconds": self.service_seconds, "servers": self.servers},
+            "replicas": [{"rate": rate, "replicas": count} for rate, count in self.replicas.items()],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        rows = [point.to_dict() for point in self.points]
+        return [
+            row | {name: None if row[name] is None else row[name]["value"] for name in ("p50", "p99")} for row in rows
+        ]
+
+    def document(self) -> Document:
+        columns: list[Column | str] = ["offered/s", "finished/s", "mean", "p50", "p99"]
+        columns += [Column("M/M/c mean", meaning="the nearest queue beside the data")]
+        columns += [Column("Kingman mean", meaning="Allen-Cunneen with the measured variation"), "goodput/s"]
+        rows = []
+        for point in self.points:
+            measured = ["not enough samples" if p is None else format_seconds(p.value) for p in (point.p50, point.p99)]
+            models = ["unstable" if mean is None else format_seconds(mean) for mean in (point.mmc, point.kingman)]
+            rates = [f"{point.offered:.4g}", f"{point.throughput:.4g}"]
+            goodput = None if point.goodput is None else f"{point.goodput:.4g}"
+            rows.append([*rates, format_seconds(point.mean), *measured, *models, goodput])
+        lines = [f"knee at {self.knee:.4g}/s (largest throughput per mean latency)"]
+        lines.append(f"nearest M/M/c: {self.servers} servers of {format_seconds(self.service_seconds)} each")
+        if self.slo is not None:
+            counts = ", ".join(f"{r:.4g}/s: {'none' if c is None else c}" for r, c in self.replicas.items())
+            lines.append(f"replicas for {self.slo_share:.4%} within {format_seconds(self.slo)}: {counts}")
+        body = (table(columns, rows), Paragraph("\n".join(lines)), FindingList(self.findings))
+        return Document("Load and latency", body)
+
+
+def load_curve(
+    sources: LatenciesLike,
+    *,
+    unit: float | None = None,
+    slo: float | None = None,
+    slo_share: float = 0.99,
+    rates: Sequence[float] | None = None,
+) -> LoadCurve:
+    """A load curve from one file or record per load, at its offered (or reached) rate.
+
+    `unit` is the seconds of one raw value; `slo` is the latency in seconds that `slo_share` of requests stay within;
+    replicas are given for `rates` (requests/s), by default for the measured loads.
+    """
+    records = latency_records(sources, unit=unit)
+    loads = [
+        (r.intended_rate or r.throughput, r.throughput, r.histogram, r) for r in records if r.histogram is not None
+    ]
+    usable = sorted(((o, x, h, r) for o, x, h, r in loads if o and x), key=lambda load: load[0])
+    if len(usable) < 2:
+        hint = "give the records of two or more loads, each with samples and its duration"
+        raise InputError(Fault("a load curve needs several loads", value=f"{len(usable)} usable records", remedy=hint))
+    service, servers = _nearest_queue([(throughput, histogram.mean) for _, throughput, histogram, _ in usable])
+    lightest = usable[0][2]
+    values, counts = lightest.nonzero()
+    mean = float(values @ counts) / lightest.n
+    variation = float(((values - mean) ** 2) @ counts) / lightest.n / mean**2  # squared, of the service times
+    points = []
+    for offered, throughput, histogram, record in usable:
+        p50, p99 = (item.estimate for item in percentiles(histogram, (0.5, 0.99)))
+        arrivals = 0.0 if record.open_loop else 1.0  # squared variation of the arrivals
+        wait = queueing.allen_cunneen_wait(throughput, 1 / service, servers, arrivals, variation)
+        points.append(
+            LoadPoint(
+                offered=offered,
+                throughput=throughput,
+                mean=histogram.mean,
+                p50=p50,
+                p99=p99,
+                goodput=None if slo is None else throughput * share_within(histogram, slo),
+                in_flight=float(record.connections) if record.connections else None,
+                errors=record.errors,
+                mmc=queueing.mmc_response(throughput, 1 / service, servers),
+                kingman=None if wait is None else wait + service,
+            )
+        )
+    asked = rates or [point.offered for point in points]
+    return LoadCurve(
+        points=tuple(points),
+        knee=max(points, key=lambda point: point.power).offered,
+        slo=slo,
+        slo_share=slo_share,
+        service_seconds=service,
+        servers=servers,
+        replicas={rate: queueing.servers_for(slo, slo_share, rate, 1 / service) for rate in asked} if slo else {},
+        findings=_findings(points),
+    )
+
+
+def _nearest_queue(loads: Sequence[tuple[float, float]]) -> tuple[float, int]:
+    """Service seconds and servers of the M/M/c with the least sum of |ln(model/measured)| over (rate, mean)."""
+    lightest, most = loads[0][1], max(rate for rate, _ in loads)
+    best, nearest = math.inf, (lightest, 1)
+    for service in (lightest * (0.5 + 0.01 * i) for i in range(54)):
+        for servers in range(1, min(MAX_SERVERS, 2 * math.ceil(most * lightest)) + 1):
+            misfit = 0.0
+            for rate, mean in loads:
+                model = queueing.mmc_response(rate, 1 / service, servers)
+                misfit += UNSTABLE if model is None else abs(math.log(model / mean))
+            if misfit < best:
+                best, nearest = misfit, (service, servers)
+    return nearest
+
+
+def _findings(points: Sequence[LoadPoint]) -> tuple[Finding, ...]:
+    findings = []
+    behind = [point for point in points if point.throughput < SATURATED * point.offered]
+    if behind:
+        text = f"from {behind[0].offered:.4g}/s on fewer than {SATURATED:.0%} of the offered requests finish: saturated"
+        findings.append(warning("saturated", text, remedy="add replicas or lower the load", offered=behind[0].offered))
+    if not behind and max(points, key=lambda point: point.power) is points[-1]:
+        text = "the knee is at the largest load: it may lie beyond what was offered"
+        findings.append(info("knee-not-bracketed", text, remedy="offer more load"))
+    for point in points:
+        held = point.throughput * point.mean
+        if point.in_flight and abs(held / point.in_flight - 1) > LITTLE_TOLERANCE:
+            text = f"Little's law: {point.in_flight:.3g} connections but throughput x latency is {held:.3g}"
+            hint = "check whether the generator was the bottleneck or latencies leave out waiting"
+            findings.append(warning("little-violated", text, remedy=hint))
+            break
+    return tuple(findings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaRow:
+    """One number of replicas; None where the queue would grow without bound."""
+
+    replicas: int
+    utilisation: float
+    mean: float | None
+    percentile: float | None
+    share_within_slo: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReplicaPlan(Result):
+    """The fewest replicas that meet the SLO, with its neighbours."""
+
+    rate: float
+    service: float
+    slo: float
+    share: float
+    replicas: int
+    rows: tuple[ReplicaRow, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<ReplicaPlan {self._answer()}>"
+
+    def _answer(self) -> str:
+        return f"{self.replicas} replicas keep {self.share:.4g} of {self.rate:g}/s within {format_seconds(self.slo)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rate": self.rate,
+            "service_seconds": self.service,
+            "slo": {"seconds": self.slo, "share": self.share},
+            "replicas": self.replicas,
+            "rows": self.records(),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.rows]
+
+    def document(self) -> Document:
+        rows = []
+        for row in self.rows:
+            times = [Cell("unstable", "bad") if t is None else format_seconds(t) for t in (row.mean, row.percentile)]
+            within = None if row.share_within_slo is None else f"{row.share_within_slo:.3%}"
+            rows.append([str(row.replicas), f"{row.utilisation:.1%}", *times, within])
+        grid = table(["replicas", "busy", "mean", f"p{100 * self.share:g}", "within"], rows)
+        return Document("Replicas for an SLO", (Paragraph(self._answer()), grid, FindingList(self.findings)))
+
+
+def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:
+    """The fewest replicas that keep `slo_share` of `rate` requests/s within `slo` seconds, by the exact tail of M/M/c.
+
+    `service` is the mean seconds of a request on an idle replica; Refused where even an idle replica is too slow.
+    """
+    if not (service > 0 and slo > 0 and 0 < slo_share < 1):
+        values = f"service {service:g} s, SLO {slo:g} s, share {slo_share:g}"
+        raise InputError(Fault("service and SLO are positive times and the share lies between 0 and 1", value=values))
+    mu = 1 / service
+    count = queueing.servers_for(slo, slo_share, rate, mu)
+    if count is None:
+        raise Refused(
+            f"no number of replicas meets {format_seconds(slo)} for {slo_share:.4g}: service alone takes longer "
+            f"(exponential with mean {format_seconds(service)}); make a request faster first"
+        )
+    rows = []
+    for replicas in range(max(1, count - AROUND), count + AROUND + 1):
+        tail = queueing.mmc_response_tail(slo, rate, mu, replicas)
+        rows.append(
+            ReplicaRow(
+                replicas=replicas,
+                utilisation=queueing.utilisation(rate, mu, replicas),
+                mean=queueing.mmc_response(rate, mu, replicas),
+                percentile=queueing.mmc_response_percentile(slo_share, rate, mu, replicas),
+                share_within_slo=None if tail is None else 1 - tail,
+            )
+        )
+    text = "arrivals and service are taken as random (M/M/c); regular ones need fewer, bursts need more"
+    findings = (info("queue-model", text, remedy="check with latency measure"),)
+    return ReplicaPlan(
+        rate=rate, service=service, slo=slo, share=slo_share, replicas=count, rows=tuple(rows), findings=findings
+    )

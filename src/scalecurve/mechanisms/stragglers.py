@@ -1,0 +1,387 @@
+"""What waiting for the slowest of K costs: by quadrature, and by simulation beside it.
+
+A barrier waits for the maximum of K draws.  One at every step costs far more than one at the end, where slow and fast
+steps of a worker cancel; neither helps with a worker that is always slow.  Backup workers (the step ends when K of
+K + b are done) cut the maximum down to an order statistic, and cost b workers.
+
+One barrier after n steps waits for the slowest of K *means of n steps*.  The mean of n draws tends to a normal of
+spread cv/sqrt(n), but the slowest of K lies in its tail, which reaches the limit last.  With z = E[max of K standard
+normals], skewness g and excess kurtosis h of one step, the next two terms of the Cornish-Fisher expansion change the
+excess over the mean by the shares
+
+    g (z^2 - 1) / (6 z sqrt(n))      and      h (z^2 - 3) / (24 n)
+
+(M. G. Kendall and A. Stuart, The Advanced Theory of Statistics I, section 6.25).  Where both are small the limit is
+used; elsewhere M means of n draws are simulated and E[max of K] is their unbiased L-statistic, the mean over all
+subsets of K: sum_i x_(i) C(i-1, K-1) / C(M, K).  Its interval comes from the influence function.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.estimate import Estimate, exact
+from scalecurve.findings import Finding, info, warning
+from scalecurve.laws.stragglers import chance_of_any_slow, expected_maximum, normal_maximum
+from scalecurve.units import WorkersLike, as_workers
+
+Floats = npt.NDArray[np.float64]
+
+SEED = 20261115
+DRAWS = 20_000_000  # numbers drawn at most for one row of the simulation, or for all barriers at the end together
+SAMPLES_PER_WORKER = 3  # samples per worker below which a maximum of K is refused
+BLOCK = 1_000_000  # numbers held at a time
+MEANS = 400_000  # means kept at most
+MEANS_PER_WORKER = 20  # simulated means per worker below which a maximum of K is refused
+SMALL = 0.05  # largest error of the normal limit, as a share of the excess over the mean
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delays:
+    """How long one worker's step takes: quantiles from the top (`isf`), draws, and its moments; None is infinite.
+
+    `kurtosis` is the excess over a normal's.
+    """
+
+    name: str
+    isf: Callable[[float], float]
+    draw: Callable[[np.random.Generator, tuple[int, ...]], Floats]
+    mean: float
+    deviation: float | None
+    skewness: float | None
+    kurtosis: float | None
+    samples: Floats | None = None
+
+
+def delays_of(name: str, **shape: float) -> Delays:
+    """Any continuous scipy distribution by name: `delays_of("lognorm", s=0.3)`."""
+    from scipy import stats
+
+    family = getattr(stats, name, None)
+    if not isinstance(family, stats.rv_continuous):
+        hint = "a continuous distribution of scipy.stats, such as norm, lognorm, expon, gamma, pareto, weibull_min"
+        raise InputError(Fault("unknown distribution", value=name, remedy=hint))
+    try:
+        frozen = family(**shape)
+        mean = float(frozen.mean())
+    except TypeError as problem:
+        shapes = family.shapes or "loc, scale only"
+        raise InputError(Fault(f"wrong parameters for {name}: {problem}", remedy=f"its shapes: {shapes}")) from None
+    if not (math.isfinite(mean) and mean > 0):
+        raise InputError(Fault("a delay needs a positive finite mean", where=name, value=f"{mean:g}"))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # scipy warns where a moment is infinite
+        moments = [float(frozen.std()), *map(float, frozen.stats(moments="sk"))]
+    deviation, skewness, kurtosis = (value if math.isfinite(value) else None for value in moments)
+    return Delays(
+        name=f"{name}({', '.join(f'{key}={value:g}' for key, value in shape.items())})",
+        isf=lambda p: float(frozen.isf(p)),
+        draw=lambda rng, size: np.asarray(frozen.rvs(size=size, random_state=rng)),
+        mean=mean,
+        deviation=deviation,
+        skewness=skewness,
+        kurtosis=kurtosis,
+    )
+
+
+def delays_from(samples: Sequence[float] | Floats) -> Delays:
+    """Measured step times, drawn from with replacement."""
+    values = np.sort(np.asarray(samples, np.float64))
+    if len(values) < 2 or not (values[0] >= 0 and np.isfinite(values[-1]) and values.mean() > 0):
+        raise InputError(Fault("step times are two or more finite numbers from 0", value=f"{len(values)} values"))
+    centred = values - values.mean()
+    variance = float(np.mean(centred**2))
+    return Delays(
+        name=f"{len(values):,} samples",
+        isf=lambda p: float(values[min(len(values) - 1, max(0, math.ceil((1 - p) * len(values)) - 1))]),
+        draw=lambda rng, size: rng.choice(values, size),
+        mean=float(values.mean()),
+        deviation=float(values.std(ddof=1)),
+        skewness=float(np.mean(centred**3)) / variance**1.5 if variance else 0.0,
+        kurtosis=float(np.mean(centred**4)) / variance**2 - 3 if variance else 0.0,
+        samples=values,
+    )
+
+
+def maximum(delays: Delays, k: int) -> float:
+    """E[max of K]: quadrature, or from samples the exact sum x_(i) ((i/n)^K - ((i-1)/n)^K)."""
+    if delays.samples is None:
+        return expected_maximum(k, delays.isf)
+    n = len(delays.samples)
+    if k * SAMPLES_PER_WORKER > n:
+        raise Refused(
+            f"{n} samples cannot tell the slowest of {k}: they have no tail beyond their largest. "
+            f"Measure {k * SAMPLES_PER_WORKER} or more, or state a distribution"
+        )
+    edges = (np.arange(n + 1) / n) ** k
+    return float(delays.samples @ np.diff(edges))
+
+
+def order_statistic(delays: Delays, k: int, backups: int) -> float:
+    """E[K-th smallest of K + b], by quadrature over its beta distribution."""
+    from scipy.integrate import quad
+    from scipy.special import betaincinv
+
+    if backups == 0:
+        return maximum(delays, k)
+    value, _ = quad(lambda v: delays.isf(1 - float(betaincinv(k, backups + 1, v))), 0, 1, limit=200)
+    return float(value)
+
+
+def simulate_maximum(delays: Delays, k: int, rng: np.random.Generator, repeats: int = 1000) -> float:
+    """Mean of the slowest of K over as many steps as the budget of draws allows, in blocks of bounded memory."""
+    rounds = max(20, min(repeats, DRAWS // k))
+    block = max(1, 2_000_000 // k)
+    slowest: list[float] = []
+    while len(slowest) < rounds:
+        size = min(block, rounds - len(slowest))
+        slowest += delays.draw(rng, (size, k)).max(axis=1).tolist()
+    return float(np.mean(slowest))
+
+
+def costs_at_end(
+    delays: Delays, workers: Sequence[int], slowest: Sequence[float], steps: int, rng: np.random.Generator
+) -> list[Estimate | None]:
+    """E[max of K means of `steps` steps] in means of a step, for each K; None where too many draws would be needed.
+
+    `slowest` is E[max of K] of single steps, which is the answer itself when there is one step.
+    """
+    if steps == 1:
+        return [exact(value) for value in slowest]
+    simulate = [k > 1 and not limit_holds(delays, k, steps) for k in workers]
+    count = min(MEANS, DRAWS // steps)
+    means = np.empty(0)  # sorted means of `steps` draws, in means of a step
+    if any(simulate) and count >= 2 * MEANS_PER_WORKER:
+        rows = max(1, BLOCK // steps)
+        parts = [
+            delays.draw(rng, (min(rows, count - start), steps)).mean(axis=1) / delays.mean
+            for start in range(0, count, rows)
+        ]
+        means = np.sort(np.concatenate(parts))
+    ends: list[Estimate | None] = []
+    for k, simulated in zip(workers, simulate, strict=True):
+        if simulated:
+            ends.append(_simulated_end(delays, means, k) if len(means) >= k * MEANS_PER_WORKER else None)
+        elif k == 1 or delays.deviation is None:
+            ends.append(exact(1.0))
+        else:
+            spread = delays.deviation / delays.mean / math.sqrt(steps)
+            ends.append(Estimate(normal_maximum(k, spread), method="normal limit"))
+    return ends
+
+
+def limit_holds(delays: Delays, k: int, steps: int) -> bool:
+    """Whether the mean of `steps` steps is normal enough as far out as the slowest of K."""
+    if delays.deviation is None or delays.skewness is None or delays.kurtosis is None:
+        return False
+    z = normal_maximum(k, 1.0) - 1.0
+    skewed = abs(delays.skewness) * abs(z * z - 1) / (6 * z * math.sqrt(steps))
+    heavy = abs(delays.kurtosis) * max(abs(z * z - 3), 1.0) / (24 * steps)
+    return skewed <= SMALL and heavy <= SMALL
+
+
+def _simulated_end(delays: Delays, means: Floats, k: int) -> Estimate:
+    """The L-statistic of sorted means, with its interval where the variance is finite."""
+    count = len(means)
+    i = np.arange(k + 1, count + 1, dtype=np.float64)
+    logs = np.log((i - k) / (i - 1))
+    weights = np.zeros(count)  # C(i-1, K-1) / C(M, K) for i = 1..M, from the largest down by their ratios (i-K)/(i-1)
+    weights[k - 1 :] = k / count * np.exp(np.append(np.cumsum(logs[::-1])[::-1], 0.0))
+    value, method = float(means @ weights), f"simulation, {count:,} means"
+    if delays.deviation is None:  # the interval would rest on a variance that does not exist
+        return Estimate(value, method=method)
+    below = np.arange(1, count) / count
+    density = k * below ** (k - 1) * np.diff(means)
+    influence = np.append(np.cumsum(density[::-1])[::-1], 0.0)  # of each mean, up to a constant
+    margin = 1.96 * float(influence.std() / math.sqrt(count))
+    return Estimate(value, value - margin, value + margin, LEVEL, method)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StragglerRow:
+    """One K; times are in means of a worker's step."""
+
+    workers: int
+    slowest: float
+    simulated: float | None
+    at_end: Estimate | None
+    any_slow: float | None
+
+    @property
+    def efficiency(self) -> float:
+        return 1 / self.slowest
+
+    def to_dict(self) -> dict[str, Any]:
+        end = self.at_end
+        return {
+            "k": self.workers,
+            "slowest": self.slowest,
+            "efficiency": self.efficiency,
+            "simulated": self.simulated,
+            "simulated_efficiency": None if self.simulated is None else 1 / self.simulated,
+            "barrier_at_end": None if end is None else end.value,
+            "barrier_at_end_low": None if end is None else end.low,
+            "barrier_at_end_high": None if end is None else end.high,
+            "barrier_at_end_method": None if end is None else end.method,
+            "end_efficiency": None if end is None else 1 / end.value,
+            "any_slow": self.any_slow,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupRow:
+    """A number of backup workers: the time of a step in means, and the speed per worker paid for."""
+
+    backups: int
+    time: float
+    speed_per_worker: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StragglerCost(Result):
+    """Barrier cost over K, backups at the largest K, and the chance of a worker that is always slow."""
+
+    delays: str
+    steps: int
+    rows: tuple[StragglerRow, ...]
+    backups: tuple[BackupRow, ...]
+    persistent_share: float | None
+    persistent_factor: float | None
+    seed: int
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        last = self.rows[-1]
+        answer = f"the slowest of {last.workers} takes {last.slowest:.4g} means, efficiency {last.efficiency:.1%}"
+        return f"<StragglerCost {self.delays}: {answer}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "delays": self.delays,
+            "steps": self.steps,
+            "rows": self.records(),
+            "backups": [asdict(row) for row in self.backups],
+            "persistent": {"share": self.persistent_share, "factor": self.persistent_factor},
+            "seed": self.seed,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
+
+    def document(self) -> Document:
+        columns: list[Column | str] = [
+            "K",
+            Column("slowest", meaning="E[max of K] in means of one worker"),
+            Column("E", meaning="barrier efficiency, mean / E[max]"),
+            "simulated",
+            Column("at end", meaning=f"one barrier after {self.steps} steps instead of one per step"),
+        ]
+        if self.persistent_share is not None:
+            columns.append(Column("any slow", meaning="P(some worker is always slow) = 1 - (1-p)^K"))
+        rows = []
+        for row in self.rows:
+            end = None if row.at_end is None else f"{row.at_end.value:.4g}"
+            if row.at_end is not None and row.at_end.low is not None:
+                end = f"{end} ({row.at_end.low:.4g} to {row.at_end.high:.4g})"
+            simulated = None if row.simulated is None else f"{row.simulated:.4g}"
+            slow = [] if row.any_slow is None else [f"{row.any_slow:.1%}"]
+            rows.append([str(row.workers), f"{row.slowest:.4g}", f"{row.efficiency:.1%}", simulated, end, *slow])
+        backup = table(
+            ["backups", "time", Column("speed per worker", meaning="K/(K+b)/time: what the paid workers give")],
+            [[str(row.backups), f"{row.time:.4g}", f"{row.speed_per_worker:.4g}"] for row in self.backups],
+            caption=f"waiting for {self.rows[-1].workers} of {self.rows[-1].workers} + b",
+        )
+        head = Paragraph(f"step times {self.delays}, in means of one worker; a barrier at every step")
+        return Document("Stragglers", (head, table(columns, rows), backup, FindingList(self.findings)))
+
+
+def straggler_cost(
+    workers: WorkersLike = "1..1024",
+    *,
+    distribution: str = "lognorm",
+    shape: Mapping[str, float] | None = None,
+    samples: str | Path | Sequence[float] | Floats | None = None,
+    steps: int = 100,
+    backups: Sequence[int] = (0, 1, 2, 4, 8),
+    slow_share: float | None = None,
+    slow_factor: float = 2.0,
+    rng: np.random.Generator | None = None,
+) -> StragglerCost:
+    """What waiting for the slowest of K costs, for a scipy distribution or your own step times.
+
+    `samples` are step times, or a file of them; `steps` lie between two barriers at the end; `backups` are tried at
+    the largest K; `slow_share` of the workers are always slower by `slow_factor`.
+    """
+    if slow_share is not None and not 0 <= slow_share <= 1:
+        raise InputError(Fault("the share of slow workers lies between 0 and 1", value=f"{slow_share:g}"))
+    if steps < 1 or any(b < 0 for b in backups):
+        raise InputError(Fault("steps are at least 1 and backups at least 0", value=f"{steps} steps, {list(backups)}"))
+    if isinstance(samples, str | Path):
+        from scalecurve.formats.latencies import read_numbers
+
+        samples = read_numbers(Path(samples))
+    counts, rng = as_workers(workers), rng or np.random.default_rng(SEED)
+    delays = delays_of(distribution, **(shape or {})) if samples is None else delays_from(samples)
+    slowest = [maximum(delays, k) / delays.mean for k in counts]
+    simulated = [simulate_maximum(delays, k, rng) / delays.mean for k in counts]
+    ends = costs_at_end(delays, counts, slowest, steps, rng)
+    rows = tuple(
+        StragglerRow(
+            workers=k,
+            slowest=slow,
+            simulated=drawn,
+            at_end=end,
+            any_slow=None if slow_share is None else chance_of_any_slow(k, slow_share),
+        )
+        for k, slow, drawn, end in zip(counts, slowest, simulated, ends, strict=True)
+    )
+    largest, backup_rows = counts[-1], []
+    for b in backups:
+        time = order_statistic(delays, largest, b) / delays.mean
+        backup_rows.append(BackupRow(backups=b, time=time, speed_per_worker=largest / (largest + b) / time))
+    return StragglerCost(
+        delays=delays.name,
+        steps=steps,
+        rows=rows,
+        backups=tuple(backup_rows),
+        persistent_share=slow_share,
+        persistent_factor=slow_factor if slow_share is not None else None,
+        seed=SEED,
+        findings=_findings(rows, slow_factor, infinite=delays.deviation is None),
+    )
+
+
+def _findings(rows: Sequence[StragglerRow], factor: float, *, infinite: bool) -> tuple[Finding, ...]:
+    text = "draws are taken as independent; a worker that is always slow costs more than these numbers"
+    findings = [info("independent-draws", text, remedy="compare the ranks of a run with scalecurve diagnose")]
+    last = rows[-1]
+    if last.any_slow is not None and last.any_slow > 0.5:
+        text = f"at K = {last.workers} some worker is always slow with probability {last.any_slow:.0%}"
+        hint = f"find and drop it: with it every step takes {factor:g} times as long, wherever the barriers are"
+        findings.append(warning("persistent-slowness", text, remedy=hint))
+    drawn = [str(row.workers) for row in rows if row.at_end and row.at_end.method.startswith("simulation")]
+    if drawn:
+        why = "has no variance" if infinite else "is too skewed for the normal limit"
+        text = f"a step {why}, so the barrier at the end was simulated at K = {', '.join(drawn)}"
+        findings.append(info("end-simulated", text))
+    if drawn and infinite:
+        text = "the simulated barrier at the end has no interval and tends to be too low: the variance is infinite"
+        findings.append(warning("end-without-interval", text, remedy="state a distribution with a finite variance"))
+    missing = [str(row.workers) for row in rows if row.at_end is None]
+    if missing:
+        text = f"the barrier at the end has no answer at K = {', '.join(missing)}: it would need too many draws"
+        hint = "use fewer steps or workers, or a less skewed distribution"
+        findings.append(warning("end-unknown", text, remedy=hint))
+    return tuple(findings)

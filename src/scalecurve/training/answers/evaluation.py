@@ -1,0 +1,400 @@
+"""Layouts through the physics: step time with its interval, where it goes, throughput, use of the hardware, memory.
+
+`evaluate_jobs` is the one evaluation: a plan, one layout and the explorer all show its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info, warning
+from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpus, read_cluster
+from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
+from scalecurve.training.inputs.request import batch_sequences, sequence_length
+from scalecurve.training.inputs.stack import (
+    Constants,
+    Device,
+    Stack,
+    StackCalibration,
+    calibration_of,
+    device_of,
+    read_stack,
+)
+from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
+from scalecurve.training.physics.memory import USABLE, Memory, memory
+from scalecurve.training.physics.steptime import STEP_TERMS, step_time
+from scalecurve.units import format_bytes, format_count, format_seconds
+
+LEVEL = 0.9
+LEFT_OUT = (
+    "data loading and logging",
+    "checkpoint writes and failures (see goodput)",
+    "kernel autotuning, power and thermal limits beyond the measured ceilings",
+    "congestion from other jobs on the network",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob:
+    """One model on one cluster under one stack, split one way."""
+
+    model: Transformer
+    cluster: Cluster
+    stack: Stack
+    layout: Layout
+    seq: int
+    precision: str = "bf16"
+
+
+@dataclass(frozen=True)
+class JobColumns:
+    """Jobs with the same cluster, stack, precision and kind of model as columns of one call; `places` says where each
+    stood in the list they came from."""
+
+    jobs: tuple[TrainingJob, ...]
+    places: tuple[int, ...]
+    shape: Shape
+    grid: Grid
+
+    def device(self, constants: Constants) -> Device:
+        first = self.jobs[0]
+        return device_of(first.cluster, first.stack, constants, first.precision)
+
+
+def columns_of_jobs(jobs: Sequence[TrainingJob]) -> list[JobColumns]:
+    """The jobs grouped by what they can share a call with."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, job in enumerate(jobs):
+        key = (job.cluster, job.stack, job.precision, job.model.is_moe, bool(job.model.kv_rank))
+        groups.setdefault(key, []).append(place)
+    columns = []
+    for places in groups.values():
+        group = tuple(jobs[place] for place in places)
+        stack = group[0].stack
+        shape = stack_shapes([job.model.shape(job.seq) for job in group])
+        grid = grid_of_layouts(
+            [job.layout for job in group], group[0].cluster.node, data_overlap=stack.data_overlap,
+            tensor_overlap=stack.tensor_overlap,
+        )  # fmt: skip
+        columns.append(JobColumns(group, tuple(places), shape, grid))
+    return columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutcome:
+    """Seconds, bytes, tokens and dollars of one step of one job."""
+
+    job: TrainingJob
+    calibration: StackCalibration
+    breakdown: dict[str, float]
+    memory: dict[str, float]
+    mfu: float
+    hfu: float
+
+    @property
+    def layout(self) -> Layout:
+        return self.job.layout
+
+    @property
+    def gpus(self) -> int:
+        return self.layout.gpus
+
+    @property
+    def peak(self) -> float:
+        """FLOP/s of one accelerator that MFU is measured against."""
+        return self.job.cluster.peak(self.job.precision)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.breakdown.values())
+
+    @property
+    def step(self) -> Estimate:
+        """Seconds of the step with their 90 % interval."""
+        spread, value = math.exp(self.calibration.half_width), self.seconds
+        return Estimate(value, value / spread, value * spread, LEVEL, f"residuals of {self.calibration.evidence} rows")
+
+    @property
+    def tokens(self) -> int:
+        """The global batch in tokens."""
+        return self.layout.sequences * self.job.seq
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds
+
+    @property
+    def memory_bytes(self) -> float:
+        return sum(self.memory.values())
+
+    @property
+    def fits(self) -> bool:
+        return self.memory_bytes <= self.job.cluster.accelerator.capacity
+
+    @property
+    def tight(self) -> bool:
+        """It fits, but only in the memory that a plan leaves to fragmentation."""
+        return self.fits and self.memory_bytes > USABLE * self.job.cluster.accelerator.capacity
+
+    @property
+    def compute_seconds(self) -> float:
+        """What is not communication, bubble or waiting: products, attention, recomputation, optimiser."""
+        return sum(self.breakdown[name] for name in ("compute", "recompute", "optimizer"))
+
+    @property
+    def comm_frac(self) -> float:
+        """Exposed communication and bubble over compute, so that efficiency is 1 / (1 + comm_frac)."""
+        return (self.seconds - self.compute_seconds) / self.compute_seconds
+
+    @property
+    def efficiency(self) -> float:
+        return 1.0 / (1.0 + self.comm_frac)
+
+    @property
+    def usd_per_billion_tokens(self) -> float | None:
+        return self.job.cluster.dollars(self.gpus, 1e9 / self.tokens_per_second)
+
+    def to_dict(self) -> dict[str, Any]:
+        step = self.step
+        return {
+            "gpus": self.gpus,
+            "layout": self.layout.to_dict(),
+            "global_batch_sequences": self.layout.sequences,
+            "global_batch_tokens": self.tokens,
+            "step_seconds": step.value,
+            "step_low": step.low,
+            "step_high": step.high,
+            "level": LEVEL,
+            "breakdown": self.breakdown,
+            "comm_frac": self.comm_frac,
+            "comm_share": 1.0 - self.efficiency,
+            "efficiency": self.efficiency,
+            "mfu": self.mfu,
+            "hfu": self.hfu,
+            "model_tflops_per_gpu": self.mfu * self.peak / 1e12,
+            "memory_bytes": self.memory_bytes,
+            "memory": self.memory,
+            "memory_capacity": self.job.cluster.accelerator.capacity,
+            "fits": self.fits,
+            "tokens_per_second": self.tokens_per_second,
+            "tokens_per_second_per_gpu": self.tokens_per_second / self.gpus,
+            "usd_per_billion_tokens": self.usd_per_billion_tokens,
+            "evidence": self.calibration.evidence,
+        }
+
+    def record(self) -> dict[str, Any]:
+        """A row of --csv."""
+        nested = self.to_dict()
+        layout = {name: value for name, value in nested.pop("layout").items() if name != "micro"}
+        parts = {f"{name}_seconds": value for name, value in nested.pop("breakdown").items()}
+        nested.pop("memory")
+        return {"gpus": nested.pop("gpus")} | layout | nested | parts
+
+
+def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) -> list[StepOutcome]:
+    """Every job through the physics, in the order given."""
+    outcomes: dict[int, StepOutcome] = {}
+    for columns in columns_of_jobs(jobs):
+        device = columns.device(calibration.constants)
+        time, held = step_time(device, columns.shape, columns.grid), memory(device, columns.shape, columns.grid)
+        count = (len(columns.jobs),)
+        terms = {name: np.broadcast_to(getattr(time, name), count) for name in STEP_TERMS}
+        parts = {entry.name: np.broadcast_to(getattr(held, entry.name), count) for entry in fields(Memory)}
+        per_token = np.broadcast_to(columns.shape.flop_per_token, count)
+        for column, (place, job) in enumerate(zip(columns.places, columns.jobs, strict=True)):
+            breakdown = {name: float(values[column]) for name, values in terms.items()}
+            flop = float(per_token[column]) * job.layout.sequences * job.seq
+            mfu = flop / (sum(breakdown.values()) * job.layout.gpus * job.cluster.peak(job.precision))
+            outcomes[place] = StepOutcome(
+                job=job,
+                calibration=calibration,
+                breakdown=breakdown,
+                memory={name: float(values[column]) for name, values in parts.items()},
+                mfu=mfu,
+                hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
+            )
+    return [outcomes[place] for place in range(len(jobs))]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evaluation(Result):
+    """One layout's step with its interval, where it goes, what it needs, and how sure that is."""
+
+    outcome: StepOutcome
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        one = self.outcome
+        return (
+            f"<Evaluation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
+            f"{one.layout.short()}: step {format_seconds(one.seconds)}, MFU {100 * one.mfu:.1f} %>"
+        )
+
+    @property
+    def step_seconds(self) -> float:
+        return self.outcome.seconds
+
+    @property
+    def mfu(self) -> float:
+        return self.outcome.mfu
+
+    @property
+    def hfu(self) -> float:
+        return self.outcome.hfu
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.outcome.tokens_per_second
+
+    @property
+    def tokens_per_second_per_gpu(self) -> float:
+        return self.outcome.tokens_per_second / self.outcome.gpus
+
+    @property
+    def step(self) -> Estimate:
+        return self.outcome.step
+
+    @property
+    def step_low(self) -> float | None:
+        return self.outcome.step.low
+
+    @property
+    def step_high(self) -> float | None:
+        return self.outcome.step.high
+
+    @property
+    def memory_bytes(self) -> float:
+        return self.outcome.memory_bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.outcome.to_dict() | {
+            "model": self.outcome.job.model.to_dict(),
+            "cluster": self.outcome.job.cluster.to_dict(),
+            "stack": self.outcome.job.stack.to_dict(),
+            "calibration": self.outcome.calibration.to_dict(),
+            "left_out": list(LEFT_OUT),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [self.outcome.record()]
+
+    def document(self) -> Document:
+        one, job, step = self.outcome, self.outcome.job, self.outcome.step
+        head = (
+            f"{job.model.name} ({format_count(job.model.parameters)} parameters) on {one.gpus} x "
+            f"{job.cluster.accelerator.name}, {job.stack.name}, {job.layout.short()}"
+        )
+        facts = (
+            f"step {format_seconds(step.value)} (90 %: {format_seconds(step.low or 0)} to "
+            f"{format_seconds(step.high or 0)}), {format_count(one.tokens_per_second)} tokens/s, "
+            f"MFU {100 * one.mfu:.1f} %, HFU {100 * one.hfu:.1f} %, memory "
+            f"{format_bytes(one.memory_bytes)} of {format_bytes(job.cluster.accelerator.capacity)}"
+        )
+        rows = [
+            (name, format_seconds(seconds), f"{100 * seconds / one.seconds:.1f} %")
+            for name, seconds in one.breakdown.items()
+            if seconds > 0
+        ]
+        origin = f"Constants: {one.calibration.evidence}, {one.calibration.source}."
+        left = Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted")
+        shares = table(["term", "seconds", "share"], rows)
+        return Document(head, (Paragraph(facts), shares, Paragraph(origin), left, FindingList(self.findings)))
+
+
+def evaluate_layout(
+    model: ModelLike,
+    cluster: ClusterLike,
+    layout: LayoutLike,
+    *,
+    batch: float | str | None = None,
+    seq: int | None = None,
+    stack: str | Stack | None = None,
+    precision: str = "bf16",
+    gpus: int | None = None,
+    calibration: StackCalibration | None = None,
+    price: float | None = None,
+) -> Evaluation:
+    """Step time, throughput, MFU and memory of one layout, with intervals.
+
+    `batch` is the global batch in sequences (a suffixed text such as "4Mi", or a number from 262,144, is tokens).  dp
+    is taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
+    accelerator-hour.
+    """
+    gpus = gpus or cluster_gpus(cluster)
+    job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
+    if price is not None:
+        job = replace(job, cluster=job.cluster.with_price(price))
+    [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))
+    findings: list[Finding] = []
+    capacity = job.cluster.accelerator.capacity
+    held = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
+    remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
+    if not outcome.fits:
+        over = outcome.memory_bytes - capacity
+        message = f"{held}: {format_bytes(over)} too much"
+        findings.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
+    elif outcome.tight:
+        message = f"{held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
+        findings.append(warning("tight", message, remedy=remedy))
+    if outcome.calibration.evidence in ("assumed", "transferred"):
+        message = (
+            f"no published table calibrates {job.stack.name} on {job.cluster.accelerator.name}: constants are "
+            f"{outcome.calibration.evidence}, so the interval is wide"
+        )
+        findings.append(info("not-calibrated", message, remedy="give one or two measured runs"))
+    if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
+        message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
+        findings.append(warning("ragged-interleave", message))
+    return Evaluation(outcome=outcome, findings=tuple(findings))
+
+
+def read_job(
+    model: ModelLike,
+    cluster: ClusterLike,
+    layout: LayoutLike,
+    *,
+    batch: float | str | None,
+    seq: int | None,
+    stack: str | Stack | None,
+    precision: str = "bf16",
+    gpus: int | None = None,
+) -> TrainingJob:
+    """A job from what a user wrote: dp from the accelerators, accumulation from the batch, the stack's habits where the
+    layout does not say."""
+    transformer, machine, parts = read_model(model, seq=seq), read_cluster(cluster), read_layout(layout)
+    tp = int(parts.get("tp", 1))
+    software = read_stack(stack, sharded=int(parts.get("zero", 0)) >= 3 and tp == 1 and int(parts.get("pp", 1)) == 1)
+    length = sequence_length(seq, transformer.seq)
+    habits = {"zero": software.zero, "sequence_parallel": tp > 1 and software.name == "megatron-core"}
+    others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))
+    if "dp" not in parts and gpus is not None:
+        if gpus % others:
+            raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", f"{gpus} by {others}"))
+        habits["dp"] = gpus // others
+    split = Layout(**(habits | parts))
+    if gpus is not None and split.gpus != gpus:
+        value = f"{split.gpus} by the layout (tp x pp x dp x cp), {gpus} given"
+        raise InputError(Fault("the layout and the number of accelerators disagree", "gpus", value, "leave one out"))
+    if batch is not None:
+        sequences, unit = batch_sequences(batch, length), split.dp * split.micro
+        if sequences % unit:
+            hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
+            raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
+        if "accumulation" in parts and split.accumulation > 1 and split.sequences != sequences:
+            value = f"{split.sequences} by layout, {sequences} by batch"
+            raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value))
+        split = replace(split, accumulation=sequences // unit)
+    kind, faults = machine.precision(precision)
+    faults = [*layout_faults(split, transformer), *faults]
+    if faults:
+        raise InputError(faults, subject=f"layout {split.short()}")
+    return TrainingJob(model=transformer, cluster=machine, stack=software, layout=split, seq=length, precision=kind)

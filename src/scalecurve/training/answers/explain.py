@@ -1,0 +1,207 @@
+"""Every term of a step with its formula, the numbers in it, and how well each is known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scalecurve.document import Column, Document, Paragraph, Result, table
+from scalecurve.findings import Finding
+from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
+from scalecurve.training.inputs.stack import Device
+from scalecurve.training.physics.layer import LayerTime, layer_time
+from scalecurve.training.physics.memory import OPTIMIZER_BYTES, WEIGHT_BYTES, activation_bytes
+from scalecurve.training.physics.steptime import (
+    OPTIMIZER_TRAFFIC,
+    backward_window,
+    gradient_seconds,
+    head_seconds,
+    pipeline_seconds,
+    sharded_seconds,
+)
+from scalecurve.units import format_bytes, format_count, format_seconds
+
+STEP_FORMULAS = {
+    "compute": "m (L/p (forward + backward) + output layer)",
+    "recompute": "m L/p again",
+    "tensor": "m L/p tensor traffic",
+    "context": "m L/p ring traffic beyond its attention",
+    "expert": "m L/p 4 all-to-all",
+    "data": "max(traffic - window, 0) + contention x min(traffic, window)",
+    "pipeline": "(m v + p - 1) sends, exposed part",
+    "bubble": "(p - 1)/v L/p layer",
+    "optimizer": "38 bytes x parameters held / memory rate",
+}
+MEMORY_FORMULAS = {
+    "weights": "bytes x parameters held",
+    "gradients": "bytes x parameters held",
+    "optimizer": "bytes x parameters held",
+    "activations": "bytes a layer keeps x layers in flight",
+    "logits": "bytes a score x b s V/t",
+    "working": "one layer again, gathered weights, runtime",
+}
+
+
+@dataclass(frozen=True)
+class ExplainedTerm:
+    """One line of an explanation; `evidence` is measured here, published, calibrated, transferred or assumed."""
+
+    name: str
+    formula: str
+    numbers: str
+    value: str
+    evidence: str
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Result):
+    """The step of one outcome, term by term."""
+
+    outcome: StepOutcome
+    parts: tuple[ExplainedTerm, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        one = self.outcome
+        return (
+            f"<Explanation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
+            f"{one.layout.short()}: {len(self.parts)} terms, step {format_seconds(one.seconds)}>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.outcome.to_dict() | {"terms": self.records(), "left_out": list(LEFT_OUT)}
+
+    def records(self) -> list[dict[str, str]]:
+        return [asdict(part) for part in self.parts]
+
+    def document(self) -> Document:
+        job = self.outcome.job
+        head = f"{job.model.name} on {self.outcome.gpus} x {job.cluster.accelerator.name}: {job.layout.short()}"
+        columns = [Column(name, "left") for name in ("term", "formula", "numbers", "value", "evidence")]
+        rows = [(part.name, part.formula, part.numbers, part.value, part.evidence) for part in self.parts]
+        left = Paragraph("What this leaves out: " + "; ".join(LEFT_OUT) + ".")
+        return Document(head, (table(columns, rows), left))
+
+
+def explain(outcome: StepOutcome) -> Explanation:
+    """The terms of steptime.step_time and of memory, filled in."""
+    [columns] = columns_of_jobs([outcome.job])
+    device = columns.device(outcome.calibration.constants)
+    layer = layer_time(device, columns.shape, columns.grid)
+    return Explanation(
+        outcome,
+        (
+            *_rate_terms(outcome),
+            *_layer_terms(outcome, columns, device, layer),
+            *_step_terms(outcome, columns, device, layer),
+            *_memory_terms(outcome, columns, device),
+        ),
+    )
+
+
+def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
+    """Published rates times achieved shares."""
+    cluster, shares, evidence = outcome.job.cluster, outcome.calibration.constants, outcome.calibration.evidence
+    chip = cluster.accelerator
+    rates = [
+        ("matrix rate", "peak x matmul", outcome.peak, 1e12, "TFLOP/s", ".0f", shares.matmul, ".3f"),
+        ("memory rate", "HBM x memory", chip.memory_rate, 1e12, "TB/s", ".2f", shares.memory, ".2f"),
+        ("fast link", "link x inner", cluster.inner_rate, 1e9, "GB/s", ".0f", shares.inner, ".2f"),
+        ("network", "port x outer", cluster.outer_rate, 1e9, "GB/s", ".1f", shares.outer, ".2f"),
+    ]
+    terms = [
+        ExplainedTerm(
+            name, formula, f"{rate / unit:{digits}} {word} x {share:{places}}",
+            f"{rate * share / unit:{digits}} {word}", evidence,
+        )
+        for name, formula, rate, unit, word, digits, share, places in rates
+    ]  # fmt: skip
+    return [*terms, ExplainedTerm("peak, HBM, links", "data sheet", chip.source[:60], "", "published")]
+
+
+def _layer_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer: LayerTime) -> list[ExplainedTerm]:
+    """One layer and micro-batch, the output layer, and the way between stages."""
+    job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
+    tokens = layout.micro * job.seq // layout.cp
+    size = format_bytes(2 * tokens * job.model.hidden)
+    lines = [
+        ("layer forward", "products + attention + elementwise", f"{tokens:,} tokens, tp {layout.tp}",
+         layer.compute.forward),
+        ("layer backward", "gradients by input and weight", "as forward", layer.compute.backward),
+        ("layer again", "recomputation", layout.recompute, layer.recompute),
+        ("layer tensor traffic", "4 x all-reduce of 2 b s h bytes, exposed part", f"{size} over {layout.tp}",
+         layer.tensor),
+        ("output layer", "products + 18 bytes a score", f"{tokens:,} x {job.model.vocab:,} / {layout.tp}",
+         head_seconds(device, shape, grid)),
+        ("stage to stage", "2 x 2 b s h / rate", f"pp {layout.pp}", pipeline_seconds(device, shape, grid)),
+    ]  # fmt: skip
+    evidence = outcome.calibration.evidence
+    return [
+        ExplainedTerm(name, formula, numbers, format_seconds(seconds.item()), evidence)
+        for name, formula, numbers, seconds in lines
+    ]
+
+
+def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer: LayerTime) -> list[ExplainedTerm]:
+    """Each formula of the step with its numbers in place of the letters.  With ZeRO-3 what each layer shows of its
+    gathering is paid first, then the gradients' traffic."""
+    job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
+    m, p, v, depth = layout.accumulation, layout.pp, layout.interleave, -(-job.model.layers // layout.pp)
+    work = (layer.compute.forward + layer.compute.backward).item()
+    sharded = sharded_seconds(device, shape, grid, layer).item()
+    whole = work + sharded + (layer.recompute + layer.tensor + layer.context + layer.expert).item()
+    ends = outcome.breakdown["compute"] / m - depth * work
+    send = format_seconds(pipeline_seconds(device, shape, grid).item())
+    held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
+    data = f"traffic {format_seconds(gradient_seconds(device, shape, grid).item())}"
+    if grid.data_overlap.item() > 0:
+        window = format_seconds(backward_window(shape, grid, layer).item())
+        data += f", window {window}, contention {device.contention:.2f}"
+    else:
+        data += ", not overlapped"
+    if layout.zero >= 3:
+        data = f"{m} x {depth} x {format_seconds(sharded)} gathering, {data}"
+    numbers = {
+        name: f"{m} x {depth} x {format_seconds(getattr(layer, name).item())}"
+        for name in ("recompute", "tensor", "context", "expert")
+    }
+    numbers |= {
+        "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
+        "data": data,
+        "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
+        "bubble": f"{p - 1}/{v} x {depth} x {format_seconds(whole)}",
+        "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
+    }
+    evidence, step = outcome.calibration.evidence, outcome.step
+    terms = [
+        ExplainedTerm(name, STEP_FORMULAS[name], numbers[name], format_seconds(seconds), evidence)
+        for name, seconds in outcome.breakdown.items()
+    ]
+    spread = f"90 % interval {format_seconds(step.low or 0.0)} to {format_seconds(step.high or 0.0)}"
+    return [*terms, ExplainedTerm("step", "sum", spread, format_seconds(step.value), evidence)]
+
+
+def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> list[ExplainedTerm]:
+    """Bytes on the fullest accelerator, part by part."""
+    job, layout, held = outcome.job, outcome.layout, outcome.memory
+    layer = activation_bytes(device, columns.shape, columns.grid).item()
+    tokens = layout.micro * job.seq // layout.cp
+    scores = f"{device.stack.logit_bytes:g} x {tokens:,} x {job.model.vocab:,} / {layout.tp}"
+    numbers = {
+        "activations": f"{format_bytes(layer)} x {held['activations'] / layer:.4g} layers",
+        "logits": scores if held["logits"] > 0 else "on the last stage",
+        "working": f"of it runtime {format_bytes(device.reserved)}",
+    }
+    states = {  # bytes a parameter, and the ZeRO stage from which it is split
+        "weights": (WEIGHT_BYTES, 3), "gradients": (device.stack.gradient_bytes, 2), "optimizer": (OPTIMIZER_BYTES, 1),
+    }  # fmt: skip
+    for name, (size, stage) in states.items():
+        split = f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= stage else ""
+        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}"
+    terms = [
+        ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_bytes(value), "published")
+        for name, value in held.items()
+    ]
+    capacity = format_bytes(job.cluster.accelerator.capacity)
+    total = format_bytes(outcome.memory_bytes)
+    return [*terms, ExplainedTerm("memory", "sum", f"of {capacity}", total, "published")]

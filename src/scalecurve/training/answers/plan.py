@@ -1,0 +1,395 @@
+"""The plan of a training run over P: the best split at each, what a larger batch is charged, where doublings stop
+paying.
+
+`plan_training` is the Python verb; `plan` answers a PlanRequest, as read from a plan.toml and options.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Listing, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, info, warning
+from scalecurve.training.answers.curve import (
+    EFFORT_TOKENS,
+    Mark,
+    PlanRow,
+    build_rows,
+    choose,
+    compute_optimal,
+    cost_effective,
+    find_marks,
+    never_stops_paying,
+)
+from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, evaluate_layout
+from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
+from scalecurve.training.inputs.request import (
+    GlobalBatch,
+    PlanRequest,
+    read_count,
+    sequence_length,
+    whole_sequences,
+)
+from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
+from scalecurve.training.inputs.transformer import ModelLike, read_model
+from scalecurve.training.physics.run import CriticalBatch, Reliability, read_critical_batch, read_reliability
+from scalecurve.training.search.search import FULL, MAX_TP, Axes, BestLayouts, SearchTask, search_growing, search_strong
+from scalecurve.units import WorkersLike, format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.training.answers.explain import Explanation
+
+LARGEST_P = 131_072  # where the search for the smallest P that fits ends
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan(Result):
+    """A sweep: rows by P, the two caps on data parallelism, marks, and the cost-effective scale."""
+
+    title: str
+    regime: str
+    batch: GlobalBatch
+    rows: tuple[PlanRow, ...]
+    statistical_cap: int | None
+    granularity_cap: int | None
+    critical: CriticalBatch | None
+    cost_effective_gpus: int
+    chosen_gpus: int | None
+    marks: tuple[Mark, ...]
+    evidence: str
+    source: str
+    findings: tuple[Finding, ...] = ()
+    strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
+    configurations: int = 0
+    choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
+
+    def __repr__(self) -> str:
+        first, last = self.rows[0], self.rows[-1]
+        return (
+            f"<Plan {self.title.partition(' (')[0]}, {self.regime}, {len(self.rows)} P from {first.gpus} to "
+            f"{last.gpus}: MFU {100 * first.mfu:.0f} % to {100 * last.mfu:.0f} %, "
+            f"cost-effective at {self.cost_effective_gpus}>"
+        )
+
+    def row(self, gpus: int) -> PlanRow | None:
+        return next((row for row in self.rows if row.gpus == gpus), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "regime": self.regime,
+            "rows": [row.to_dict() for row in self.rows],
+            "strong_rows": [row.to_dict() for row in self.strong],
+            "dp_cap": {"statistical": self.statistical_cap, "granularity": self.granularity_cap},
+            "critical_batch_tokens": self.critical.tokens.value if self.critical else None,
+            "critical_batch": self.critical.to_dict() if self.critical else None,
+            "global_batch_tokens": self.batch.tokens,
+            "cost_effective_gpus": self.cost_effective_gpus,
+            "chosen_gpus": self.chosen_gpus,
+            "choice": self.choice,
+            "marks": [asdict(mark) for mark in self.marks],
+            "configurations": self.configurations,
+            "evidence": self.evidence,
+            "source": self.source,
+            "left_out": list(LEFT_OUT),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        extra = ("tokens_factor", "effective_tokens_per_second", "speedup", "run_seconds", "run_usd", "loss")
+        return [row.outcome.record() | {name: row.to_dict()[name] for name in extra} for row in self.rows]
+
+    def document(self) -> Document:
+        name = "global batch" if self.regime == "strong" else "starting batch"  # a batch that grows only starts there
+        blocks: list[Block] = [Paragraph(f"{name} {self.batch.sentence}"), rows_table(self.rows, self.chosen_gpus)]
+        if self.choice and self.chosen_gpus is not None:  # otherwise a finding says it
+            blocks.append(Paragraph(self.choice))
+        if any(row.alternatives for row in self.rows):
+            blocks.append(alternatives_table(self.rows))
+        if self.strong:
+            blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
+        if any(row.optimal for row in self.rows):
+            blocks.append(optimal_table(self.rows))
+        places = [(mark, "-" if mark.gpus is None else f"P {mark.gpus:,.0f}") for mark in self.marks]
+        blocks += [
+            Listing("\n".join(f"{mark.name:28s} {place:>10s}  {mark.meaning}" for mark, place in places)),
+            Paragraph(f"{self.configurations:,} configurations tried. Constants: {self.evidence} ({self.source})."),
+            Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted"),
+            FindingList(self.findings),
+        ]
+        return Document(self.title, tuple(blocks))
+
+
+def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
+    """A line per P; parameters and batch have a column where they differ between rows."""
+    growing = {
+        "parameters": [float(row.outcome.job.model.parameters) for row in rows],
+        "batch": [float(row.outcome.tokens) for row in rows],
+    }
+    growing = {name: values for name, values in growing.items() if len(set(values)) > 1}
+    columns = [
+        Column("GPUs"), *(Column(name) for name in growing), Column("layout", "left"), Column("step"), Column("90 %"),
+        Column("tokens/s"), Column("speedup"), Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"),
+        Column("memory"), Column("charged"), Column("run"), Column("USD"),
+    ]  # fmt: skip
+    lines: list[list[Cell | str | None]] = []
+    for place, row in enumerate(rows):
+        outcome, step = row.outcome, row.outcome.step
+        lines.append(
+            [
+                Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
+                *(format_count(values[place]) for values in growing.values()),
+                outcome.layout.short(),
+                format_seconds(step.value),
+                f"{format_seconds(step.low or 0.0)}..{format_seconds(step.high or 0.0)}",
+                format_count(outcome.tokens_per_second),
+                f"{row.speedup:.2f}",
+                f"{outcome.efficiency:.2f}",
+                f"{100 * outcome.mfu:.1f}%",
+                format_bytes(outcome.memory_bytes),
+                f"x{row.tokens_factor:.2f}",
+                None if row.run_seconds is None else format_seconds(row.run_seconds),
+                None if row.run_usd is None else f"{row.run_usd:,.0f}",
+            ]
+        )
+    return table(columns, lines)
+
+
+def alternatives_table(rows: Sequence[PlanRow]) -> Block:
+    """The next best layouts at each P, and how much slower they are."""
+    names = ("GPUs", "rank", "layout", "step", "slower by", "MFU", "memory")
+    lines = [
+        (f"{row.gpus:,}", str(rank), other.layout.short(), format_seconds(other.seconds),
+         f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
+         format_bytes(other.memory_bytes))
+        for row in rows
+        for rank, other in enumerate(row.alternatives, start=2)
+    ]  # fmt: skip
+    columns = [Column(name, "left" if name == "layout" else "right") for name in names]
+    return table(columns, lines, caption="Alternatives at each P")
+
+
+def optimal_table(rows: Sequence[PlanRow]) -> Block:
+    """Systems scaling and statistical scaling side by side."""
+    columns = ["GPUs", "E", "within", "parameters", "tokens", "loss"]
+    lines = [
+        (f"{row.gpus:,}", f"{row.outcome.efficiency:.2f}", format_seconds(best.seconds), format_count(best.parameters),
+         format_count(best.tokens), f"{best.loss:.3f}")
+        for row in rows
+        if (best := row.optimal)
+    ]  # fmt: skip
+    law = next(row.optimal.law for row in rows if row.optimal)
+    return table(columns, lines, caption=f"Compute-optimal by {law}: the loss reached within the time and budget")
+
+
+def plan_training(
+    model: ModelLike,
+    cluster: ClusterLike,
+    *,
+    gpus: WorkersLike,
+    batch: float | str | None = None,
+    critical_batch: float | str | None = None,
+    definition: str = "double",
+    seq: int | None = None,
+    stack: str | Stack | None = None,
+    precision: str = "bf16",
+    tokens: float | str | None = None,
+    batch_grows: bool = False,
+    weak: bool = False,
+    compute_optimal: str | None = None,
+    objective: str | None = None,
+    deadline: float | str | None = None,
+    budget: float | str | None = None,
+    top: int = 1,
+    reliability: str | bool | Mapping[str, Any] | Reliability | None = None,
+    calibration: StackCalibration | None = None,
+    price: float | None = None,
+    loss: float | None = None,
+    max_tp: int = MAX_TP,
+    axes: Axes = FULL,
+) -> Plan:
+    """The best split of the model at each P, and where more accelerators stop paying.
+
+    `batch` and `critical_batch` are tokens; `deadline` is seconds or text (30d), `budget` dollars or text (5M), `price`
+    dollars per accelerator-hour.  The batch is fixed (strong scaling), or grows with P up to the critical one
+    (`batch_grows`), or everything grows (`weak`).  `axes` COARSE tries fewer layouts, for answers while a slider moves.
+    """
+    request = PlanRequest(
+        model=model, cluster=cluster, gpus=gpus, global_batch=batch, critical_batch=critical_batch,
+        definition=definition, seq=seq, stack=stack, precision=precision, tokens=tokens, batch_grows=batch_grows,
+        weak=weak, compute_optimal=compute_optimal, objective=objective, deadline=deadline, budget=budget, top=top,
+        reliability=reliability, price=price, loss=loss, max_tp=max_tp,
+    )  # fmt: skip
+    return sweep(request, calibration=calibration, axes=axes)
+
+
+def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
+    """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
+    calibration = None
+    if request.measured is not None:
+        from scalecurve.training.answers.measured import calibrate, read_runs
+
+        calibration = calibrate(
+            read_runs(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
+            precision=request.precision or "bf16",
+        )  # fmt: skip
+    if request.layout is None:
+        swept = sweep(request, calibration=calibration)
+        if request.explain is None:
+            return swept
+        row = swept.row(request.explain)
+        if row is None:
+            planned = ", ".join(str(other.gpus) for other in swept.rows)
+            hint = f"rows are at {planned}"
+            raise InputError(Fault("nothing planned at this P", "explain", str(request.explain), hint))
+        outcome = row.outcome
+    else:
+        counts = request.counts if request.gpus is not None else ()
+        if len(counts) > 1:
+            raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus)))
+        sequences = None
+        if request.global_batch is not None:  # here a batch is always tokens
+            length = sequence_length(request.seq, read_model(request.model).seq)
+            sequences = whole_sequences(request.global_batch, length).sequences
+        evaluation = evaluate_layout(
+            request.model, request.cluster, request.layout, batch=sequences, seq=request.seq,
+            stack=request.stack, precision=request.precision or "bf16", gpus=counts[0] if counts else None,
+            calibration=calibration, price=request.price,
+        )  # fmt: skip
+        if request.explain is None:
+            return evaluation
+        outcome = evaluation.outcome
+    from scalecurve.training.answers.explain import explain
+
+    return explain(outcome)
+
+
+def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, axes: Axes = FULL) -> Plan:
+    """Search every P, evaluate the best, and read the marks off the curve."""
+    counts = request.counts
+    model = read_model(request.model, seq=request.seq)
+    cluster = read_cluster(request.cluster).with_price(request.price)
+    seq = sequence_length(request.seq, model.seq)
+    stack = read_stack(request.stack)
+    precision, faults = cluster.precision(request.precision or "bf16")
+    if not counts:
+        faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
+    if faults:
+        raise InputError(faults, subject="plan")
+    active = model.active_parameters
+    tokens = EFFORT_TOKENS * active if request.tokens is None else read_count(request.tokens, "tokens", above=0.0)
+    critical = read_critical_batch(
+        request.critical_batch, definition=request.definition or "double", tokens=tokens, loss=request.loss,
+        compute=6.0 * active * tokens,
+    )  # fmt: skip
+    usual = critical.tokens.value if critical else max(counts) * seq
+    batch = whole_sequences(usual if request.global_batch is None else request.global_batch, seq)
+    task = SearchTask(
+        model=model, cluster=cluster, stack=stack, seq=seq, precision=precision, max_tp=request.max_tp or MAX_TP,
+        calibration=calibration or calibration_of(cluster.accelerator, stack), axes=axes,
+    )  # fmt: skip
+    regime, top, reliability = request.regime, request.top or 1, read_reliability(request.reliability)
+    if regime == "strong":
+        best, tasks = search_strong(task, counts, batch, top=top)
+    else:
+        best, tasks = search_growing(task, counts, batch, critical, weak=regime == "weak", top=top)
+    rows = build_rows(tasks, best, batch, critical, reliability, tokens=None if regime == "weak" else tokens)
+    if not rows:
+        raise _nothing_fits(task, best, batch)
+    strong: tuple[PlanRow, ...] = ()
+    if regime == "weak":
+        fixed, fixed_tasks = search_strong(task, counts, batch)
+        strong = build_rows(fixed_tasks, fixed, batch, critical, reliability, tokens=tokens)
+    if request.compute_optimal is not None:
+        law, deadline, budget = request.compute_optimal, request.deadline_seconds, request.budget_dollars
+        rows = tuple(replace(row, optimal=compute_optimal(row, law, deadline, budget)) for row in rows)
+    micro = min(row.outcome.layout.micro for row in rows)
+    choice = choose(rows, request)
+    return Plan(
+        title=(
+            f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, {stack.name}, "
+            f"{regime} scaling"
+        ),
+        regime=regime,
+        batch=batch,
+        rows=rows,
+        strong=strong,
+        statistical_cap=int(critical.tokens.value // (micro * seq)) if critical else None,
+        granularity_cap=batch.sequences // micro if regime == "strong" else None,
+        critical=critical,
+        cost_effective_gpus=cost_effective(rows),
+        chosen_gpus=choice.gpus,
+        choice=choice.sentence,
+        marks=find_marks(task, rows, best, batch, critical, regime),
+        evidence=task.calibration.evidence,
+        source=task.calibration.source,
+        findings=(*choice.findings, *_plan_findings(task, rows, best, batch, critical, regime)),
+        configurations=sum(one.tried for one in best),
+    )
+
+
+def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBatch) -> InputError:
+    """Say by how much it misses, and the smallest P where it fits."""
+    least = [(one.least_bytes, one.gpus) for one in best if one.least_bytes is not None]
+    if not least:
+        hint = f"choose a batch with more divisors than {batch.sequences} sequences, or other accelerator counts"
+        message = "no layout honours this batch on any of these counts"
+        return InputError(Fault(message, "batch", str(batch.tokens), hint))
+    needed, gpus = min(least)
+    larger = max(one.gpus for one in best) * 2
+    while larger <= LARGEST_P and not search_strong(task, [larger], batch)[0][0].layouts:
+        larger *= 2
+    fits = larger <= LARGEST_P
+    hint = f"it fits from {larger:,} accelerators" if fits else f"it fits on no count up to {LARGEST_P:,}"
+    usable = task.usable_bytes
+    message = (
+        f"{task.model.name} fits nowhere: at best {format_bytes(needed)} on {gpus} of {format_bytes(usable)} usable"
+    )
+    return InputError(Fault(message, "gpus", f"{format_bytes(needed - usable)} too much", hint))
+
+
+def _plan_findings(
+    task: SearchTask,
+    rows: Sequence[PlanRow],
+    best: Sequence[BestLayouts],
+    batch: GlobalBatch,
+    critical: CriticalBatch | None,
+    regime: str,
+) -> list[Finding]:
+    """What a reader must know beside the table."""
+    notes: list[Finding] = []
+    if batch.tokens != batch.asked:
+        notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
+    gaps = [one.gpus for one in best if not one.layouts]
+    if gaps:
+        message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))}"
+        remedy = "choose a larger P for memory, or a batch with more divisors"
+        notes.append(warning("gaps", message, gpus=gaps, remedy=remedy))
+    if critical and critical.tokens.has_interval:
+        low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
+        size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
+        message = f"critical batch {size} ({critical.source})"
+        notes.append(info("critical-batch-range", message, definition="double", given_as=critical.given_as))
+    if task.calibration.evidence in ("assumed", "transferred"):
+        remedy = "give runs of your own: --measured runs.csv"
+        notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy=remedy))
+    if never_stops_paying(rows):
+        last = rows[-1].gpus
+        message = f"every doubling up to P {last:,} pays: the cost-effective scale may lie beyond"
+        notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=last))
+    if regime == "strong" and len(rows) > 1:
+        first = rows[0]
+        eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
+        ratio = eight.gpus / first.gpus
+        spread = math.exp(first.outcome.calibration.half_width * math.sqrt(2.0))  # two steps with independent errors
+        message = (
+            f"{ratio:g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
+            f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
+        )
+        notes.append(info("strong-scaling", message, speedup=eight.speedup, ratio=ratio))
+    return notes

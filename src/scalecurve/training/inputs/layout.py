@@ -1,0 +1,244 @@
+"""How a job is split: one Layout as a user writes it, and a Grid of many as arrays that broadcast."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.training.inputs.transformer import Array, Transformer, as_array
+
+
+class Recompute(IntEnum):
+    NONE = 0
+    SELECTIVE = 1
+    FULL = 2
+
+
+RECOMPUTE = {"none": Recompute.NONE, "selective": Recompute.SELECTIVE, "full": Recompute.FULL}
+_ALIASES = {
+    "tensor": "tp", "pipeline": "pp", "data": "dp", "context": "cp", "expert": "ep", "micro_batch": "micro",
+    "microbatch": "micro", "mbs": "micro", "micro_batch_size": "micro", "vpp": "interleave", "vp": "interleave",
+    "v": "interleave", "virtual_pipeline": "interleave", "sp": "sequence_parallel", "ga": "accumulation",
+    "gas": "accumulation", "accum": "accumulation", "grad_accum": "accumulation", "zero_stage": "zero",
+    "activation_checkpointing": "recompute", "shard_group": "shard",
+    "tensor_parallel": "tp", "pipeline_parallel": "pp", "data_parallel": "dp", "context_parallel": "cp",
+    "expert_parallel": "ep", "fsdp": "dp",
+}  # fmt: skip
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_RECOMPUTE_ALIASES = {"false": "none", "0": "none", "off": "none", "true": "full", "attn": "selective"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Degrees and choices.  `shard` None splits ZeRO's states over all of dp; `data_overlap` and `tensor_overlap` None
+    follow the stack."""
+
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    cp: int = 1
+    ep: int = 1
+    micro: int = 1
+    accumulation: int = 1
+    interleave: int = 1
+    zero: int = 0
+    recompute: str = "none"
+    sequence_parallel: bool = False
+    shard: int | None = None
+    data_overlap: bool | None = None
+    tensor_overlap: float | None = None
+
+    def __post_init__(self) -> None:
+        faults = [
+            Fault("must be a whole number above 0", name, str(getattr(self, name)))
+            for name in ("tp", "pp", "dp", "cp", "ep", "micro", "accumulation", "interleave")
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1
+        ]
+        if self.zero not in (0, 1, 2, 3):
+            faults.append(Fault("ZeRO stages are 0 to 3", "zero", str(self.zero)))
+        if self.recompute not in RECOMPUTE:
+            faults.append(Fault("unknown recomputation", "recompute", self.recompute, "use none, selective or full"))
+        if self.shard is not None and (self.shard < 1 or self.dp % self.shard):
+            faults.append(Fault("the sharding group must divide dp", "shard", f"{self.shard} of {self.dp}"))
+        if faults:
+            raise InputError(faults, subject="layout")
+
+    @property
+    def gpus(self) -> int:
+        return self.tp * self.pp * self.dp * self.cp
+
+    @property
+    def sequences(self) -> int:
+        """The global batch in sequences."""
+        return self.dp * self.micro * self.accumulation
+
+    def to_dict(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"micro_batch": self.micro}
+
+    def short(self) -> str:
+        """`tp8 pp4 dp16 micro 1x32 zero1 full`: what differs from the plainest layout."""
+        degrees = [f"{name}{getattr(self, name)}" for name in ("tp", "pp", "dp", "cp", "ep") if getattr(self, name) > 1]
+        chunks = [f"v{self.interleave}"] if self.interleave > 1 else []
+        zero = [f"zero{self.zero}" + (f"/{self.shard}" if self.shard else "")] if self.zero else []
+        words = [*(degrees or ["dp1"]), *chunks, f"micro {self.micro}x{self.accumulation}", *zero]
+        words += ["sp"] if self.sequence_parallel else []
+        return " ".join(words if self.recompute == "none" else [*words, self.recompute])
+
+
+LayoutLike = str | Mapping[str, Any] | Layout
+
+
+def read_layout(layout: LayoutLike) -> dict[str, Any]:
+    """The fields a user names: of a Layout, of `tp=8,pp=12,micro=1`, or of a mapping with the usual aliases."""
+    if isinstance(layout, Layout):
+        return {entry.name: getattr(layout, entry.name) for entry in fields(layout)}
+    how = "write tp=8,pp=4,micro=1"
+    if not isinstance(layout, (str, Mapping)):
+        raise InputError(Fault("not a layout", "layout", repr(layout), how))
+    if isinstance(layout, str):
+        parts = [part for part in re.split(r"[,\s]+", layout.strip()) if part]
+        faults = [Fault("not a layout field", value=part, remedy=how) for part in parts if "=" not in part]
+        if faults:
+            raise InputError(faults)
+        items: list[tuple[str, Any]] = [(name, value) for name, _, value in (part.partition("=") for part in parts)]
+    else:
+        items = list(layout.items())
+    names = [_ALIASES.get(key.strip().lower(), key.strip().lower()) for key, _ in items]
+    allowed = sorted(entry.name for entry in fields(Layout))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    faults = [Fault("layout field given twice", name) for name in twice]
+    hint = f"known: {', '.join(allowed)}"
+    faults += [Fault("unknown layout field", name, remedy=hint) for name in names if name not in allowed]
+    if faults:
+        raise InputError(faults, subject="layout")
+    pairs = zip(names, (value for _, value in items), strict=True)
+    return {name: _layout_value(name, value) for name, value in pairs if value is not None}
+
+
+def _layout_value(name: str, value: Any) -> bool | str | int | float:
+    """One field's value from text or number."""
+    text = str(value).strip().lower()
+    if name in ("sequence_parallel", "data_overlap"):
+        if text not in _TRUTH:
+            raise InputError(Fault("neither true nor false", name, text, "write true or false"), subject="layout")
+        return _TRUTH[text]
+    if name == "recompute":
+        return _RECOMPUTE_ALIASES.get(text, text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(Fault("not a number", name, text), subject="layout") from None
+    if name == "tensor_overlap":
+        if not 0.0 <= number <= 1.0:
+            raise InputError(Fault("a share lies between 0 and 1", name, f"{number:g}"), subject="layout")
+        return number
+    if not number.is_integer():  # infinities and NaN are not integers either
+        raise InputError(Fault("must be a whole number", name, text), subject="layout")
+    return int(number)
+
+
+def stages_uneven(layers: int, places: int) -> bool:
+    """Whether stages differ in depth by more than one layer's place at either end evens out (126 layers in 128 places
+    and DeepSeek-V3's 61 in 64 are even)."""
+    return -layers % places > max(3, places // 16)
+
+
+def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
+    """Why this model cannot be split this way; empty where it can."""
+    ranks = layout.tp * layout.cp * layout.dp
+    checks = [
+        (model.heads % layout.tp, "heads are not divisible by tp", "tp", f"{model.heads} heads, tp {layout.tp}"),
+        (model.hidden % layout.tp, "hidden is not divisible by tp", "tp", f"hidden {model.hidden}, tp {layout.tp}"),
+        (layout.pp > model.layers, "more pipeline stages than layers", "pp", f"{model.layers} layers, pp {layout.pp}"),
+        (layout.ep > 1 and not model.is_moe, "expert parallelism on a dense model", "ep", str(layout.ep)),
+        (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
+        (ranks % layout.ep, "ep does not divide the accelerators of a stage (tp x cp x dp)", "ep",
+         f"ep {layout.ep}, {ranks} accelerators a stage"),
+        (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave",
+         str(layout.interleave)),
+        (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
+    ]  # fmt: skip
+    faults = [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
+    if layout.pp > 1 and stages_uneven(model.layers, layout.pp):
+        near = [pp for pp in range(1, model.layers + 1) if model.layers % pp == 0]
+        hint = f"pipeline degrees that divide it: {', '.join(map(str, near[:12]))}"
+        faults.append(Fault("layers are not divisible by pp", "pp", f"{model.layers} layers, pp {layout.pp}", hint))
+    elif layout.pp > 1 and stages_uneven(model.layers, layout.pp * layout.interleave):
+        depth = -(-model.layers // layout.pp)
+        hint = f"interleave by {', '.join(str(v) for v in range(1, depth + 1) if depth % v == 0)}"
+        value = f"{depth} layers a stage, interleave {layout.interleave}"
+        faults.append(Fault("layers per stage are not divisible by interleave", "interleave", value, hint))
+    return faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Configurations as broadcastable arrays: one entry, a column per row of a table, or a whole search space.
+
+    `*_inner` is how many ranks of that group share a node; counts are whole numbers kept as floats.  `micro` is
+    sequences per micro-batch and `accumulation` the micro-batches per step and replica.  `shard` is the size of the
+    group that ZeRO splits states over (all of dp, or a part with hybrid sharding).
+    """
+
+    tp: Array
+    pp: Array
+    dp: Array
+    cp: Array
+    ep: Array
+    interleave: Array
+    micro: Array
+    accumulation: Array
+    zero: Array
+    shard: Array
+    recompute: Array
+    sequence_parallel: Array  # 1: the sequence is split between tensor ranks (Korthikanti et al. 2022)
+    regather: Array  # 1: the gathered activation is not kept but gathered again in the backward pass
+    data_overlap: Array  # 1: gradient traffic under the backward pass
+    tensor_overlap: Array  # share of tensor-parallel traffic hidden (0 to 1)
+    tp_inner: Array
+    cp_inner: Array
+    ep_inner: Array
+    dp_inner: Array
+    pp_crosses: Array  # 1: neighbouring stages are on different nodes
+
+
+def place_ranks(tp: Array, cp: Array, dp: Array, pp: Array, ep: Array, node: float) -> dict[str, Array]:
+    """The usual placement: tensor ranks nearest, then context, then data, pipeline stages farthest apart."""
+    tp_inner = np.where(tp <= node, np.minimum(tp, node), np.gcd(tp.astype(np.int64), int(node)).astype(np.float64))
+    left = np.maximum(np.floor(node / tp), 1.0)
+    cp_inner = np.minimum(cp, left)
+    left = np.maximum(np.floor(left / cp), 1.0)
+    ep_inner = np.minimum(ep, np.maximum(np.floor(node / np.where(ep > tp * cp * dp, tp, 1.0)), 1.0))
+    return {
+        "tp_inner": tp_inner,
+        "cp_inner": cp_inner,
+        "dp_inner": np.minimum(dp, left),
+        "ep_inner": ep_inner,
+        "pp_crosses": np.where(tp * cp * dp * pp <= node, 0.0, 1.0),
+    }
+
+
+def grid_of_layouts(layouts: list[Layout], node: int, *, data_overlap: bool, tensor_overlap: float) -> Grid:
+    """The layouts as columns of a Grid; the two overlaps are the stack's, where a layout does not say."""
+    numbers = {
+        name: as_array([getattr(layout, name) for layout in layouts])
+        for name in ("tp", "pp", "dp", "cp", "ep", "interleave", "micro", "accumulation", "zero")
+    }
+    overlaps = [data_overlap if layout.data_overlap is None else layout.data_overlap for layout in layouts]
+    shares = [tensor_overlap if layout.tensor_overlap is None else layout.tensor_overlap for layout in layouts]
+    return Grid(
+        **numbers,
+        shard=as_array([layout.shard or layout.dp for layout in layouts]),
+        recompute=as_array([RECOMPUTE[layout.recompute] for layout in layouts]),
+        sequence_parallel=as_array([layout.sequence_parallel for layout in layouts]),
+        regather=as_array([1.0] * len(layouts)),
+        data_overlap=as_array(overlaps),
+        tensor_overlap=as_array(shares),
+        **place_ranks(numbers["tp"], numbers["cp"], numbers["dp"], numbers["pp"], numbers["ep"], float(node)),
+    )

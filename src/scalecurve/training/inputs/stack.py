@@ -1,0 +1,218 @@
+"""A software stack on a cluster: what it does, the achieved shares fitted for it, and the rates that follow.
+
+Shares come from `data/calibration.json` where published tables calibrate that accelerator and stack; otherwise from
+another accelerator or stack by ratio of published ceilings; otherwise from priors that no table was fitted to.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from scalecurve.hardware.accelerators import Accelerator, plain_name, unknown_name
+from scalecurve.training.inputs.cluster import Cluster
+from scalecurve.training.inputs.transformer import training_table
+
+DEFAULT_CEILING = 0.80  # of peak, where no measured maximum is published
+SCALED = ("matmul", "attention")  # constants that move with an accelerator's measured ceiling
+HOSTED = ("launch", "expert_launch")  # constants that move with its host
+HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
+SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch")
+FAMILIES = (("a100-80gb", "a100-40gb"), ("h100", "h100-96gb", "h200", "h800"), ("b200", "gb200", "b300"))  # same cores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """What a stack does; `constants` names what is fitted for it, at most six per accelerator."""
+
+    name: str
+    fused_attention: bool
+    data_overlap: bool  # gradient traffic of data parallelism runs under the backward pass
+    gradient_bytes: float  # bytes a gradient has in the data-parallel collective
+    norm_traffic: float  # bytes per token and hidden element of norms, residuals and dropout, forward
+    gate_traffic: float  # bytes per token and ffn element of the activation function, forward
+    logit_bytes: float  # bytes kept per token and vocabulary entry around the loss
+    launch: float  # host seconds per layer and forward pass
+    zero: int  # the ZeRO stage it uses where a layout does not say
+    tensor_overlap: float = 0.0  # share of tensor-parallel traffic hidden under matrix products
+    expert_overlap: float = 0.0  # share of expert all-to-all traffic hidden
+    pipeline_overlap: float = 0.0  # share of point-to-point traffic hidden
+    scatter_gather: bool = False  # pipeline messages are split over the tensor-parallel ranks (SC21 section 4.1)
+    dropout: bool = False  # dropout masks are kept
+    single_port: bool = False  # rings between nodes use one port of the node at a time
+    selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
+    selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
+    aliases: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    source: str = "given"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "constants": list(self.constants), "source": self.source}
+
+
+@cache
+def stacks() -> Mapping[str, Stack]:
+    """Every stack under its name and its aliases."""
+    catalogue: dict[str, Stack] = {}
+    for name, entry in tomllib.loads(training_table("stacks.toml")).items():
+        tuples = {"aliases": tuple(entry.get("aliases", ())), "constants": tuple(entry["constants"])}
+        stack = Stack(name=name, **(entry | tuples))
+        catalogue |= dict.fromkeys([name, *stack.aliases], stack)
+    return catalogue
+
+
+def read_stack(stack: str | Stack | None, *, sharded: bool = False) -> Stack:
+    """The stack of this name; without one, FSDP for plain fully sharded jobs and Megatron core for the rest."""
+    if isinstance(stack, Stack):
+        return stack
+    name = stack or ("fsdp" if sharded else "megatron-core")
+    if plain_name(name) not in stacks():
+        raise unknown_name("stack", name, stacks())
+    return stacks()[plain_name(name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """Achieved shares of published figures."""
+
+    matmul: float  # of peak FLOP/s
+    ramp: float  # depth lost in a product
+    tail: float  # waves lost at the end of a product
+    memory: float  # of HBM bandwidth
+    inner: float  # of the fast link
+    outer: float  # of the network port
+    attention: float  # of peak FLOP/s
+    contention: float  # share of hidden traffic that is paid all the same
+    imbalance: float  # busiest expert group over the mean
+    launch: float  # host seconds per dense layer and forward pass
+    expert_launch: float  # the same of a MoE layer
+    low_precision: float  # what of `matmul` is left at fp8
+    grouped: float  # what of `matmul` is left in the experts' grouped products
+
+    def to_dict(self) -> dict[str, float]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+
+def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
+    """Nothing fitted: the measured ceiling of a matrix product, NCCL's 78 % of the link, and typical shares."""
+    ceiling = accelerator.ceiling or DEFAULT_CEILING
+    return Constants(
+        matmul=ceiling, ramp=128.0, tail=1.5, memory=0.80, inner=0.82, outer=0.78, attention=0.45 * ceiling,
+        contention=0.25, imbalance=1.3, launch=stack.launch * accelerator.host,
+        expert_launch=2.5e-3 * accelerator.host, low_precision=0.75, grouped=0.7,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackCalibration:
+    """Where constants come from, how many rows stand behind them, and how far off predictions were out of sample.
+
+    `half_width` is the half of the 90 % interval of log(measured / predicted).
+    """
+
+    constants: Constants
+    evidence: str  # calibrated, transferred, assumed or measured here
+    source: str
+    half_width: float
+    rows: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "evidence": self.evidence,
+            "source": self.source,
+            "rows": self.rows,
+            "interval_half_width": self.half_width,
+            "constants": self.constants.to_dict(),
+        }
+
+
+@cache
+def shipped_calibration() -> Mapping[str, Any]:
+    """calibration.json: written by tools/calibrate_training.py."""
+    record: dict[str, Any] = json.loads(training_table("calibration.json"))
+    return record
+
+
+def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, Any] | None = None) -> StackCalibration:
+    """This accelerator and stack; else the stack on another accelerator and the accelerator under another stack, by
+    ratio to published ceilings; else priors.  `record` takes the place of the shipped calibration."""
+    calibration = shipped_calibration() if record is None else record
+    entries, widths = calibration["entries"], calibration["half_widths"]
+    base = prior_constants(accelerator, stack)
+    own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
+    if own is not None:
+        return StackCalibration(
+            constants=replace(base, **own["constants"]), evidence="calibrated", half_width=own["half_width"],
+            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
+        )  # fmt: skip
+    family = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
+    same_chip = next((e for e in entries if e["accelerator"] in family), None)
+    same_stack = next((e for e in entries if e["stack"] == stack.name), None)
+    values: dict[str, float] = {}
+    for entry, names in ((same_stack, SOFTWARE if same_chip else HARDWARE + SOFTWARE), (same_chip, HARDWARE)):
+        if entry is not None:
+            ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
+            ratios |= dict.fromkeys(HOSTED, accelerator.host / entry["host"])
+            shares = entry["constants"]
+            values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
+    if not values:
+        source = "published ceilings and typical shares; nothing fitted"
+        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])
+    origin = " and ".join(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e)
+    return StackCalibration(
+        constants=replace(base, **values), evidence="transferred", half_width=widths["transferred"],
+        source=f"transferred from {origin} by ratio to published ceilings",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """One accelerator of a cluster under a stack, as the physics takes it: published figures times achieved shares.
+
+    Rates in FLOP/s and bytes/s, times in seconds, sizes in bytes; achieved, not peak.
+    """
+
+    matmul_rate: float  # FLOP/s a long product reaches
+    grouped_rate: float  # FLOP/s of the experts' grouped products
+    attention_rate: float  # FLOP/s of fused attention
+    memory_rate: float  # bytes/s of HBM as elementwise kernels see it
+    capacity: float  # bytes of HBM
+    cores: float  # streaming multiprocessors, compute units or matrix units
+    tail: float  # waves lost at the end of a product
+    ramp: float  # depth of a product lost to filling and draining
+    operand_bytes: float  # bytes of an operand of a matrix product
+    node: float  # accelerators that share the fast link
+    inner_rate: float  # bytes/s one accelerator reaches in a ring on the fast link
+    outer_rate: float  # bytes/s one accelerator reaches through the network
+    contention: float  # share of the hidden side of an overlap that is paid all the same
+    launch: float  # host seconds per layer and pass that the accelerator must wait for at least
+    expert_launch: float  # the same for a MoE layer, whose routing and expert kernels are many and small
+    imbalance: float  # busiest expert group over the mean
+    stack: Stack
+    inner_hop: float = 1.5e-6  # seconds per ring hop inside a node
+    outer_hop: float = 6e-6  # seconds per ring hop between nodes
+    start: float = 12e-6  # seconds to start a collective
+    ramp_seconds: float = 35e-6  # extra seconds while a collective's bandwidth builds up
+    ramp_bytes: float = 8e6  # message size at which half of `ramp_seconds` is paid
+    weight_bytes: float = 2.0  # bytes a weight has in a parameter all-gather
+    reserved: float = 1.5e9  # bytes the runtime and communication libraries hold
+
+
+def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16") -> Device:
+    """The achieved rates of one accelerator of this cluster under this stack."""
+    chip = cluster.accelerator
+    low = precision == "fp8" and chip.fp8_peak is not None
+    peak = cluster.peak(precision)
+    matmul_rate = peak * constants.matmul * (constants.low_precision if low else 1.0)
+    return Device(
+        matmul_rate=matmul_rate, grouped_rate=matmul_rate * constants.grouped,
+        attention_rate=chip.peak * constants.attention, memory_rate=chip.memory_rate * constants.memory,
+        capacity=chip.capacity, cores=float(chip.cores), tail=constants.tail, ramp=constants.ramp * peak / chip.peak,
+        operand_bytes=1.0 if low else 2.0, node=float(cluster.node), inner_rate=cluster.inner_rate * constants.inner,
+        outer_rate=cluster.outer_rate * constants.outer, contention=constants.contention, launch=constants.launch,
+        expert_launch=constants.expert_launch, imbalance=constants.imbalance, stack=stack,
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Bytes on the fullest accelerator: states (weights, gradients, optimiser), activations in flight, logits.
+
+Activations per layer follow Korthikanti et al. 2022 (table 2) written out by tensor, so that gated activations, grouped
+heads and experts are counted too; with GELU, four times the width and dropout they give its 34 s b h + 5 a s^2 b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from scalecurve.training.inputs.layout import Grid, Recompute
+from scalecurve.training.inputs.stack import Device
+from scalecurve.training.inputs.transformer import Array, Shape
+
+USABLE = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
+WEIGHT_BYTES = 2.0
+OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes by what holds them; the fields add up to the total."""
+
+    weights: Array
+    gradients: Array
+    optimizer: Array
+    activations: Array
+    logits: Array
+    working: Array
+
+    @property
+    def total(self) -> Array:
+        return self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.working
+
+
+def device_parameters(shape: Shape, grid: Grid, *, last: bool = False) -> tuple[Array, Array]:
+    """Parameters of the first or last pipeline stage on one accelerator before ZeRO: (all but experts, experts)."""
+    depth = np.ceil(shape.layers / grid.pp)
+    moe = np.clip(shape.moe_layers - (0.0 if last else 1.0) * (shape.layers - depth), 0.0, depth)
+    mlp = (depth - moe) * shape.dense_ffn_weights + moe * shape.shared_weights
+    ends = np.where(grid.pp > 1, shape.vocab * shape.hidden + shape.positions * shape.hidden, shape.embedding_weights)
+    dense = (depth * shape.attention_weights + mlp + ends) / grid.tp
+    return dense, moe * shape.expert_weights / grid.ep
+
+
+def split_bytes(shape: Shape) -> Array:
+    """Bytes per token that tensor parallelism splits: queries, keys, values, context, and the ffn's insides."""
+    attention = 2.0 * (shape.heads + shape.kv_heads) * (shape.head + shape.value_head)
+    dense = 2.0 * (shape.gates + 1.0) * shape.ffn
+    moe_share = shape.moe_layers / shape.layers
+    routed = shape.top_k * (2.0 * (shape.gates + 1.0) * shape.expert_ffn + 4.0 * shape.hidden)
+    shared = 2.0 * (shape.gates + 1.0) * shape.shared_ffn
+    latent = 2.0 * (shape.q_rank + shape.kv_rank + shape.rope)
+    return attention + latent + (1.0 - moe_share) * dense + moe_share * (routed + shared)
+
+
+def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
+    """Bytes one layer keeps for the backward pass of one micro-batch."""
+    tokens = grid.micro * shape.seq / grid.cp
+    between = np.where(grid.sequence_parallel > 0, grid.tp, 1.0)  # ranks that share what tensor parallelism keeps whole
+    whole = tokens * shape.hidden * (8.0 + (2.0 if device.stack.dropout else 0.0)) / between
+    scores = 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
+    scores = np.where(grid.recompute == Recompute.NONE, 0.0 if device.stack.fused_attention else scores, 0.0)
+    kept = whole + tokens * split_bytes(shape) / grid.tp + scores
+    kept = np.where(grid.recompute == Recompute.SELECTIVE, device.stack.selective_kept, 1.0) * kept
+    return np.where(grid.recompute == Recompute.FULL, 2.0 * tokens * shape.hidden / between, kept)
+
+
+def layers_in_flight(shape: Shape, grid: Grid) -> Array:
+    """Layers' worth of activations on the first stage: min(m, p) micro-batches of L/p layers, and the interleaved
+    schedule's 1 + (p-1)/(p v) of it."""
+    depth = np.ceil(shape.layers / grid.pp)
+    deep = grid.pp * np.where(grid.interleave > 1, 1.0 + (grid.pp - 1.0) / (grid.pp * grid.interleave), 1.0)
+    result: Array = depth * np.minimum(grid.accumulation, deep)
+    return result
+
+
+def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Memory:
+    """The first or the last stage.  ZeRO (Rajbhandari et al. 2020): stage 1 splits optimiser states over the group, 2
+    gradients, 3 weights.  Working memory is one layer being recomputed, and with ZeRO-3 two layers' gathered weights
+    and one layer's gradients."""
+    dense, experts = device_parameters(shape, grid, last=last)
+    group = np.maximum(grid.shard * grid.cp, 1.0)
+    expert_group = np.maximum(group * grid.tp / grid.ep, 1.0)
+    split, whole = dense / group + experts / expert_group, dense + experts
+    depth = np.ceil(shape.layers / grid.pp)
+    tokens = grid.micro * shape.seq / grid.cp
+    logits = device.stack.logit_bytes * tokens * shape.vocab / grid.tp
+    again = tokens * (10.0 * shape.hidden + split_bytes(shape) / grid.tp)
+    gathered = (2.0 * WEIGHT_BYTES + device.stack.gradient_bytes) * (whole / depth)
+    return Memory(
+        weights=WEIGHT_BYTES * np.where(grid.zero >= 3, split, whole),
+        gradients=device.stack.gradient_bytes * np.where(grid.zero >= 2, split, whole),
+        optimizer=OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
+        activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(shape, grid)),
+        logits=logits if last else np.where(grid.pp > 1, 0.0, logits),
+        working=np.where(grid.recompute == Recompute.FULL, again, 0.0)
+        + np.where(grid.zero >= 3, gathered, 0.0)
+        + device.reserved,
+    )
+
+
+def memory(device: Device, shape: Shape, grid: Grid) -> Memory:
+    """The fuller of the first stage (most micro-batches in flight) and the last (output layer, most MoE layers)."""
+    first = stage_memory(device, shape, grid, last=False)
+    if not shape.has_experts:
+        return first
+    last = stage_memory(device, shape, grid, last=True)
+    fuller = last.total > first.total
+    names = [entry.name for entry in fields(Memory)]
+    return Memory(*(np.where(fuller, getattr(last, name), getattr(first, name)) for name in names))

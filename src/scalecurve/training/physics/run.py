@@ -1,0 +1,234 @@
+"""A whole run: what a larger batch is charged (critical batch), the loss it reaches, and the time lost to failures.
+
+McCandlish et al. 2018:  steps = S_min (1 + B_c / B),  tokens = E_min (1 + B / B_c),  B_c = E_min / S_min.
+Two definitions are in use: `double` is this B_c (twice the least data at B = B_c); `overhead` is the batch with 20 %
+more steps than linear scaling, 0.2 B_c on the same hyperbola.
+
+Loss as a function of parameters and tokens: L(N, D) = E + A / N^a + B / D^b, with C = 6 N D FLOP.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
+from scalecurve.hardware.accelerators import plain_name, unknown_name
+from scalecurve.training.inputs.request import read_count
+from scalecurve.training.inputs.transformer import training_table
+from scalecurve.units import format_count
+
+OVERHEAD = 0.2
+DEFINITIONS = ("double", "overhead")  # a user may give; some laws speak of the batch found `optimal`
+DEVICE_HOURS = 50_000.0  # Llama 3 405B: 419 unexpected stops in 54 days of 16,384 GPUs are one per 50,700 GPU-hours
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticalBatch:
+    """B_c in tokens of the `double` definition, as a range, with where it came from and as what it was stated:
+    `given_tokens` in the definition `given_as`."""
+
+    tokens: Estimate
+    given_as: str
+    given_tokens: float
+    source: str
+
+    @property
+    def equivalent(self) -> str:
+        """` (2x-data equivalent of 8.389M at 20 % overhead)`; empty where it was stated so."""
+        if self.given_as != "overhead":
+            return ""
+        return f" (2x-data equivalent of {format_count(self.given_tokens)} at {100 * OVERHEAD:.0f} % overhead)"
+
+    def tokens_factor(self, batch_tokens: float) -> float:
+        """Tokens / E_min = 1 + B/B_c: what each effective token costs."""
+        return 1.0 + batch_tokens / self.tokens.value
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tokens": self.tokens.to_dict(), "definition": "double", "given_as": self.given_as,
+            "given_tokens": self.given_tokens, "source": self.source,
+        }  # fmt: skip
+
+
+@cache
+def critical_batch_laws() -> Mapping[str, dict[str, Any]]:
+    """Published laws of the critical batch by name."""
+    return tomllib.loads(training_table("critical_batch.toml"))
+
+
+def read_critical_batch(
+    batch: float | str | None,
+    *,
+    definition: str = "double",
+    tokens: float | None = None,
+    loss: float | None = None,
+    compute: float | None = None,
+) -> CriticalBatch | None:
+    """Tokens in the named definition, or a law's name evaluated at this job's tokens, loss or compute (FLOP)."""
+    if batch is None:
+        return None
+    if definition not in DEFINITIONS:
+        hint = "double or overhead"
+        raise InputError(Fault("unknown definition of the critical batch", value=definition, remedy=hint))
+    if isinstance(batch, str) and plain_name(batch) in critical_batch_laws():
+        variables = {"tokens": tokens, "loss": loss, "compute": compute, "none": 1.0}
+        return critical_batch_by_law(plain_name(batch), variables)
+    if isinstance(batch, str) and not batch[:1].isdigit():
+        raise unknown_name("critical batch", batch, critical_batch_laws())
+    stated = read_count(batch, "critical-batch")
+    if stated <= 0:
+        raise InputError(Fault("the critical batch is above 0 tokens", value=str(batch)))
+    value = stated / (OVERHEAD if definition == "overhead" else 1.0)
+    estimate = Estimate(value, method="given")
+    return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=stated, source="given")
+
+
+def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> CriticalBatch:
+    """Scale x variable^power of a named law, with the scatter its authors report."""
+    law = critical_batch_laws()[name]
+    kind = law["variable"]
+    variable = variables[kind]
+    if variable is None:
+        hint = {"tokens": "--tokens", "loss": "--loss", "compute": "--tokens"}[kind]
+        raise InputError(Fault(f"the {name} law needs the run's {kind}", value=name, remedy=f"give {hint}"))
+    if not (math.isfinite(variable) and variable > 0):
+        raise InputError(Fault(f"the {name} law needs a {kind} above 0", kind, f"{variable:g}"))
+    share = OVERHEAD if law["definition"] == "overhead" else 1.0
+    try:
+        value = float(law["scale"] * variable ** law["power"]) / share
+    except OverflowError:
+        value = math.inf
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(Fault(f"the {name} law gives no batch here", kind, f"{variable:g}"))
+    estimate = Estimate(value, value / law["spread"], value * law["spread"], 0.9, f"{name} law")
+    return CriticalBatch(tokens=estimate, given_as=law["definition"], given_tokens=value * share, source=law["source"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossLaw:
+    """L(N, D) = floor + parameter_scale / N^parameter_power + token_scale / D^token_power."""
+
+    name: str
+    floor: float
+    parameter_scale: float
+    parameter_power: float
+    token_scale: float
+    token_power: float
+    source: str
+
+    def loss(self, parameters: float, tokens: float) -> float:
+        by_size = self.parameter_scale / parameters**self.parameter_power
+        result: float = self.floor + by_size + self.token_scale / tokens**self.token_power
+        return result
+
+    def optimal(self, flop: float) -> tuple[float, float]:
+        """(N, D) of least loss with 6 N D = flop: N = G (C/6)^(b/(a+b)), G = (aA/bB)^(1/(a+b)) (Hoffmann et al. 2022,
+        equation 4)."""
+        a, b = self.parameter_power, self.token_power
+        ratio = (a * self.parameter_scale / (b * self.token_scale)) ** (1.0 / (a + b))
+        parameters = ratio * (flop / 6.0) ** (b / (a + b))
+        return parameters, flop / (6.0 * parameters)
+
+
+@cache
+def loss_laws() -> Mapping[str, LossLaw]:
+    """Published loss laws by name."""
+    entries = tomllib.loads(training_table("loss_laws.toml"))
+    return {name: LossLaw(name=name, **values) for name, values in entries.items()}
+
+
+def loss_law(name: str) -> LossLaw:
+    if plain_name(name) not in loss_laws():
+        raise unknown_name("loss law", name, loss_laws())
+    return loss_laws()[plain_name(name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reliability:
+    """`device_hours` is the mean time between failures of one accelerator with its share of the node; None of a field
+    switches that factor off."""
+
+    device_hours: float | None = DEVICE_HOURS
+    checkpoint_seconds: float = 60.0
+    restart_seconds: float = 600.0
+    step_spread: float | None = 0.01  # standard deviation of one accelerator's step, relative
+
+    def __post_init__(self) -> None:
+        sizes = (self.device_hours, self.checkpoint_seconds, self.restart_seconds, self.step_spread)
+        if any(value is not None and value < 0 for value in sizes) or self.device_hours == 0:
+            raise InputError(Fault("times between failures, checkpoints and restarts cannot be negative or zero"))
+
+
+def read_reliability(reliability: str | bool | Mapping[str, Any] | Reliability | None) -> Reliability | None:
+    """None: no losses; "default" or True: the published rates; a mapping: by field, `false` switching one off."""
+    if reliability is None or reliability is False or isinstance(reliability, Reliability):
+        return reliability or None
+    if reliability is True or reliability == "default":
+        return Reliability()
+    names = [entry.name for entry in fields(Reliability)]
+    if not isinstance(reliability, Mapping):
+        hint = f"give true, or a table of {', '.join(names)}"
+        raise InputError(Fault("not a reliability", "reliability", repr(reliability), hint))
+    hint = f"known: {', '.join(names)}"
+    faults = [Fault("unknown field of reliability", key, remedy=hint) for key in reliability if key not in names]
+    if faults:
+        raise InputError(faults)
+    values: dict[str, Any] = {key: None if value is False else float(value) for key, value in reliability.items()}
+    return Reliability(**values)
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """Shares of the time that remain after failures, checkpoints and stragglers: their product is what counts."""
+
+    failures: float = 1.0
+    checkpoints: float = 1.0
+    stragglers: float = 1.0
+    checkpoint_interval: float | None = None
+
+    @property
+    def factor(self) -> float:
+        return self.failures * self.checkpoints * self.stragglers
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "factor": self.factor, "failures": self.failures, "checkpoints": self.checkpoints,
+            "stragglers": self.stragglers, "checkpoint_interval_seconds": self.checkpoint_interval,
+        }  # fmt: skip
+
+
+def goodput(gpus: int, reliability: Reliability | None) -> Goodput:
+    """With failures every M = MTBF/P seconds, a checkpoint of C every t: lost C/(t+C), and (t/2 + restart)/M."""
+    if reliability is None:
+        return Goodput()
+    slow = expected_slowest(gpus, reliability.step_spread)
+    if reliability.device_hours is None:
+        return Goodput(stragglers=1.0 / slow)
+    mean = reliability.device_hours * 3600.0 / gpus
+    interval = max(young_daly(reliability.checkpoint_seconds, mean), 1.0)
+    writing = reliability.checkpoint_seconds / (interval + reliability.checkpoint_seconds)
+    lost = min((interval / 2.0 + reliability.restart_seconds) / mean, 1.0)
+    return Goodput(max(1.0 - lost, 0.0), 1.0 - writing, 1.0 / slow, interval)
+
+
+def young_daly(checkpoint_seconds: float, mean_seconds: float) -> float:
+    """The interval that loses least: sqrt(2 C M) - C for C < M/2 (Young 1974; Daly 2006), else M."""
+    if checkpoint_seconds < mean_seconds / 2.0:
+        return math.sqrt(2.0 * checkpoint_seconds * mean_seconds) - checkpoint_seconds
+    return mean_seconds
+
+
+def expected_slowest(gpus: int, spread: float | None) -> float:
+    """Mean of the slowest of P normal steps over the mean: 1 + spread * E[max], Blom's approximation of E[max]
+    (within 0.7 % for P from 8)."""
+    if not spread or gpus < 2:
+        return 1.0
+    from scipy.special import ndtri
+
+    return 1.0 + spread * float(ndtri((gpus - 0.375) / (gpus + 0.25)))

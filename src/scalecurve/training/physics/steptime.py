@@ -1,0 +1,158 @@
+"""The training step: micro-batches through a pipeline of layers, then gradients and optimiser.
+
+    step = m (stage + head + sends) + (p - 1)/v stage + exposed data traffic + optimiser
+
+with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2).  All terms are seconds on the
+slowest accelerator and broadcast over configurations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from scalecurve.training.inputs.layout import Grid
+from scalecurve.training.inputs.stack import Device
+from scalecurve.training.inputs.transformer import Array, Shape
+from scalecurve.training.physics.kernels import (
+    exposed_seconds,
+    gather_seconds,
+    linear_seconds,
+    reduce_seconds,
+    send_seconds,
+)
+from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, layer_time, micro_tokens
+from scalecurve.training.physics.memory import device_parameters
+
+OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
+LOSS_TRAFFIC = 18.0  # bytes per score of the output layer: fp32 cast, max, exp, gradient
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Where a step goes, in seconds; the fields add up to it."""
+
+    compute: Array
+    recompute: Array
+    tensor: Array
+    context: Array
+    expert: Array
+    data: Array
+    pipeline: Array
+    bubble: Array
+    optimizer: Array
+
+    @property
+    def total(self) -> Array:
+        exposed = self.tensor + self.context + self.expert + self.data + self.pipeline + self.bubble
+        return self.compute + self.recompute + exposed + self.optimizer
+
+
+STEP_TERMS = tuple(entry.name for entry in fields(StepTime))
+
+
+def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
+    """Seconds of one optimiser step, by term."""
+    layer = layer_time(device, shape, grid)
+    depth = np.ceil(shape.layers / grid.pp)
+    last = np.maximum(shape.layers - depth * (grid.pp - 1.0), 0.0)
+    sharded = sharded_seconds(device, shape, grid, layer)
+    work = layer.compute.forward + layer.compute.backward
+    a_layer = work + layer.recompute + (layer.tensor + layer.context + layer.expert + sharded)
+    ends = np.maximum(head_seconds(device, shape, grid) - (depth - last) * a_layer, 0.0)
+    many = grid.accumulation
+    sends = (many * grid.interleave + grid.pp - 1.0) * pipeline_seconds(device, shape, grid)
+    return StepTime(
+        compute=many * (depth * work + ends),
+        recompute=many * depth * layer.recompute,
+        tensor=many * depth * layer.tensor,
+        context=many * depth * layer.context,
+        expert=many * depth * layer.expert,
+        data=many * depth * sharded + data_seconds(device, shape, grid, layer),
+        pipeline=sends * (1.0 - device.stack.pipeline_overlap),
+        bubble=(grid.pp - 1.0) / grid.interleave * depth * a_layer,
+        optimizer=optimizer_seconds(device, shape, grid),
+    )
+
+
+def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
+    """Output layer and loss of one micro-batch, forward and backward, on the last stage."""
+    tokens = micro_tokens(shape, grid)
+    forward, backward = linear_seconds(device, tokens, shape.vocab / grid.tp, shape.hidden)
+    return forward + backward + LOSS_TRAFFIC * tokens * shape.vocab / grid.tp / device.memory_rate
+
+
+def pipeline_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
+    """A micro-batch's activations to the next stage and its gradients back; split over the tensor ranks where the
+    stack does so (scatter/gather, SC21 section 4.1) or where the sequence is split already."""
+    size = ACTIVATION_BYTES * micro_tokens(shape, grid) * shape.hidden
+    sequence = grid.sequence_parallel > 0
+    split = grid.tp > 1 if device.stack.scatter_gather else sequence
+    gather = gather_seconds(device, size, grid.tp_inner, grid.tp / grid.tp_inner)
+    once = send_seconds(device, np.where(split, size / grid.tp, size), grid.pp_crosses)
+    return np.where(grid.pp > 1, 2.0 * (once + np.where(split & ~sequence, gather, 0.0)), 0.0)
+
+
+def sharded_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
+    """ZeRO-3 or FSDP, exposed per layer and micro-batch: weights gathered forward and backward, gradients scattered;
+    each runs under its pass and disturbs it by `contention` of the shorter."""
+    if not np.any(grid.zero >= 3):
+        return np.zeros(())
+    dense, experts = device_parameters(shape, grid)
+    one = (dense + experts) / np.ceil(shape.layers / grid.pp)
+    inner = np.minimum(grid.dp_inner * grid.cp_inner, grid.shard)
+    outer = np.maximum(grid.shard * grid.cp / inner, 1.0)
+    gather = gather_seconds(device, device.weight_bytes * one, inner, outer)
+    scatter = gather_seconds(device, device.stack.gradient_bytes * one, inner, outer)
+    forward = exposed_seconds(device, gather, layer.compute.forward)
+    backward = exposed_seconds(device, gather + scatter, layer.compute.backward + layer.recompute)
+    return np.where(grid.zero >= 3, forward + backward, 0.0)
+
+
+def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
+    """Gradients once a step; where it overlaps, only what outlasts the last micro-batch's backward pass is exposed."""
+    seconds = gradient_seconds(device, shape, grid)
+    hidden = exposed_seconds(device, seconds, backward_window(shape, grid, layer))
+    return np.where(grid.data_overlap > 0, hidden, seconds)
+
+
+def backward_window(shape: Shape, grid: Grid, layer: LayerTime) -> Array:
+    """The last micro-batch's backward pass on one stage, under which gradients may travel."""
+    result: Array = np.ceil(shape.layers / grid.pp) * (layer.compute.backward + layer.recompute)
+    return result
+
+
+def gradient_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
+    """All-reduce of the gradients, or reduce-scatter and gather of weights with ZeRO 1 and 2.  ZeRO-3 has paid per
+    layer, and with hybrid sharding reduces its shard over the replicas."""
+    dense, experts = device_parameters(shape, grid)
+    ranks = grid.dp * grid.cp
+    inner = grid.dp_inner * grid.cp_inner
+    plain = reduction_seconds(device, grid, dense, inner, ranks / inner)
+    if not shape.has_experts:
+        return plain
+    spread = np.maximum(ranks * grid.tp / grid.ep, 1.0)
+    expert_inner = np.clip(device.node / grid.ep_inner, 1.0, spread)
+    routed = reduction_seconds(device, grid, experts, expert_inner, spread / expert_inner)
+    result: Array = plain + np.where(experts > 0, routed, 0.0)
+    return result
+
+
+def reduction_seconds(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Array:
+    """Gradients of `parameters` over a group of `inner` ranks a node and `outer` nodes, by ZeRO stage."""
+    size = device.stack.gradient_bytes * parameters
+    weights = gather_seconds(device, device.weight_bytes * parameters, inner, outer)
+    halves = gather_seconds(device, size, inner, outer) + weights
+    replicas = np.maximum(grid.dp / grid.shard, 1.0)
+    hybrid = reduce_seconds(device, size / grid.shard, np.ones(()), replicas)
+    return np.where(
+        grid.zero >= 3, hybrid, np.where(grid.zero >= 1, halves, reduce_seconds(device, size, inner, outer))
+    )
+
+
+def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
+    """Adam reads and writes every state it holds."""
+    dense, experts = device_parameters(shape, grid)
+    group = np.where(grid.zero >= 1, grid.shard * grid.cp, 1.0)
+    return OPTIMIZER_TRAFFIC * (dense + experts) / np.maximum(group, 1.0) / device.memory_rate

@@ -1,0 +1,1 @@
+"""Every layout of a model on P accelerators, and how the job grows with P."""

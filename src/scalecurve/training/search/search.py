@@ -1,0 +1,320 @@
+"""Every layout of a model on P accelerators, evaluated at once: memory first, then time, ties to the simpler layout.
+
+The space is a table of degrees (tp, pp, cp, ep, dp) crossed with micro-batch, recomputation, interleaving and sharding.
+Terms that depend on few of these are computed on their few values and meet by broadcasting.
+
+With P the job stays fixed (`search_strong`), or its batch grows up to the critical one, or model, tokens and batch grow
+(`search_growing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from scalecurve.training.inputs.cluster import Cluster
+from scalecurve.training.inputs.layout import RECOMPUTE, Grid, Layout, Recompute, place_ranks
+from scalecurve.training.inputs.request import GlobalBatch
+from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
+from scalecurve.training.inputs.transformer import Array, Shape, Transformer, as_array
+from scalecurve.training.physics.memory import USABLE, memory
+from scalecurve.training.physics.run import CriticalBatch
+from scalecurve.training.physics.steptime import step_time
+
+LONG_CONTEXT = 16384
+MAX_TP = 64
+TIE = 1e-4  # layouts this close in time are equal, and the simpler wins
+CANDIDATES = 256  # fastest entries at each P that are compared for simplicity
+CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """Values tried along each axis of the search beside the degrees of parallelism."""
+
+    micro: tuple[int, ...]
+    chunks: tuple[int, ...]
+    modes: tuple[tuple[Recompute, bool], ...]  # recomputation, sequence parallelism
+    sharding: tuple[tuple[int, bool], ...]  # ZeRO stage, hybrid sharding
+    powers_of_two: bool = False  # degrees that are powers of two only
+
+
+FULL = Axes(
+    micro=(1, 2, 4, 8, 16),
+    chunks=(1, 2, 3, 4, 6, 8),
+    modes=tuple((mode, split) for split in (False, True) for mode in Recompute),
+    sharding=((0, False), (1, False), (2, False), (3, False), (3, True)),
+)
+COARSE = Axes(
+    micro=(1, 2, 4),
+    chunks=(1, 2, 4, 8),
+    modes=tuple((mode, split) for split in (False, True) for mode in (Recompute.NONE, Recompute.FULL)),
+    sharding=((0, False), (1, False), (2, False), (3, False)),
+    powers_of_two=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTask:
+    """What is to be split: the model and batch, the machine, and what the search may not do."""
+
+    model: Transformer
+    cluster: Cluster
+    stack: Stack
+    calibration: StackCalibration
+    seq: int
+    precision: str = "bf16"
+    max_tp: int = MAX_TP
+    usable: float = USABLE
+    axes: Axes = FULL
+
+    @property
+    def usable_bytes(self) -> float:
+        return self.usable * self.cluster.accelerator.capacity
+
+
+@lru_cache(maxsize=4096)
+def divisors(number: int) -> tuple[int, ...]:
+    small = [value for value in range(1, int(number**0.5) + 1) if number % value == 0]
+    return tuple(sorted({*small, *(number // value for value in small)}))
+
+
+def degrees(task: SearchTask, gpus: int, sequences: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """(tp, pp, cp, ep, dp) with tp pp cp dp = gpus that this model and batch allow.
+
+    Stages have equal depth, or are one or two layers short of it (126 layers in 128 places).
+    """
+    model, even = task.model, task.axes.powers_of_two
+    depths = [pp for pp in range(1, model.layers + 1) if -model.layers % pp <= min(3, pp // 4)]
+    stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
+    for tp in divisors(gpus):
+        if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
+            continue
+        contexts: Sequence[int] = (1,)
+        if task.seq >= LONG_CONTEXT:
+            contexts = [cp for cp in divisors(gpus // tp) if cp <= 64 and task.seq // cp >= LONG_CONTEXT // 4]
+        for cp in contexts:
+            for pp in divisors(gpus // tp // cp):
+                dp = gpus // (tp * cp * pp)
+                if pp in stages and sequences % dp == 0:
+                    experts = divisors(model.experts) if model.experts else (1,)
+                    yield from ((tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The grid of one search and where it is valid; the first axis runs over `gpus`."""
+
+    grid: Grid
+    valid: Mask
+    gpus: npt.NDArray[np.int64]
+
+
+def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
+    """All layouts for each (gpus, global batch in sequences)."""
+    axes, layers = task.axes, task.model.layers
+    table = [(gpus, sequences, *split) for gpus, sequences in sizes for split in degrees(task, gpus, sequences)]
+    columns = np.array(table or [(0, 0, 1, 1, 1, 1, 1)], dtype=np.float64).T
+    gpus, sequences, tp, pp, cp, ep, dp = (column.reshape(-1, 1, 1, 1, 1) for column in columns)
+    micro = as_array(axes.micro).reshape(1, -1, 1, 1, 1)
+    mode = as_array([mode for mode, _ in axes.modes]).reshape(1, 1, -1, 1, 1)
+    split = np.array([split for _, split in axes.modes]).reshape(1, 1, -1, 1, 1)
+    chunks = as_array(axes.chunks).reshape(1, 1, 1, -1, 1)
+    zero = as_array([stage for stage, _ in axes.sharding]).reshape(1, 1, 1, 1, -1)
+    hybrid = np.array([part for _, part in axes.sharding]).reshape(1, 1, 1, 1, -1)
+    near = place_ranks(tp, cp, dp, pp, ep, float(task.cluster.node))
+    accumulation = sequences / (dp * micro)
+    shard = np.where(hybrid, near["dp_inner"], dp)
+    grid = Grid(
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, interleave=chunks, micro=micro, accumulation=accumulation, zero=zero,
+        shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
+        data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
+    )  # fmt: skip
+    places = pp * chunks
+    chunked = (pp > 1) & (np.mod(accumulation, pp) == 0) & (places <= layers)
+    chunked &= np.mod(-layers, places) <= np.minimum(3.0, places / 4.0)
+    valid = (
+        (gpus > 0)
+        & (np.mod(accumulation, 1.0) == 0)
+        & (~split | ((tp > 1) & (np.mod(task.seq, tp) == 0)))
+        & ((chunks == 1) | chunked)
+        & ((zero == 0) | (dp * cp > 1))
+        & ((zero < 2) | (pp == 1))
+        & (~hybrid | ((shard > 1) & (shard < dp)))
+    )
+    return Space(grid, valid, columns[0].astype(np.int64))
+
+
+def evaluate_grid(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
+    """Seconds of a step and bytes on the fullest accelerator, for every configuration of a grid."""
+    return step_time(device, shape, grid).total, memory(device, shape, grid).total
+
+
+@dataclass(frozen=True)
+class BestLayouts:
+    """The best layouts at one P, fastest first, and what stood in the way of the others."""
+
+    gpus: int
+    sequences: int  # the global batch that was to be split
+    layouts: tuple[Layout, ...]
+    tried: int
+    least_bytes: float | None  # of all layouts, whether they fit or not
+    data_parallel_fits: bool  # some layout with tp = pp = 1 fits
+    data_parallel_valid: bool  # some layout with tp = pp = 1 honours the batch, whether it fits or not
+
+
+def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
+    """The fastest `top` layouts that fit, for each (gpus, sequences)."""
+    places = space(task, sizes)
+    device = device_of(task.cluster, task.stack, task.calibration.constants, task.precision)
+    whole = places.valid.shape
+    totals = evaluate_grid(device, task.model.shape(task.seq), places.grid)
+    seconds, held = (np.broadcast_to(values, whole) for values in totals)
+    fits = places.valid & (held <= task.usable_bytes)
+    best: list[BestLayouts] = []
+    for gpus, sequences in sizes:
+        rows = np.flatnonzero(places.gpus == gpus)
+        valid, fitting = places.valid[rows], fits[rows]
+        plain = places.grid.tp[rows] * places.grid.pp[rows] == 1
+        best.append(
+            BestLayouts(
+                gpus=gpus,
+                sequences=sequences,
+                layouts=_ranked(task.axes, places.grid, rows, seconds, held, fits, top) if fitting.any() else (),
+                tried=int(valid.sum()),
+                least_bytes=float(held[rows][valid].min()) if valid.any() else None,
+                data_parallel_fits=bool((plain & fitting).any()),
+                data_parallel_valid=bool((plain & valid).any()),
+            )
+        )
+    return best
+
+
+def _ranked(
+    axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int
+) -> tuple[Layout, ...]:
+    """The layouts of these rows that fit, fastest first; among layouts within TIE of one another the simplest.  Of
+    layouts equal in time and memory only the simplest is kept: the others are no alternative."""
+    shape = (len(rows), *seconds.shape[1:])
+    times = np.where(fits[rows], seconds[rows], np.inf).ravel()
+    sizes = held[rows].ravel()
+    most = min(max(CANDIDATES, 8 * top), len(times))
+    near = np.flatnonzero(times <= min(np.partition(times, most - 1)[most - 1], np.finfo(float).max))
+    left = near[np.argsort(times[near], kind="stable")][:most]
+    ordered: dict[tuple[str, str], Layout] = {}
+    while len(left) and len(ordered) < top:
+        tied = times[left] <= times[left[0]] * (1.0 + TIE)
+        group = [(_layout(axes, grid, rows, shape, int(index)), index) for index in left[tied]]
+        for layout, index in sorted(group, key=lambda entry: complexity(entry[0])):
+            ordered.setdefault((f"{times[index]:.9g}", f"{sizes[index]:.9g}"), layout)
+        left = left[~tied]
+    return tuple(ordered.values())[:top]
+
+
+def complexity(layout: Layout) -> tuple[int, ...]:
+    """How much there is to set up: fewer axes, smaller degrees, less machinery."""
+    axes = sum(degree > 1 for degree in (layout.tp, layout.pp, layout.cp, layout.ep, layout.interleave))
+    extras = layout.zero + RECOMPUTE[layout.recompute] + bool(layout.shard) + layout.sequence_parallel
+    return (axes, extras, layout.tp * layout.pp * layout.cp, layout.interleave, layout.ep, -layout.micro)
+
+
+def _layout(axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
+    """The layout at a flat index into the rows of one P."""
+    row, micro, mode, chunk, sharding = (int(place) for place in np.unravel_index(index, shape))
+    at = rows[row]
+    tp, pp, dp, cp, ep = (int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep"))
+    zero, hybrid = axes.sharding[sharding]
+    recompute, split = axes.modes[mode]
+    return Layout(
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro=axes.micro[micro],
+        accumulation=int(grid.accumulation[at, micro, 0, 0, 0]), interleave=axes.chunks[chunk], zero=zero,
+        shard=int(grid.shard[at, 0, 0, 0, sharding]) if hybrid else None,
+        recompute=recompute.name.lower(), sequence_parallel=split,
+    )  # fmt: skip
+
+
+Searched = tuple[list[BestLayouts], list[SearchTask]]  # the best layouts at each P, and the task that was split there
+
+
+def grown_model(model: Transformer, scale: float) -> tuple[Transformer, float, float]:
+    """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
+    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by the cube
+    root of N, in numbers of heads and layers that divide well.  Returns the model for `scale` times the compute rate
+    and the factors by which its batch and its critical batch grow."""
+    size = scale**0.5
+    factor = size ** (1.0 / 3.0)
+    heads = _multiple(model.heads * factor, 16 if model.heads >= 32 else 4 if model.heads >= 8 else 1)
+    layers = _multiple(model.layers * factor, 16 if model.layers >= 32 else 4 if model.layers >= 8 else 1)
+    wide = heads / model.heads
+    bigger = replace(
+        model, name=f"{model.name} x{size:.2g}", heads=heads, layers=layers,
+        hidden=heads * model.head_size if model.head is None else _multiple(model.hidden * wide, 64),
+        ffn=None if model.ffn is None else _multiple(model.ffn * wide, 128),
+    )  # fmt: skip
+    grew = bigger.parameters / model.parameters
+    return bigger, scale / grew, grew**CRITICAL_POWER
+
+
+def _multiple(value: float, unit: int) -> int:
+    return max(round(value / unit), 1) * unit
+
+
+def even_batch(sequences: int, gpus: int) -> int:
+    """A batch that divides well: a multiple of the largest power of two in P that it can hold."""
+    unit = gpus & -gpus
+    while unit > sequences:
+        unit //= 2
+    return max(sequences // unit * unit, 1)
+
+
+def capped_batch(task: SearchTask, critical: CriticalBatch | None, sequences: int, gpus: int) -> int:
+    """At most the critical batch, in sequences that divide well over P."""
+    if critical is None:
+        return sequences
+    return even_batch(min(sequences, max(int(critical.tokens.value // task.seq), 1)), gpus)
+
+
+def search_strong(task: SearchTask, gpus: Sequence[int], batch: GlobalBatch, *, top: int = 1) -> Searched:
+    """The fixed job at every P."""
+    best = search(task, [(count, batch.sequences) for count in gpus], top=top)
+    return best, [task] * len(best)
+
+
+def search_growing(
+    task: SearchTask,
+    gpus: Sequence[int],
+    batch: GlobalBatch,
+    critical: CriticalBatch | None,
+    *,
+    weak: bool,
+    top: int = 1,
+) -> Searched:
+    """The job as it grows from the first P it fits on; smaller P stay without a layout.  The batch grows with P up to
+    the critical batch, where it is smaller; with `weak` the model, its tokens and its critical batch grow too."""
+    if not weak and critical is not None and critical.tokens.value // task.seq <= batch.sequences:
+        sizes = [(count, capped_batch(task, critical, batch.sequences, count)) for count in gpus]
+        return search(task, sizes, top=top), [task] * len(gpus)
+    best: list[BestLayouts] = []
+    for count in gpus:
+        best += search(task, [(count, capped_batch(task, critical, batch.sequences, count))], top=top)
+        if best[-1].layouts:
+            break
+    tasks = [task] * len(best)
+    start, rest = best[-1].gpus, gpus[len(best) :]
+    if not weak:
+        sizes = [(count, capped_batch(task, critical, batch.sequences * count // start, count)) for count in rest]
+        return best + (search(task, sizes, top=top) if sizes else []), tasks + [task] * len(rest)
+    for count in rest:
+        model, batch_factor, critical_factor = grown_model(task.model, count / start)
+        sequences = batch.sequences * batch_factor
+        if critical:
+            sequences = min(sequences, critical.tokens.value * critical_factor / task.seq)
+        tasks.append(replace(task, model=model))
+        best += search(tasks[-1], [(count, even_batch(max(round(sequences), 1), count))], top=top)
+    return best, tasks

@@ -1,0 +1,43 @@
+"""Answers, notes and progress of the command line."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scalecurve.cli.main import complain
+from scalecurve.cli.output import Output, note, progress_display, progress_line
+
+
+def launch(**changes: Any) -> Any:
+    planned = SimpleNamespace(point=SimpleNamespace(k=4, role="scaling"), is_warmup=False, repeat=1)
+    run = SimpleNamespace(value=1.21, status="ok", error=None)
+    facts = {"planned": planned, "run": run, "number": 7, "total": 24, "load": 0.8, "elapsed": 30.0, "remaining": 12.0}
+    return SimpleNamespace(**(facts | changes))
+
+
+def test_a_finished_launch_is_one_line() -> None:
+    text = progress_line(launch())
+
+    assert text == "[ 7/24] K = 4 repeat 2: T = 1.21 s  (load 0.8, elapsed 30 s, about 12 s left)"
+
+
+def test_a_failed_launch_says_its_first_line() -> None:
+    run = SimpleNamespace(value=None, status="failed", error="boom\nmore")
+
+    assert ": failed: boom  (elapsed 30 s)" in progress_line(launch(run=run, load=None, remaining=None))
+
+
+def test_control_characters_do_not_reach_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = SimpleNamespace(value=None, status="failed", error="\x1b[2Jgone")
+    note("file \x1b[2J.svg", Output())
+    note("not printed", Output(quiet=True))
+    with progress_display(quiet=False) as listener:
+        listener(launch(run=hostile))
+        listener(launch(run=None))
+
+    assert complain("no \x1b[2J such\nfile", 2) == 2
+    text = capsys.readouterr().err
+    assert "\x1b" not in text
+    assert text.splitlines()[-2:] == ["scalecurve: no \\x1b[2J such", "file"]
+    assert "not printed" not in text

@@ -1,0 +1,163 @@
+"""Plain tables: what is recognised, what is asked about, and every fault with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from scalecurve.errors import FormatError, InputError
+from scalecurve.formats import load
+from scalecurve.formats.columns import value_meaning, worker_unit
+from scalecurve.study import Quantity
+
+
+def _write(folder: Path, text: str, name: str = "runs.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K,seconds\n1,10\n1,11\n2,5.5\n",
+        "K\tseconds\n1\t10\n1\t11\n2\t5.5\n",
+        "K;seconds\n1;10\n1;11\n2;5.5\n",
+        "K   seconds\n1   10\n1   11\n2   5.5\n",
+        "# K seconds\n1 10\n\n1 11\n# a comment\n2 5.5\n",
+        "\ufeffK,seconds\r\n1,10\r\n1,11\r\n2,5.5\r\n",
+        '"K","name","seconds"\n1,"a, b",10\n1,"c",11\n2,"d",5.5\n',
+        "K,time_ms\n1,10000\n1,11000\n2,5500\n",
+        "K,time [ms]\n1,10000\n1,11000\n2,5500\n",
+    ],
+)
+def test_tables_in_many_dresses(tmp_path: Path, text: str) -> None:
+    study = load(_write(tmp_path, text), regime="strong")
+
+    assert {k: v.tolist() for k, v in study.samples.by_k().items()} == {1: [10.0, 11.0], 2: [5.5]}
+    assert study.quantity is Quantity.SECONDS
+
+
+NAMES = ["K", "workers", "gpus", "nodes", "ranks", "procs", "processes", "threads", "cores", "GPUs", "num_gpus"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_worker_columns(name: str) -> None:
+    assert worker_unit(name) is not None
+
+
+@pytest.mark.parametrize(
+    ("header", "quantity"),
+    [
+        ("time", Quantity.SECONDS),
+        ("T", Quantity.SECONDS),
+        ("seconds", Quantity.SECONDS),
+        ("wall_time_s", Quantity.SECONDS),
+        ("elapsed (ms)", Quantity.SECONDS),
+        ("throughput", Quantity.THROUGHPUT),
+        ("tokens/s", Quantity.THROUGHPUT),
+        ("images_per_second", Quantity.THROUGHPUT),
+        ("gflops", Quantity.THROUGHPUT),
+        ("tokens/s/GPU", Quantity.THROUGHPUT_PER_WORKER),
+        ("throughput_per_worker", Quantity.THROUGHPUT_PER_WORKER),
+        ("tokens_per_gpu_per_second", Quantity.THROUGHPUT_PER_WORKER),
+    ],
+)
+def test_value_columns(header: str, quantity: Quantity) -> None:
+    meaning = value_meaning(header)
+
+    assert meaning is not None
+    assert meaning.quantity is quantity
+
+
+@pytest.mark.parametrize("header", ["value", "performance", "result", "score", "speed", "std", "speedup", "efficiency"])
+def test_headers_that_do_not_say(header: str) -> None:
+    assert value_meaning(header) is None
+
+
+def test_an_ambiguous_header_is_asked_about(tmp_path: Path) -> None:
+    path = _write(tmp_path, "gpus,value\n1,10\n2,19\n")
+
+    with pytest.raises(InputError, match="--quantity"):
+        load(path, regime="strong")
+    assert load(path, regime="strong", quantity="throughput").quantity is Quantity.THROUGHPUT
+
+
+def test_several_candidates_are_asked_about(tmp_path: Path) -> None:
+    path = _write(tmp_path, "nodes,gpus,time,throughput\n1,8,10,5\n2,16,6,9\n")
+
+    with pytest.raises(InputError) as caught:
+        load(path, regime="strong")
+
+    assert "--k-column" in str(caught.value)
+    assert "--value-column" in str(caught.value)
+    study = load(path, regime="strong", k_column="gpus", value_column="throughput")
+    assert study.all_k == (8, 16)
+    assert study.quantity is Quantity.THROUGHPUT
+
+
+def test_missing_columns_list_the_others(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the columns are: alpha, beta"):
+        load(_write(tmp_path, "alpha,beta\n1,2\n"), regime="strong")
+
+
+def test_every_fault_has_its_line(tmp_path: Path) -> None:
+    rows = ["1,10", "0,10", "-2,10", "1.5,10", "x,10", "2,0", "2,-1", "2,nan", "2,inf", "2,abc", "2"]
+    with pytest.raises(FormatError) as caught:
+        load(_write(tmp_path, "K,seconds\n" + "\n".join(rows) + "\n"), regime="strong")
+
+    assert [fault.where for fault in caught.value.faults] == [f"line {number}" for number in range(3, 13)]
+
+
+def test_a_million_faults_are_counted_not_listed(tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        load(_write(tmp_path, "K,seconds\n" + "1,-1\n" * 500), regime="strong")
+
+    assert len(caught.value.faults) == 21
+    assert "480 more" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "K,seconds\n"])
+def test_empty_files(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FormatError):
+        load(_write(tmp_path, text), regime="strong")
+
+
+def test_no_regime_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="never guessed") as caught:
+        load(_write(tmp_path, "K,seconds\n1,2\n2,1\n"))
+
+    assert "strong" in str(caught.value)
+
+
+def test_binary_and_missing_files(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00\x01" * 100)
+
+    with pytest.raises(FormatError, match="UTF-8"):
+        load(tmp_path / "b.csv", regime="strong")
+    with pytest.raises(FormatError, match="No such file"):
+        load(tmp_path / "missing.csv", regime="strong")
+    with pytest.raises(FormatError, match=r"b\.csv.*UTF-8"):
+        load(tmp_path, regime="strong")  # a folder stands for the files in it
+
+
+def test_a_study_file_keeps_its_own_word(tmp_path: Path) -> None:
+    from scalecurve.study import Study
+    from scalecurve.study.file import save
+
+    path = tmp_path / "s.json"
+    save(Study.from_samples({2: [1.0], 4: [0.6]}, regime="strong"), path)
+
+    assert load(path, baseline_k=4).baseline_k == 4
+    with pytest.raises(InputError, match="another regime"):
+        load(path, regime="weak")
+
+
+def test_a_decimal_comma_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="decimals with a point"):
+        load(_write(tmp_path, "K,seconds\n1,1,5\n2,0,8\n"), regime="strong")
+
+
+@pytest.mark.parametrize("value", ["1e300", "1e-300", "5e-324"])
+def test_values_no_timer_gives_are_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(FormatError, match="line 3"):
+        load(_write(tmp_path, f"K,seconds\n1,1\n2,{value}\n"), regime="strong")

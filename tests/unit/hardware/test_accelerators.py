@@ -1,0 +1,55 @@
+"""One catalogue of hardware: what its readers must agree on, and the figures of the vendors' data sheets."""
+
+from __future__ import annotations
+
+import pytest
+
+from scalecurve.errors import InputError
+from scalecurve.hardware.accelerators import accelerator, accelerators
+from scalecurve.hardware.networks import links, network
+
+
+def test_every_figure_has_a_source_and_a_date() -> None:
+    for entry in (*accelerators().values(), *links().values()):
+        assert len(entry.source) > 10
+        assert entry.date[:2] == "20"
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "tflops", "terabytes"),
+    [
+        ("b200", "bf16", 2250, 8.0),
+        ("mi300x", "bf16", 1307.4, 5.3),
+        ("a100", "bf16", 312, 2.039),
+        ("h100", "fp64", 34, 3.35),
+    ],
+)
+def test_where_sources_disagree_the_data_sheet_decides(
+    name: str, precision: str, tflops: float, terabytes: float
+) -> None:
+    """DGX B200: 64 TB/s for eight GPUs; AMD MI300X: 1307.4 TFLOP/s; NVIDIA A100 80 GB SXM: 2039 GB/s."""
+    ceilings = accelerator(name).ceilings(precision)
+    assert ceilings.peak == pytest.approx(tflops * 1e12)
+    assert ceilings.bandwidths["memory"] == accelerator(name).memory_rate == pytest.approx(terabytes * 1e12)
+
+
+@pytest.mark.parametrize(("name", "link"), [("a100", "nvlink3"), ("h100", "nvlink"), ("b200", "nvlink5")])
+def test_the_fast_link_of_an_accelerator_is_the_link_of_collectives(name: str, link: str) -> None:
+    assert accelerator(name).inner_rate == links()[link].bandwidth
+
+
+def test_names_are_found_and_unknown_ones_are_answered_with_near_ones() -> None:
+    assert accelerator("NVIDIA H100") is accelerator("dgx-h100")
+    with pytest.raises(InputError, match=r"unknown accelerator.*a file of roofline measure"):
+        accelerator("abacus", otherwise="; or a file of roofline measure")
+    with pytest.raises(InputError, match="h100"):
+        accelerator("h101")
+    with pytest.raises(InputError, match="no peak for it"):
+        accelerator("h100").ceilings("fp4")
+
+
+def test_networks_are_named_or_typed() -> None:
+    assert network("nvlink+roce400").per_node == 8
+    assert network("2us/400Gb/s").inter.protocols[0].beta == pytest.approx(1 / 50e9)
+    with pytest.raises(InputError, match="unknown network"):
+        network("carrier-pigeon")

@@ -1,0 +1,113 @@
+"""The names of `import scalecurve`: what they are, what editors and type checkers see of them."""
+
+import ast
+import inspect
+import pydoc
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import scalecurve as sc
+
+VERBS = [
+    "assess",
+    "audit",
+    "check",
+    "compare",
+    "cost",
+    "diagnose",
+    "export",
+    "fit",
+    "forecast",
+    "law",
+    "load",
+    "measure",
+    "merge",
+    "next_runs",
+    "plan_training",
+    "plot",
+    "save",
+    "tabulate",
+    "write_report",
+]
+NOUNS = ["Estimate", "Finding", "InputError", "MissingExtra", "Refused", "ScalecurveError", "Study", "Undecided"]
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_public_surface_is_this_list() -> None:
+    assert sc.__all__ == sorted(VERBS + NOUNS)
+    assert set(sc.__all__) | set(sc.MODULES) <= set(dir(sc))
+    for name in sc.__all__:
+        assert getattr(sc, name).__name__ == name
+    for name in sc.MODULES:
+        assert inspect.ismodule(getattr(sc, name))
+
+
+def test_type_checkers_see_the_same_names_from_the_same_homes() -> None:
+    tree = ast.parse(Path(sc.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = {
+        alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+
+    assert imports == sc.HOMES | dict.fromkeys(sc.MODULES, "scalecurve")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = sc.no_such_name  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(sc.MOVED))
+def test_former_names_work_and_say_where_they_went(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"scalecurve.{name} is now scalecurve"):
+        assert callable(getattr(sc, name))
+
+
+def test_help_shows_the_options() -> None:
+    text = pydoc.render_doc(sc.tabulate, renderer=pydoc.plaintext)
+
+    assert "threshold" in text
+    assert "0.7" in text
+    assert "**" not in text
+
+
+SCRIPT = """
+import scalecurve as sc
+
+study = sc.load("runs.csv", regime="strong")
+sc.tabulate(study, treshold=0.7)
+sc.tabluate(study)
+print(sc.__version__.upper(), sc.mechanisms, sc.tabulate(study, threshold=0.7).bend)
+"""
+
+
+def test_a_type_checker_finds_a_misspelt_keyword(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    script = tmp_path / "user.py"
+    script.write_text(SCRIPT)
+    mypy = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
+
+    done = subprocess.run(
+        [*mypy, "--cache-dir", str(tmp_path / "cache"), str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"MYPYPATH": str(ROOT / "src"), "PATH": "", "HOME": str(tmp_path)},
+    )
+
+    assert 'Unexpected keyword argument "treshold" for "tabulate"' in done.stdout
+    assert 'Module has no attribute "tabluate"' in done.stdout
+    assert "Found 2 errors" in done.stdout
+
+
+def test_the_version_is_written_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+    assert project["tool"]["hatch"]["version"]["path"] == "src/scalecurve/_version.py"
+    assert "version" not in project["project"]
+    done = subprocess.run([sys.executable, "-m", "scalecurve", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"scalecurve, version {sc.__version__}"

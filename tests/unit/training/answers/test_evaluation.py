@@ -1,0 +1,155 @@
+"""A given layout: what may be written, what is refused, and what must always hold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalecurve.errors import InputError
+from scalecurve.training import evaluate_layout
+from scalecurve.training.answers.measured import calibrate
+from scalecurve.training.inputs.layout import Layout
+
+
+def evaluate(**changes):
+    base = {"model": "gpt3-175b", "cluster": "selene", "layout": "tp=8,pp=12,dp=4,micro=1,recompute=full"}
+    return evaluate_layout(**(base | {"batch": 1536, "stack": "megatron-lm"} | changes))
+
+
+def test_names_mappings_and_objects_say_the_same():
+    by_text = evaluate()
+    by_mapping = evaluate(layout={"tensor_parallel": 8, "pp": 12, "dp": 4, "microbatch": 1, "recompute": "full"})
+    by_object = evaluate(layout=Layout(tp=8, pp=12, dp=4, micro=1, accumulation=384, recompute="full"))
+    by_sizes = evaluate(
+        model={"hidden": 12288, "layers": 96, "heads": 96, "vocab": 51200, "seq": 2048, "tied": True, "positions": 2048}
+    )
+    by_gpus = evaluate(layout="tp=8,pp=12,micro=1,recompute=full", gpus=384)
+    for other in (by_mapping, by_object, by_sizes, by_gpus):
+        assert other.step_seconds == pytest.approx(by_text.step_seconds)
+
+
+def test_the_parts_add_up_and_the_interval_holds_the_step():
+    result = evaluate().to_dict()
+    assert sum(result["breakdown"].values()) == pytest.approx(result["step_seconds"])
+    assert result["step_low"] < result["step_seconds"] < result["step_high"]
+    assert sum(result["memory"].values()) == pytest.approx(result["memory_bytes"])
+    assert json.dumps(result, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"layout": "tp=7,pp=12,dp=4"}, "heads are not divisible by tp"),
+        ({"layout": "tp=8,pp=13,dp=4"}, "layers are not divisible by pp"),
+        ({"layout": "tp=8,pp=12,dp=5,micro=1"}, "no whole number of micro-batches"),
+        ({"layout": "tp=8,ep=4,dp=4"}, "expert parallelism on a dense model"),
+        ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
+        ({"layout": "tp=8,pp=12,dp=4,interleave=5"}, "8 layers a stage, interleave 5.*interleave by 1, 2, 4, 8"),
+        ({"layout": "tp=8,warp=4"}, "unknown layout field"),
+        ({"layout": "tp8"}, "not a layout field"),
+        ({"layout": "tp=1e400"}, "must be a whole number"),
+        ({"layout": "tp=nan"}, "must be a whole number"),
+        ({"layout": "tp=8.9,pp=12,dp=4"}, "must be a whole number"),
+        ({"layout": "tp=8,sequence_parallel=banana"}, "neither true nor false"),
+        ({"layout": "tp=8,tp=4"}, "given twice"),
+        ({"layout": {"tp": 8, "tensor": 4}}, "given twice"),
+        ({"layout": "tp=8,tensor_overlap=2"}, "between 0 and 1"),
+        ({"layout": "tp=8,interleave=2,dp=4"}, "interleaving needs pp above 1"),
+        ({"layout": "tp=8,pp=12,dp=4,recompute=some"}, "unknown recomputation"),
+        ({"precision": "fp8"}, "no fp8"),
+        ({"layout": None}, "not a layout"),
+        ({"model": 7}, "not a model"),
+        ({"cluster": None}, "not a cluster"),
+        ({"seq": 0}, "from 1"),
+        ({"batch": float("nan")}, "a count is finite"),
+        ({"batch": float("inf")}, "a count is finite"),
+        ({"precision": "int3"}, "unknown precision"),
+        ({"model": {"hidden": 4096, "layers": 32, "heads": 32, "top_k": 2}}, "MoE fields on a dense model"),
+        ({"model": {"hidden": 4096, "layers": 32}}, "heads"),
+        ({"model": {"hidden": 4096, "layers": 32, "heads": 32, "depth": 2}}, "unknown field of a model"),
+        ({"cluster": {"accelerator": "a100", "speed": 3}}, "unknown field of a cluster"),
+        ({"layout": "tp=8,pp=12,micro=1", "gpus": 100}, "does not divide"),
+        ({"layout": "tp=8,pp=4,dp=8", "gpus": 128}, "256 by the layout .* 128 given"),
+    ],
+)
+def test_bad_input_is_refused_with_reasons(changes, word):
+    with pytest.raises(InputError, match=word):
+        evaluate(**changes)
+
+
+def test_a_combination_without_a_table_is_wider_and_says_so():
+    calibrated = evaluate()
+    other = evaluate(cluster="mi300x", stack="jax", layout="dp=64,micro=1", batch=64, model="llama3-8b")
+    assert other.outcome.calibration.evidence in ("assumed", "transferred")
+    assert other.outcome.calibration.half_width > 2 * calibrated.outcome.calibration.half_width
+    assert any(finding.code == "not-calibrated" for finding in other.findings)
+
+
+def test_too_little_memory_is_a_finding_not_an_error():
+    result = evaluate(layout="tp=1,pp=1,dp=4,micro=1,zero=0", batch=4)
+    assert not result.outcome.fits
+    assert any(finding.code == "does-not-fit" for finding in result.findings)
+
+
+@pytest.mark.parametrize(("share", "code"), [(0.93, None), (0.97, "tight"), (1.01, "does-not-fit")])
+def test_memory_that_a_plan_would_not_count_on_is_called_tight(share, code):
+    needed = evaluate().memory_bytes
+    result = evaluate(cluster={"accelerator": "a100", "memory": needed / share})
+    codes = {finding.code for finding in result.findings} & {"tight", "does-not-fit"}
+    assert codes == ({code} if code else set())
+
+
+def test_a_hugging_face_config_is_read(tmp_path):
+    path = tmp_path / "config.json"
+    config = {
+        "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192,
+    }  # fmt: skip
+    path.write_text(json.dumps(config))
+    layout = "dp=8,zero=3,micro=1"
+    ours = evaluate(model="llama3-8b", layout=layout, batch=8, seq=8192, stack="fsdp", cluster="h100")
+    read = evaluate(model=str(path), layout=layout, batch=8, seq=8192, stack="fsdp", cluster="h100")
+    assert read.step_seconds == pytest.approx(ours.step_seconds)
+
+
+def test_measured_runs_move_the_prediction_and_narrow_the_interval():
+    job = {"model": "llama3-8b", "cluster": "mi300x", "stack": "fsdp"}
+    layout = "dp=8,zero=3,micro=2"
+    before = evaluate(**job, layout=layout, batch=16, seq=8192)
+    truth = 1.3 * before.step_seconds
+    rows = [{"layout": layout, "batch": "16", "seq": "8192", "step_seconds": str(truth)}]
+    known = calibrate(rows, **job)
+    after = evaluate(**job, layout=layout, batch=16, seq=8192, calibration=known)
+    assert after.step_seconds == pytest.approx(truth, rel=0.05)
+    assert known.half_width < before.outcome.calibration.half_width
+    assert known.evidence == "measured here"
+
+
+def test_a_measured_run_whose_count_contradicts_its_layout_is_refused():
+    rows = [{"gpus": "16", "layout": "dp=8,zero=3,micro=2", "batch": "16", "seq": "8192", "step_seconds": "4"}]
+    with pytest.raises(InputError, match=r"8 by the layout .* 16 given"):
+        calibrate(rows, model="llama3-8b", cluster="h100", stack="fsdp")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tp=st.sampled_from([1, 2, 4, 8]),
+    pp=st.sampled_from([1, 2, 4, 8]),
+    dp=st.sampled_from([1, 2, 8, 64]),
+    micro=st.sampled_from([1, 2, 4]),
+    mode=st.sampled_from(["none", "selective", "full"]),
+)
+def test_what_must_always_hold(tp, pp, dp, micro, mode):
+    layout = {"tp": tp, "pp": pp, "dp": dp, "micro": micro, "recompute": mode, "zero": 1}
+    batch = dp * micro * 8
+    here = evaluate(layout=layout, batch=batch).outcome
+    twice = evaluate(layout=layout, batch=2 * batch).outcome
+    assert 0 < here.mfu < 1
+    assert here.seconds < twice.seconds < 2.0001 * here.seconds
+    assert all(value >= 0 for value in here.breakdown.values())
+    full = evaluate(layout=layout | {"recompute": "full"}, batch=batch).outcome
+    assert full.memory_bytes <= 1.001 * here.memory_bytes
+    assert full.seconds >= 0.999 * here.seconds

@@ -1,0 +1,318 @@
+"""The sweep: caps, charge for the batch, marks, regimes, objectives, bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scalecurve.errors import InputError
+from scalecurve.training import evaluate_layout, plan_training
+from scalecurve.training.answers.explain import explain
+from scalecurve.training.answers.plan import plan as answer
+from scalecurve.training.inputs.request import PlanRequest, batch_sequences, read_request, whole_sequences
+from scalecurve.training.physics.run import Reliability, goodput, young_daly
+
+SWEEP = [32, 64, 128, 256, 512, 1024, 2048, 4096]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_training("llama3-70b", "h100-ib400", gpus=SWEEP, batch="4Mi", critical_batch="8Mi", seq=8192)
+
+
+def test_a_plan_keeps_its_promises_to_the_outside(plan):
+    data = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert {"rows", "dp_cap", "critical_batch_tokens", "cost_effective_gpus", "findings"} <= set(data)
+    row = data["rows"][0]
+    assert {"gpus", "layout", "step_seconds", "step_low", "step_high", "breakdown", "comm_frac", "comm_share"} <= set(
+        row
+    )
+    assert {"efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens"} <= set(row)
+    assert {"dp", "tp", "pp", "cp", "ep", "micro_batch", "accumulation", "zero", "recompute"} <= set(row["layout"])
+
+
+def test_efficiency_is_one_over_one_plus_comm_frac(plan):
+    for row in plan.rows:
+        outcome = row.outcome
+        assert outcome.efficiency == pytest.approx(1 / (1 + outcome.comm_frac))
+        assert outcome.to_dict()["comm_share"] == pytest.approx(outcome.comm_frac / (1 + outcome.comm_frac))
+        assert outcome.step.low < outcome.seconds < outcome.step.high
+
+
+def test_the_fixed_batch_is_kept_and_both_caps_are_named(plan):
+    assert {row.outcome.tokens for row in plan.rows} == {4 * 2**20}
+    assert plan.statistical_cap == 8 * 2**20 // 8192 // min(row.outcome.layout.micro for row in plan.rows)
+    assert plan.granularity_cap == 512 // min(row.outcome.layout.micro for row in plan.rows)
+    names = {mark.name for mark in plan.marks}
+    assert {"statistical cap", "granularity cap", "tp or pp forced", "node boundary", "cost-effective scale"} <= names
+    assert "all-reduce no longer hidden" in names
+
+
+def test_a_result_says_its_answer_in_one_line(plan):
+    assert repr(plan).startswith("<Plan llama3-70b, strong, 8 P from 32 to 4096: MFU 50 % to ")
+    assert repr(plan).endswith(f"cost-effective at {plan.cost_effective_gpus}>")
+    one = evaluate_layout("llama3-8b", "h100", "dp=8,micro=1", batch=8, seq=8192)
+    assert repr(one).startswith("<Evaluation llama3-8b on 8 x h100, dp8 micro 1x1 zero1: step ")
+    assert repr(explain(one.outcome)).startswith("<Explanation llama3-8b on 8 x h100")
+
+
+def test_throughput_rises_and_efficiency_decays_with_p(plan):
+    rates = [row.outcome.tokens_per_second for row in plan.rows]
+    assert rates == sorted(rates)
+    assert plan.rows[-1].outcome.efficiency < plan.rows[0].outcome.efficiency
+
+
+def test_a_batch_beyond_the_critical_one_is_charged():
+    large = plan_training("llama3-8b", "h100", gpus=[64], batch="16Mi", critical_batch="4Mi", seq=8192).rows[0]
+    assert large.tokens_factor == pytest.approx(1 + 16 / 4)
+    assert large.effective_tokens_per_second == pytest.approx(large.outcome.tokens_per_second / 5)
+
+
+def test_the_batch_grows_up_to_the_critical_batch():
+    plan = plan_training(
+        "llama3-8b", "h100", gpus=[8, 16, 32, 64, 128], batch="512Ki", critical_batch="2Mi", seq=8192, batch_grows=True
+    )
+    batches = [row.outcome.tokens for row in plan.rows]
+    assert batches == [2**19, 2**20, 2**21, 2**21, 2**21]
+
+
+def test_a_grown_batch_is_shown_and_charged_against_the_batch_asked_for():
+    job = {"gpus": [8, 64, 512], "batch": "512Ki", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    fixed = plan_training("llama3-8b", "h100", **job)
+    assert grows.rows[0].run_tokens == fixed.rows[0].run_tokens
+    assert grows.rows[-1].run_tokens == pytest.approx(fixed.rows[-1].run_tokens * (1 + 1) / (1 + 0.25))
+    assert "starting batch" in str(grows)
+    assert "2.097M" in str(grows)
+    assert "starting batch" not in str(fixed)
+    header = next(line for line in str(fixed).splitlines() if "GPUs" in line)
+    assert "batch" not in header
+
+
+def test_a_plan_that_starts_above_the_critical_batch_is_charged_by_the_batch_asked_for():
+    job = {"gpus": [8, 64], "batch": "4Mi", "critical_batch": "2Mi", "seq": 8192}
+    grows = plan_training("llama3-8b", "h100", batch_grows=True, **job)
+    assert grows.rows[0].run_tokens == pytest.approx(160e9 * 1.004 * 2 / 3, rel=0.01)
+
+
+@pytest.mark.parametrize("regime", ["batch_grows", "weak"])
+def test_growth_starts_where_the_job_first_fits(regime):
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=[4, 8, 64, 128], batch="1Mi", seq=8192, **{regime: True})
+    assert [row.gpus for row in plan.rows] == [64, 128]
+    assert plan.rows[0].outcome.tokens == 2**20
+    assert plan.rows[0].outcome.job.model.name == "llama3-70b"
+    assert ("parameters" in str(plan)[str(plan).index("GPUs") :].splitlines()[0]) == (regime == "weak")
+
+
+def test_weak_scaling_holds_efficiency_where_strong_scaling_decays():
+    plan = plan_training("llama3-8b", "h100-ib400", gpus=[64, 512, 2048], batch="1Mi", seq=8192, weak=True)
+    assert [row.gpus for row in plan.strong] == [row.gpus for row in plan.rows]
+    assert plan.rows[-1].outcome.mfu > 1.5 * plan.strong[-1].outcome.mfu
+    assert plan.rows[-1].outcome.job.model.parameters > 4 * plan.rows[0].outcome.job.model.parameters
+
+
+def test_compute_optimal_loss_falls_with_p():
+    plan = plan_training("llama3-8b", "h100", gpus=[64, 256, 1024], batch="4Mi", seq=8192, compute_optimal="chinchilla")
+    losses = [row.optimal.loss for row in plan.rows]
+    assert losses == sorted(losses, reverse=True)
+    assert plan.rows[0].optimal.parameters * 20 == pytest.approx(plan.rows[0].optimal.tokens, rel=0.9)
+
+
+def test_objectives_deadline_and_budget(plan):
+    settings = {"gpus": SWEEP, "batch": "4Mi", "seq": 8192}
+    fast = plan_training("llama3-70b", "h100-ib400", objective="time", **settings)
+    cheap = plan_training("llama3-70b", "h100-ib400", objective="cost", **settings)
+    assert fast.chosen_gpus == max(row.gpus for row in fast.rows)
+    assert cheap.chosen_gpus < fast.chosen_gpus
+    none = plan_training("llama3-70b", "h100-ib400", deadline=60.0, **settings)
+    assert none.chosen_gpus is None
+    missed = next(finding for finding in none.findings if finding.code == "nothing-within-limits")
+    assert "deadline of 60 s; the nearest is P 4,096" in missed.message
+    assert plan.choice is None
+    month = plan_training("llama3-70b", "h100-ib400", deadline=30 * 86400.0, budget=5e6, **settings)
+    assert month.choice.startswith(
+        f"Best by time within the deadline of 30 d and 5,000,000 USD: P {month.chosen_gpus:,}"
+    )
+    assert month.choice in str(month)
+    chosen = month.row(month.chosen_gpus)
+    assert chosen.run_seconds <= 30 * 86400
+    assert chosen.run_usd <= 5e6
+
+
+def test_a_sweep_that_ends_too_early_does_not_claim_a_drop(plan):
+    assert "sweep-ended" not in {finding.code for finding in plan.findings}
+    short = plan_training("llama3-8b", "h100", gpus=[8, 16, 32], batch="4Mi", seq=8192)
+    assert short.cost_effective_gpus == 32
+    assert "sweep-ended" in {finding.code for finding in short.findings}
+    assert "every doubling in the sweep still gives 1.7x" in str(short)
+    assert "the last P before" not in str(short)
+    sparse = plan_training("llama3-8b", "h100", gpus=[8, 32], batch="4Mi", seq=8192)
+    assert "a doubling apart" in str(sparse)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequences", "cause"),
+    [
+        ("gpt3-175b", 48, 192, "by memory"),
+        ("mpt-1b", 64, 32, "by the cap"),
+        ("mpt-1b", 48, 64, "by the batch: 64 sequences do not divide over 48"),
+    ],
+)
+def test_why_the_model_must_be_split(model, gpus, sequences, cause):
+    plan = plan_training(model, "h100", gpus=[gpus], batch=sequences * 2048, seq=2048)
+    mark = next(mark for mark in plan.marks if mark.name == "tp or pp forced")
+    assert mark.gpus == gpus
+    assert mark.meaning.startswith(cause)
+
+
+def test_the_definition_of_the_critical_batch_is_told():
+    job = {"gpus": [64], "batch": "4Mi", "seq": 8192}
+    plan = plan_training("llama3-8b", "h100", critical_batch="8Mi", definition="overhead", **job)
+    said = plan.to_dict()["critical_batch"]
+    assert (said["definition"], said["given_as"], said["given_tokens"]) == ("double", "overhead", 8 * 2**20)
+    assert said["tokens"]["value"] == pytest.approx(5 * 8 * 2**20)
+    assert "41.94M tokens (2x-data equivalent of 8.389M at 20 % overhead)" in str(plan)
+    law = plan_training("llama3-8b", "h100", critical_batch="zhang", **job).to_dict()["critical_batch"]
+    assert (law["definition"], law["given_as"]) == ("double", "overhead")
+    assert "equivalent" not in str(plan_training("llama3-8b", "h100", critical_batch="8Mi", **job))
+
+
+def test_alternatives_are_shown_and_differ():
+    plan = plan_training("llama3-8b", "h100", gpus=[8, 64], batch="1Mi", seq=8192, top=6)
+    assert "Alternatives" in str(plan)
+    for row in plan.rows:
+        pairs = [(f"{one.seconds:.6g}", f"{one.memory_bytes:.6g}") for one in (row.outcome, *row.alternatives)]
+        assert len(set(pairs)) == len(pairs) == 6
+
+
+def test_goodput_factors_are_separate_and_switchable():
+    both = goodput(16384, Reliability())
+    assert 0.7 < both.factor < 1.0
+    assert both.factor == pytest.approx(both.failures * both.checkpoints * both.stragglers)
+    assert goodput(16384, Reliability(device_hours=None)).failures == 1.0
+    assert goodput(16384, Reliability(step_spread=None)).stragglers == 1.0
+    assert goodput(16384, Reliability()).factor < goodput(1024, Reliability()).factor
+
+
+def test_young_daly_minimises_the_loss():
+    cost, mean = 60.0, 10_000.0
+    best = young_daly(cost, mean)
+    loss = lambda interval: cost / (interval + cost) + (interval + cost) / 2 / mean  # noqa: E731
+    assert loss(best) <= min(loss(best * 0.9), loss(best * 1.1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "llama3-71b"}, ["unknown model", "llama3-70b"]),
+        ({"cluster": "h101"}, ["unknown cluster", "h100"]),
+        ({"stack": "megatron-xl"}, ["unknown stack", "megatron-lm"]),
+        ({"batch": "100"}, ["smaller than one sequence"]),
+        ({"critical_batch": "kaplen"}, ["unknown critical batch", "kaplan"]),
+        ({"critical_batch": "kaplan", "loss": 0.0}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": -3.0}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": float("nan")}, ["loss above 0"]),
+        ({"critical_batch": "kaplan", "loss": 1e-300}, ["gives no batch"]),
+        ({"deadline": 0.0, "budget": -5.0}, ["a deadline is above 0", "a budget is above 0"]),
+        ({"seq": 0}, ["from 1", "seq"]),
+        ({"seq": -8192}, ["from 1", "seq"]),
+        ({"tokens": 0}, ["above 0", "tokens"]),
+        ({"tokens": "1e400"}, ["finite"]),
+        ({"tokens": float("inf")}, ["finite", "tokens"]),
+        ({"batch": float("nan")}, ["finite", "batch"]),
+        ({"batch": float("inf")}, ["finite", "batch"]),
+        ({"batch": [1]}, ["not a count", "batch"]),
+        ({"gpus": "eight"}, ["not a worker count"]),
+        ({"gpus": [64, 0]}, ["not a worker count"]),
+        ({"gpus": [64.5]}, ["not a worker count"]),
+        ({"gpus": None}, ["no accelerator counts"]),
+        ({"model": 7}, ["not a model"]),
+        ({"cluster": None}, ["not a cluster"]),
+        ({"top": 0}, ["at least one layout"]),
+        ({"critical_batch": "8Mi", "definition": "optimal"}, ["unknown definition", "double or overhead"]),
+        ({"objective": "fame"}, ["unknown objective"]),
+        ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
+        ({"gpus": []}, ["no worker counts"]),
+        ({"gpus": [8]}, ["fits nowhere", "too much", "fits from"]),
+        ({"gpus": [7], "model": "mpt-1b", "batch": 8 * 8192}, ["no layout honours this batch"]),
+    ],
+)
+def test_bad_input_says_what_and_the_way_out(settings, words):
+    given = {"model": "llama3-70b", "cluster": "h100-ib400", "gpus": [64], "batch": "4Mi", "seq": 8192} | settings
+    with pytest.raises(InputError) as caught:
+        plan_training(given.pop("model"), given.pop("cluster"), **given)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("gpus", [64, "64", (64,), "64,64"])
+def test_one_count_of_accelerators_may_be_written_plainly(gpus):
+    plan = plan_training("llama3-8b", "h100", gpus=gpus, batch="1Mi", seq=8192)
+    assert [row.gpus for row in plan.rows] == [64]
+
+
+def test_tokens_take_both_kinds_of_suffix_and_rounding_is_said():
+    assert whole_sequences("4Mi", 8192).sequences == 512
+    rounded = whole_sequences("4M", 8192)
+    assert (rounded.sequences, rounded.tokens) == (488, 488 * 8192)
+    assert "rounded from 4,000,000" in rounded.sentence
+    assert batch_sequences(512, 8192) == 512
+    assert batch_sequences("4Mi", 8192) == 512
+
+
+def test_a_plan_file_is_read_and_options_win(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('model = "llama3-8b"\ncluster = "h100"\ngpus = "8..32"\nseq = 8192\nglobal_batch = "1Mi"\n')
+    plan = answer(read_request({"global_batch": "2Mi"}, file=path))
+    assert [row.gpus for row in plan.rows] == [8, 16, 32]
+    assert plan.rows[0].outcome.tokens == 2**21
+    path.write_text("modle = 1\nclster = 2\n")
+    with pytest.raises(InputError) as caught:
+        read_request({}, file=path)
+    assert "modle" in str(caught.value)
+    assert "clster" in str(caught.value)
+
+
+def test_missing_parts_are_all_named():
+    with pytest.raises(InputError) as caught:
+        read_request({})
+    assert all(name in str(caught.value) for name in ("model", "cluster", "gpus"))
+
+
+def test_explain_fills_in_every_term(plan):
+    text = str(
+        answer(
+            PlanRequest(
+                model="llama3-70b", cluster="h100-ib400", gpus="64,128", seq=8192, global_batch="4Mi", explain=128
+            )
+        )
+    )
+    for word in ("compute", "bubble", "tensor", "data", "optimizer", "evidence", "What this leaves out", "90 %"):
+        assert word in text
+
+
+@pytest.mark.parametrize("layout", ["tp=8,pp=4,dp=4,zero=1", "dp=64,zero=3", "tp=8,dp=8,recompute=full"])
+def test_the_numbers_of_an_explanation_multiply_to_its_values(layout):
+    job = {"model": "llama3-70b", "cluster": "h100-ib400", "seq": 8192, "global_batch": "4Mi", "layout": layout}
+    found = answer(PlanRequest(**job, explain=1))
+    numbers = {part.name: part.numbers for part in found.parts}
+    assert "traffic" in numbers["data"]
+    assert ("gathering" in numbers["data"]) == ("zero=3" in layout)
+    size, _, held = numbers["memory: weights"].partition(" x ")
+    factor = {"B": 1e9, "M": 1e6}[held.split()[0][-1]]
+    assert float(size) * float(held.split()[0][:-1]) * factor == pytest.approx(
+        found.outcome.memory["weights"], rel=1e-3
+    )
+    assert "/s" in numbers["optimizer"]
+    assert "layers" in numbers["memory: activations"]
+
+
+def test_a_model_by_its_sizes_on_the_command_line():
+    spelled = evaluate_layout(model="hidden=4096,layers=32,heads=32", cluster="a100", layout={"tp": 8}, batch=8)
+    named = evaluate_layout(
+        model={"hidden": 4096, "layers": 32, "heads": 32}, cluster="a100", layout={"tp": 8}, batch=8
+    )
+    assert spelled.to_dict()["step_seconds"] == named.to_dict()["step_seconds"]
+    with pytest.raises(InputError, match="not a size of a model"):
+        evaluate_layout(model="hidden=,layers=32", cluster="a100", layout={"tp": 8}, batch=8)

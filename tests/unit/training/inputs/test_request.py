@@ -1,0 +1,52 @@
+"""One schema of plan settings: options, file, template and keywords say the same."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from dataclasses import fields
+
+import pytest
+
+from scalecurve.cli.plan import command
+from scalecurve.errors import FormatError, InputError
+from scalecurve.training import plan_template, plan_training
+from scalecurve.training.inputs.request import PlanRequest, read_request
+
+NAMES = {entry.name for entry in fields(PlanRequest)}
+
+
+def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
+    options = {parameter.name for parameter in command.params}
+    assert options >= NAMES
+    assert options - NAMES == {"request", "plot", "template", "as_json", "as_csv", "file", "quiet"}
+    keywords = set(inspect.signature(plan_training).parameters)
+    assert keywords - NAMES == {"batch", "calibration", "axes"}
+    assert NAMES - keywords == {"global_batch", "layout", "explain", "measured"}
+
+
+def test_the_template_names_every_setting_and_is_a_plan(tmp_path):
+    text = plan_template()
+    everything = tomllib.loads("\n".join(line.removeprefix("# ") for line in text.splitlines() if " = " in line))
+    assert set(everything) == NAMES
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    request = read_request({}, file=path)
+    assert (request.model, request.cluster, request.global_batch) == ("llama3-70b", "h100-ib400", "4Mi")
+    assert request.counts[0] == 32
+
+
+def test_numbers_and_limits_are_checked_together():
+    with pytest.raises(InputError) as caught:
+        PlanRequest(model="llama3-8b", cluster="h100", price="much", objective="fame", top=0, budget=-1.0)
+    for words in ("price: must be a number", "unknown objective", "at least one layout", "a budget is above 0"):
+        assert words in str(caught.value)
+
+
+def test_options_win_over_the_file_and_unknown_keys_are_all_named(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('model = "llama3-8b"\ncluster = "h100"\ngpus = "8..32"\nglobal-batch = "1Mi"\n')
+    assert read_request({"gpus": "64", "weak": False, "seq": None}, file=path).counts == (64,)
+    path.write_text("modle = 1\nclster = 2\n")
+    with pytest.raises(FormatError, match=r"(?s)modle.*clster"):
+        read_request({}, file=path)

@@ -1,0 +1,134 @@
+"""The search: exhaustive, memory first, ties to the simpler layout, and equal to one evaluation at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.inputs.cluster import cluster_preset
+from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
+from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack
+from scalecurve.training.inputs.transformer import model_preset
+from scalecurve.training.search.search import (
+    COARSE,
+    FULL,
+    SearchTask,
+    complexity,
+    degrees,
+    evaluate_grid,
+    search,
+    space,
+)
+
+
+def make_task(model="llama2-7b", cluster="a100-80gb", stack="megatron-core", seq=2048, **settings):
+    machine, software = cluster_preset(cluster), read_stack(stack)
+    known = calibration_of(machine.accelerator, software)
+    return SearchTask(
+        model=model_preset(model), cluster=machine, stack=software, calibration=known, seq=seq, **settings
+    )
+
+
+def outcome_of(task: SearchTask, layout: Layout):
+    job = TrainingJob(model=task.model, cluster=task.cluster, stack=task.stack, layout=layout, seq=task.seq)
+    return evaluate_jobs([job], task.calibration)[0]
+
+
+def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float, Layout]]:
+    """Every layout one at a time, by the plain rules, without the grid."""
+    found = []
+    for (tp, pp, cp, ep, dp), micro, mode, split, chunks, (zero, hybrid) in product(
+        list(degrees(task, gpus, sequences)),
+        FULL.micro,
+        ("none", "selective", "full"),
+        (False, True),
+        FULL.chunks,
+        [(0, False), (1, False), (2, False), (3, False), (3, True)],
+    ):
+        per_replica, rest = divmod(sequences, dp * micro)
+        inner = max(task.cluster.node // tp // cp, 1)
+        near = min(dp, inner)
+        if rest or per_replica == 0 or (split and tp == 1) or (hybrid and not 1 < near < dp) or (zero and dp * cp == 1):
+            continue
+        if (zero >= 2 and pp > 1) or (chunks > 1 and (pp == 1 or per_replica % pp)):
+            continue
+        if chunks > 1 and (pp * chunks > task.model.layers or task.model.layers % (pp * chunks)):
+            continue
+        layout = Layout(
+            tp=tp, pp=pp, cp=cp, ep=ep, dp=dp, micro=micro, accumulation=per_replica, interleave=chunks, zero=zero,
+            shard=near if hybrid else None, recompute=mode, sequence_parallel=split,
+        )  # fmt: skip
+        outcome = outcome_of(task, layout)
+        if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
+            found.append((outcome.seconds, layout))
+    return sorted(found, key=lambda entry: (entry[0], complexity(entry[1])))
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequences"), [("llama2-7b", 4, 8), ("mpt-1b", 8, 16), ("mixtral-8x7b", 16, 16)]
+)
+def test_the_search_finds_the_optimum_of_brute_force(model, gpus, sequences):
+    task = make_task(model)
+    best, layout = brute_force(task, gpus, sequences)[0]
+    found = search(task, [(gpus, sequences)])[0].layouts[0]
+    assert outcome_of(task, found).seconds == pytest.approx(best, rel=1e-4)
+    assert complexity(found) <= complexity(layout)
+
+
+def test_random_entries_of_a_space_equal_one_evaluation_at_a_time():
+    task = make_task()
+    places = space(task, [(16, 64), (32, 64)])
+    device = device_of(task.cluster, task.stack, task.calibration.constants)
+    shape = task.model.shape(task.seq)
+    totals = evaluate_grid(device, shape, places.grid)
+    size = places.valid.shape
+    seconds, held = (np.broadcast_to(values, size).ravel() for values in totals)
+    rng = np.random.default_rng(3)
+    for index in rng.choice(np.flatnonzero(places.valid), 200):
+        one = Grid(
+            **{
+                name: np.broadcast_to(getattr(places.grid, name), size).flat[index].reshape(())
+                for name in Grid.__dataclass_fields__
+            }
+        )
+        alone_seconds, alone_bytes = evaluate_grid(device, shape, one)
+        assert float(alone_seconds) == pytest.approx(seconds[index], rel=1e-12)
+        assert float(alone_bytes) == pytest.approx(held[index], rel=1e-12)
+
+
+def test_every_layout_found_is_allowed_and_fits():
+    task = make_task("llama3-70b", "h100-ib400", seq=8192)
+    for found in search(task, [(64, 512), (512, 512), (4096, 512)], top=20):
+        assert found.layouts
+        for layout in found.layouts:
+            assert layout.gpus == found.gpus
+            assert layout.sequences == 512
+            assert not layout_faults(layout, task.model)
+            assert outcome_of(task, layout).memory_bytes <= task.cluster.accelerator.capacity
+
+
+def test_a_tie_goes_to_the_simpler_layout():
+    task = make_task("mpt-125m")
+    layout = search(task, [(1, 8)])[0].layouts[0]
+    assert (layout.tp, layout.pp, layout.zero, layout.recompute) == (1, 1, 0, "none")
+
+
+def test_a_model_that_fits_nowhere_has_no_layout_but_says_what_it_needs():
+    found = search(make_task("megatron-1t"), [(8, 8)])[0]
+    assert found.layouts == ()
+    assert found.least_bytes > 80e9
+
+
+def test_a_coarse_search_shows_the_numbers_of_the_full_evaluation_and_is_nearly_as_good():
+    sizes = [(64, 512), (512, 512), (4096, 512)]
+    full = make_task("llama3-70b", "h100-ib400", seq=8192)
+    coarse = make_task("llama3-70b", "h100-ib400", seq=8192, axes=COARSE)
+    for best, rough in zip(search(full, sizes), search(coarse, sizes), strict=True):
+        assert rough.tried < best.tried
+        exact, shown = outcome_of(full, best.layouts[0]), outcome_of(coarse, rough.layouts[0])
+        assert exact.seconds <= shown.seconds <= 1.05 * exact.seconds
+        assert shown == replace(outcome_of(full, rough.layouts[0]), job=shown.job)
