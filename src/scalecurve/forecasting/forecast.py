@@ -334,8 +334,14 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapo
     vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
     ends = ahead.interval(level)
     predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
-    for k in at:
-        log, low, high, unsure = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level)
+    answers = [next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level) for k in at]
+    crossed = [tuple(own.boundaries(k)) for k in at]
+    log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
+    wider, k_at = WIDENING ** np.array([len(findings) for findings in crossed]), np.array(at, dtype=np.float64)
+    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), log + np.minimum(wider * (high - log), WIDEST)])
+    lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
+    values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
+    for i, k in enumerate(at):
         ratio, quantity = k / own.largest_k, own.study.quantity
         if ratio > REFUSED and not extrapolate:
             message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
@@ -343,23 +349,18 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapo
             refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
             yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
             continue
-        crossed = tuple(own.boundaries(k))
-        wider = WIDENING ** len(crossed)
-        low, high = log - wider * (log - low), log + wider * (high - log)
-        bounds = sorted(float(own.value(float(k), min(max(end, log - WIDEST), log + WIDEST))) for end in (low, high))
-        doubt = _doubt(own, k, ratio, unsure)
-        efficiency = float(own.efficiency(float(k), log))
+        doubt = _doubt(own, k, ratio, answers[i][3])
         alone = any(finding.code == INTERVAL_ONLY for finding in doubt)
         yield ForecastRow(
             k=k,
             quantity=quantity,
-            value=None if alone else float(own.value(float(k), log)),
-            low=bounds[0],
-            high=bounds[1],
-            speedup=None if alone else k * efficiency,
-            efficiency=None if alone else efficiency,
+            value=None if alone else values[i],
+            low=lows[i],
+            high=highs[i],
+            speedup=None if alone else k * efficiencies[i],
+            efficiency=None if alone else efficiencies[i],
             extrapolation=ratio,
-            findings=(*crossed, *doubt),
+            findings=(*crossed[i], *doubt),
         )
 
 

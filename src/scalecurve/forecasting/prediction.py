@@ -54,13 +54,12 @@ class StackError:
     wider: float = 1.0
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        point = self.gains.point[self.row, : self.count]
-        low, high = (self.wider * (end[self.row, : self.count] - point) for end in self.gains.interval(level))
+        own, ends = (self.row, slice(self.count)), self.gains.interval(level)
+        low, high = (self.wider * (end[own] - self.gains.point[own]) for end in (ends.low, ends.high))
         return np.maximum(low, -WIDEST), np.minimum(high, WIDEST)
 
     def disagreement(self, level: float) -> Array:
-        low, high = self.gains.learned(level)
-        return np.asarray(self.wider * (high - low)[self.row, : self.count])
+        return np.asarray(self.wider * self.gains.interval(level).disagreement[self.row, : self.count])
 
 
 @dataclass(frozen=True)
@@ -128,10 +127,11 @@ def _stacked(
     """The stack's forecast of strong curves."""
     case = circumstances(curves, at, calibration.shapes)
     gains = stacked_gains(case, calibration.stack)
+    enough = (curves.count >= FEWEST).tolist()
     for row, count in enumerate(counts):
         ahead = float(curves.last[row, 0]) + gains.point[row, :count]
         weights = dict(zip(EXPERTS, gains.shares[row, :count].mean(axis=0).tolist(), strict=True))
-        wider = FEW_WIDENING if curves.count[row] < FEWEST else 1.0
+        wider = 1.0 if enough[row] else FEW_WIDENING
         yield Prediction(ahead, StackError(gains, row, count, wider), weights, float(case.verdict.noise[row]))
 
 

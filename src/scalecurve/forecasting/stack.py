@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -144,7 +144,8 @@ def _octave_slopes(curves: Curves) -> Array:
     x = np.log2(curves.k)  # padded points repeat the first one, so that they change no interpolation
     first, last = x[:, :1], x[:, -1:]
     ends = np.maximum(last - np.arange(OCTAVES + 1), first)
-    place = np.clip((x[:, None, :] < ends[..., None]).sum(axis=-1) - 1, 0, x.shape[1] - 2)
+    below = sum((column[:, None] < ends).astype(np.int64) for column in x.T)
+    place = np.clip(below - 1, 0, x.shape[1] - 2)
     left, right = (np.take_along_axis(x, place + step, axis=1) for step in (0, 1))
     low, high = (np.take_along_axis(curves.y, place + step, axis=1) for step in (0, 1))
     share = np.where(right > left, (ends - left) / np.where(right > left, right - left, 1.0), 0.0)
@@ -279,11 +280,19 @@ class Stack:
         return {"gates": gates, "mixture": mixture, "sources": self.sources}
 
 
+class GainInterval(NamedTuple):
+    """Low and high gain, N x Q; `disagreement` is the width without what a boundary that nobody saw adds."""
+
+    low: Array
+    high: Array
+    disagreement: Array
+
+
 @dataclass(frozen=True)
 class StackedGains:
     """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
 
-    `unseen` is how far below the last value the low end reaches at 90 % at least: see `unseen_boundary`.  `quantiles`
+    `unseen` is how far below the last value the low end reaches at 90 % at least: see `unseen_boundary`.  `intervals`
     remembers those at each level asked for, so that a thousand curves cost one bisection.
     """
 
@@ -293,25 +302,21 @@ class StackedGains:
     shares: Array
     unseen: Array
     sources: int
-    quantiles: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    intervals: dict[float, GainInterval] = field(default_factory=dict, repr=False, compare=False)
 
-    def interval(self, level: float) -> tuple[Array, Array]:
-        """Low and high gain at `level`."""
-        low, high = self.learned(level)
-        depth = self.unseen * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
-        return np.where(depth > 0, np.minimum(low, -depth), low), high
-
-    def learned(self, level: float) -> tuple[Array, Array]:
-        """The mixture's quantiles moved halfway to the point.
+    def interval(self, level: float) -> GainInterval:
+        """The mixture's quantiles moved halfway to the point, and the depth of a boundary that nobody saw.
 
         The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
         """
-        if level not in self.quantiles:
+        if level not in self.intervals:
             corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
             shift = (self.point - self.median) / 2
             low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
-            self.quantiles[level] = np.minimum(low, self.point), np.maximum(high, self.point)
-        return self.quantiles[level]
+            low, high = np.minimum(low, self.point), np.maximum(high, self.point)
+            depth = self.unseen * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
+            self.intervals[level] = GainInterval(np.where(depth > 0, np.minimum(low, -depth), low), high, high - low)
+        return self.intervals[level]
 
 
 def stacked_gains(case: Circumstances, stack: Stack) -> StackedGains:

@@ -52,9 +52,9 @@ def test_weights_add_up_and_the_point_lies_in_its_interval() -> None:
 
     assert result.shares.sum(axis=-1) == pytest.approx(np.ones((1, 2)))
     for level in (0.5, 0.9):
-        low, high = result.interval(level)
-        assert np.all((low <= result.point) & (result.point <= high))
-    assert np.all(result.interval(0.9)[0] <= result.interval(0.5)[0])
+        ends = result.interval(level)
+        assert np.all((ends.low <= result.point) & (result.point <= ends.high))
+    assert np.all(result.interval(0.9).low <= result.interval(0.5).low)
 
 
 def test_a_quantile_of_one_laplace_density_is_exact() -> None:
@@ -84,13 +84,11 @@ def test_a_load_on_a_server_gains_less_than_a_parallel_program() -> None:
 
 
 def test_a_clean_rising_curve_may_meet_a_boundary_nobody_saw() -> None:
-    linear = made_of(-np.log(0.01 + 0.99 / K))
-    low, _ = linear.interval(0.9)
+    linear, bent = (made_of(log).interval(0.9) for log in (-np.log(0.01 + 0.99 / K), np.log(np.minimum(K, 2.0))))
 
-    assert np.all(low < -0.3)
-    assert np.all(linear.learned(0.9)[0] > low)
-    bent = made_of(np.log(np.minimum(K, 2.0)))
-    assert np.all(bent.interval(0.9)[0] == bent.learned(0.9)[0])
+    assert np.all(linear.low < -0.3)
+    assert np.all(linear.high - linear.low > linear.disagreement)
+    assert bent.high - bent.low == pytest.approx(bent.disagreement)
 
 
 def test_a_law_counts_half_where_a_clean_curve_has_bent() -> None:
