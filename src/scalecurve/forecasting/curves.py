@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,7 @@ class Traits:
     is_time: bool = True
 
     @classmethod
+    @cache
     def of(cls, unit: str | None, k_unit: str, *, is_time: bool) -> Traits:
         """The traits that the names of the units tell."""
         kind = OTHER_UNIT

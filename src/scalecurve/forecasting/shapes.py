@@ -75,14 +75,25 @@ def posterior(curves: Curves, shapes: Shapes, forgetting: float = FORGETTING) ->
 
 
 def log_likelihood(curves: Curves, parameters: Array, forgetting: float) -> tuple[Array, Array]:
-    """Student-like marginal likelihood of each shape, the level replaced by its weighted mean."""
-    weight = curves.weights(forgetting)[..., None]
-    total = weight.sum(axis=1)
-    residual = curves.y[..., None] - log_shape(parameters, np.log(curves.k / curves.k[:, :1]))
-    level = (weight * residual).sum(axis=1) / total
-    residual -= level[:, None, :]
-    squares = np.einsum("npj,np->nj", residual**2, weight[..., 0])
-    return -(total - 1 + DEGREES) / 2 * np.log1p(squares / (DEGREES * SCALE**2)), level
+    """Student-like marginal likelihood of each shape, the level replaced by its weighted mean.
+
+    Curves at the same K share their shapes, so a thousand studies on one grid cost one product of matrices.
+    """
+    weights = curves.weights(forgetting)
+    _, first, member = np.unique(np.c_[curves.k, weights], axis=0, return_index=True, return_inverse=True)
+    likelihood = np.empty((len(curves), len(parameters)))
+    level = np.empty_like(likelihood)
+    for group, row in enumerate(first.tolist()):
+        own = np.flatnonzero(member.ravel() == group)
+        weight, total = weights[row], weights[row].sum()
+        shape = log_shape(parameters, np.log(curves.k[row] / curves.k[row, 0]))
+        shape_mean, mean = weight @ shape / total, curves.y[own] @ weight / total
+        shape, y = shape - shape_mean, curves.y[own] - mean[:, None]
+        squares = (weight * y**2).sum(axis=1)[:, None] - 2 * (weight * y) @ shape + weight @ shape**2
+        spread = np.log1p(np.maximum(squares, 0.0) / (DEGREES * SCALE**2))
+        likelihood[own] = -(total - 1 + DEGREES) / 2 * spread
+        level[own] = mean[:, None] - shape_mean
+    return likelihood, level
 
 
 def shape_quantiles(curves: Curves, at: Array, shapes: Shapes, levels: Sequence[float]) -> Array:
