@@ -158,9 +158,10 @@ def _other_panels(curves: list[Published], sweeps: list[Published]) -> Iterator[
             "by study": figures["by study"],
             "mean over sources": figures["mean over sources"],
             "90 % covers, in %": 100 * inside["overall"],
+            "by source": 100 * inside["by source"],
             "median high/low": inside["median high/low"],
         }
-    yield from table_lines(table, "{:.2f}")
+    yield from table_lines(table, "{:.1f}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 
 from scalecurve.forecasting.calibration import balance
 from scalecurve.forecasting.curves import Array, Curves, pack
-from scalecurve.forecasting.shapes import Shapes, learn_shapes, shape_evidence
+from scalecurve.forecasting.shapes import Shapes, grid, learn_shapes, shape_evidence
 from scalecurve.forecasting.stack import (
     EXPERTS,
     LARGEST_GAIN,
@@ -73,6 +73,12 @@ class Examples:
         rows = np.flatnonzero(~np.isin(self.fold, list(left_out)))
         weight = balance([self.curves[i].facts["application"] for i in rows])
         return learn_shapes(self.evidence[rows], weight)
+
+    def best_shapes(self, shapes: Shapes) -> Array:
+        """For each curve, the number of the shape that fits it best among those kept."""
+        whole = {tuple(row): i for i, row in enumerate(grid().tolist())}
+        kept = [whole[tuple(row)] for row in shapes.parameters.tolist()]
+        return np.argmax(self.evidence[:, kept], axis=1)
 
     def circumstances(self, left_out: set[int]) -> Circumstances:
         """Experts and features of every row, its shapes learned without its own fold and without `left_out`."""

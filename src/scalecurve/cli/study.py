@@ -66,6 +66,9 @@ def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output
     "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
 )
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
+@click.option(
+    "--explain", is_flag=True, help="Say why: experts, what moved their weights, the published curves most alike."
+)
 @plot_option
 @output_options
 def forecast(
@@ -77,6 +80,7 @@ def forecast(
     cores: int | None,
     like: tuple[str, ...],
     domain: str | None,
+    explain: bool,
     plot: Path | None,
     output: Output,
 ) -> None:
@@ -85,7 +89,15 @@ def forecast(
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
     result = sc.forecast(
-        study, at=at, level=level, extrapolate=extrapolate, kind=kind, cores=cores, like=like, domain=domain
+        study,
+        at=at,
+        level=level,
+        extrapolate=extrapolate,
+        kind=kind,
+        cores=cores,
+        like=like,
+        domain=domain,
+        explain=explain,
     )
     emit_drawn(result, plot, output)
 

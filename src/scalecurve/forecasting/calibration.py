@@ -20,7 +20,7 @@ from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.shapes import Shapes
 from scalecurve.forecasting.stack import Stack
 
-FORMAT = 2
+FORMAT = 3
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 
@@ -43,13 +43,17 @@ class Width:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency."""
+    """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency.
+
+    `library` names the published curves that taught, each with the number of the shape that fits it best.
+    """
 
     shapes: Shapes
     stack: Stack
     widths: Mapping[str, Width]
     standing: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    library: Mapping[str, Any]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
@@ -60,7 +64,7 @@ class Calibration:
             for name, w in data["widths"].items()
         }
         stack = Stack.from_dict(data["stack"])
-        return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"])
+        return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"], data["library"])
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,8 @@ from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
 from scalecurve.forecasting.curves import LN2
+from scalecurve.forecasting.explain import Explanation
+from scalecurve.forecasting.explain import explain as explain_view
 from scalecurve.forecasting.prediction import FEWEST, WIDEST, Prediction
 from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
@@ -92,6 +94,7 @@ class Forecast(Result):
     weights: Mapping[str, float]
     cautions: tuple[Finding, ...]
     domain: str | None = None
+    explained: bool = False
     view: View
     calibration: Calibration
 
@@ -145,6 +148,12 @@ class Forecast(Result):
         return _forecast_views([self.view], tuple(steps), self.level, True, self.domain, self.calibration)[0].rows
 
     @cached_property
+    def explanation(self) -> Explanation | None:
+        """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
+        last = max((row.k for row in self.rows if not row.refused), default=0)
+        return explain_view(self.view, last, self.calibration)
+
+    @cached_property
     def standing(self) -> Standing | None:
         return standing_of(self.view, self.domain, self.calibration)
 
@@ -152,7 +161,8 @@ class Forecast(Result):
         return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
+        return why | {
             "name": self.name,
             "level": self.level,
             "kind": str(self.view.kind),
@@ -193,6 +203,8 @@ class Forecast(Result):
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
         blocks: list[Block] = [Paragraph(head), table(columns, rows)]
         blocks += [Paragraph(self.bend.sentence()), Paragraph(source)]
+        if self.explained and self.explanation:
+            blocks += self.explanation.blocks()
         if self.backtest:
             tried = [
                 [
@@ -223,6 +235,7 @@ def forecast(
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
+    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> Forecast:
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
@@ -231,7 +244,7 @@ def forecast(
     largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `cores` is
     the number of cores all workers share, `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
     the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
-    or versions of this study.
+    or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
     return forecast_all(
         [study],
@@ -243,6 +256,7 @@ def forecast(
         like=like,
         kind=kind,
         domain=domain,
+        explain=explain,
         calibration=calibration,
     )[0]
 
@@ -258,6 +272,7 @@ def forecast_all(
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
+    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> list[Forecast]:
     """Forecast many studies in one go; options as in `forecast`, the same for all."""
@@ -288,7 +303,8 @@ def forecast_all(
     views = [view(as_study(study), kind, node_size, cores) for study in studies]
     if like:
         views = [with_siblings(own, _siblings(own, like, kind)) for own in views]
-    return _forecast_views(views, workers, level, extrapolate, domain, learned)
+    forecasts = _forecast_views(views, workers, level, extrapolate, domain, learned)
+    return [replace(one, explained=True) for one in forecasts] if explain else forecasts
 
 
 def _siblings(own: View, like: Sequence[StudyLike], kind: str | None) -> list[View]:

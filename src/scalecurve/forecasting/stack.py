@@ -36,9 +36,10 @@ UNSEEN, UNSEEN_LEVEL = 0.4, 0.9
 NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
 
 FEATURES = (
-    "last slope", "slope before", "change of slope", "curvature", "local misfit", "roughness", "spread of experts",
-    "drop below best", "points", "span", "doublings ahead", "trust in a law", "misfit of the law", "halfway",
-    "starts beyond 1", "is a time", "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
+    "last slope", "slope before", "change of slope", "curvature", "local misfit", "roughness", "ln spread of experts",
+    "drop below best", "ln points", "span in doublings", "doublings ahead", "trust in a law", "misfit of the law",
+    "halfway", "starts beyond 1", "is a time",
+    "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
 )  # fmt: skip
 SLOPE, SPREAD, POINTS, AHEAD, TRUST, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = (
     0,
