@@ -108,6 +108,8 @@ def _by_domain(result: crossed.Judged, errors: Mapping[str, Array]) -> Iterator[
         sources = np.array([curve.facts["source_repo"] for curve, kept in zip(result.curves, own, strict=True) if kept])
         low, high = _paired(errors[OURS][own], errors[best][own], sources, rng)
         verdict = "clearly worse" if low > 0 else "clearly better" if high < 0 else "no clear difference"
+        if len(set(sources)) == 1:
+            verdict = "one source: no interval"
         medians = [f"{np.median(errors[name][own]):.1f}" for name in (OURS, best)]
         table[domain] = {"curves": int(own.sum()), "sources": len(set(sources)), "ours": medians[0],
                          "best single": best, "its error": medians[1],

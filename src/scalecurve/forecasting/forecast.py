@@ -31,7 +31,7 @@ GREY, REFUSED = 4.0, 16.0  # times the largest measured K
 VAGUE, VAGUE_LEVEL = 10.0, 0.9  # high/low at up to 4 times: wider published intervals missed by 32 % in the median
 INTERVAL_ONLY = "interval-only"
 LEAST_SHOWN = 0.01  # of the weight of an expert
-WIDENING = 1.5  # of the interval, for each boundary crossed that was never measured across
+WIDENING = 1.5  # of the interval towards worse, for each boundary crossed that was never measured across
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,7 +354,7 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapo
     crossed = [tuple(own.boundaries(k)) for k in at]
     log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
     wider, k_at = WIDENING ** np.array([len(findings) for findings in crossed]), np.array(at, dtype=np.float64)
-    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), log + np.minimum(wider * (high - log), WIDEST)])
+    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), high])
     lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
     values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
     for i, k in enumerate(at):

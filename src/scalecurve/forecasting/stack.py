@@ -293,7 +293,7 @@ class GainInterval(NamedTuple):
 class StackedGains:
     """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
 
-    `unseen` is how far below the last value the low end reaches at 90 % at least: see `unseen_boundary`.  `intervals`
+    `unseen` is the weight of a boundary that nobody saw, see `unseen_boundary`.  `intervals`
     remembers those at each level asked for, so that a thousand curves cost one bisection.
     """
 
@@ -315,8 +315,9 @@ class StackedGains:
             shift = (self.point - self.median) / 2
             low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
             low, high = np.minimum(low, self.point), np.maximum(high, self.point)
-            depth = self.unseen * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
-            self.intervals[level] = GainInterval(np.where(depth > 0, np.minimum(low, -depth), low), high, high - low)
+            depth = UNSEEN * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
+            deeper = low - self.unseen * np.maximum(low + depth, 0.0)
+            self.intervals[level] = GainInterval(deeper, high, high - low)
         return self.intervals[level]
 
 
@@ -345,13 +346,13 @@ def _rising(features: Array) -> Array:
 
 
 def unseen_boundary(features: Array) -> Array:
-    """How far below the last value the low end reaches at 90 %, N x Q: 0.4 for a clean curve that still rises.
+    """How far the low end moves to 0.4 below the last value (at 90 %), N x Q: all the way for a clean rising curve.
 
     A curve that follows a law within its noise is no proof that it goes on: a full node or memory beyond the largest
     measured K shows in none of its points.  So clean curves are too few among the published ones to learn that from.
     """
     near = np.clip(features[..., AHEAD], 0.0, 1.0)
-    return np.asarray(UNSEEN * features[..., TRUST] * _rising(features) * near)
+    return np.asarray(features[..., TRUST] * _rising(features) * near)
 
 
 def softmax(logits: Array) -> Array:

@@ -72,7 +72,7 @@ class View:
         return k if self.ceiling is None else np.clip(k, None, max(self.largest_k, self.ceiling))
 
     def boundaries(self, k: int) -> Iterator[Finding]:
-        """A finding for each boundary between the measured K and this one; each makes the interval wider."""
+        """A finding for each boundary between the measured K and this one; each widens the interval towards worse."""
         if self.node_size is not None and self.largest_k <= self.node_size < k:
             message = f"K = {k} leaves the node of {self.node_size} workers, which no measured K does"
             yield warning("leaves-the-node", message, remedy="measure two nodes", k=k, node_size=self.node_size)
@@ -105,7 +105,7 @@ class View:
         points, log = self.fitted, self.fitted.log_performance
         if len(points.k) < SMALL_SAMPLE:
             message = (
-                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 17 % in the median"
+                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 15 % in the median"
             )
             yield warning(
                 "few-points", message, remedy="measure at least five K, the largest included", points=len(log)
