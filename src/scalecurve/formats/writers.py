@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.formats.columns import worker_unit
+from scalecurve.formats.headers import worker_unit
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.file import json_bytes, study_digest, study_to_dict
 
