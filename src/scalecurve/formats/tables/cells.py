@@ -146,11 +146,13 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> Numbers:
         values = cells.astype(np.float64)
         return Numbers(values, ~np.isfinite(values))
     try:
-        plain: FloatArray = np.array([float(cell) for cell in cells], dtype=np.float64)
-        if not any("_" in cell for cell in cells):
+        plain: FloatArray = np.array(list(map(float, cells)), dtype=np.float64)
+        if "_" not in "".join(cells):
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
+    if (same := _with_one_unit(cells)) is not None:
+        return same
     memo: dict[str, CellValue | None] = {}
     for cell in cells:
         if cell not in memo:
@@ -174,6 +176,19 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> Numbers:
         ambiguous=two_part[0] if two_part and not clear else None,
         mixed=mixed,
     )
+
+
+def _with_one_unit(cells: Sequence[str]) -> Numbers | None:
+    """A column of plain numerals that all end in the same unit; None for any other."""
+    ending = re.search(r"[^\d.]*$", cells[0])
+    unit = unit_of(ending[0]) if ending and ending[0] else None
+    if unit is None or ending is None or not all(cell.endswith(ending[0]) for cell in cells):
+        return None
+    try:
+        values: FloatArray = np.array([float(cell[: -len(ending[0])]) for cell in cells]) * unit.factor
+    except ValueError:
+        return None
+    return Numbers(values, ~np.isfinite(values), unit) if "_" not in "".join(cells) else None
 
 
 def _differs(unit: ValueColumn | None, first: ValueColumn) -> bool:

@@ -54,10 +54,10 @@ def _mark_of(grid: Grid) -> DecimalMark:
     """What a comma means in the columns that hold numbers."""
     cells: list[str] = []
     for column in grid.columns:
-        if not isinstance(column, np.ndarray) and any("," in str(cell) for cell in column):
-            first = next((str(cell) for cell in column if any(sign.isdigit() for sign in str(cell))), "")
+        if not isinstance(column, np.ndarray) and "," in "\n".join(column):
+            first = next((cell for cell in column if any(sign.isdigit() for sign in cell)), "")
             if re.match(r"[\s$*~+-]*[\d.]", first):
-                cells += [str(cell) for cell in column]
+                cells += column
     return decimal_mark(cells)
 
 
@@ -150,7 +150,10 @@ def _curves(
 ) -> list[TableCurve]:
     """The rows of each curve, in the order in which the curves appear."""
     kept = np.flatnonzero(work.keep)
-    axes = {work.name(i): [labels_of(work.grid.columns[i])[row] for row in kept] for i in series}
+    axes = {}
+    for i in series:
+        labels = labels_of(work.grid.columns[i])
+        axes[work.name(i)] = [labels[row] for row in kept]
     names = [""] * len(kept)
     if len(axes) == 1:
         names = next(iter(axes.values()))

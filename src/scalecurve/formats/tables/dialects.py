@@ -6,7 +6,7 @@ A dialect is recognised by what all of the first lines have in common, never by 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -93,60 +93,67 @@ def find_layout(source: Source) -> Layout:
 def read_grid(source: Source, layout: Layout) -> Grid:
     """All rows below the header as a Grid; a row that is too long is a fault, a short one has absent cells."""
     width = len(layout.headers)
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    faults: list[Fault] = []
-    for number, cells in _rows(source, layout):
-        if len(cells) == width:
-            rows.append(cells)
-            numbers.append(number)
-        elif len(cells) < width or not any(cells[width:]):
-            rows.append([*cells, *[""] * (width - len(cells))][:width])
-            numbers.append(number)
-        else:
-            remedy = "write decimals with a point, or separate the columns by semicolons or tabs"
-            text = f"the row has {len(cells)} fields where the header has {width}"
-            faults.append(Fault(text, f"line {number}", remedy=remedy if layout.delimiter == "," else None))
-            if len(faults) > ENOUGH_FAULTS:
-                break  # this is no table: counting two million faults would take minutes
-    if faults:
-        raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
+    numbers, rows = _plain_rows(source, layout) or _rows(source, layout)
+    if set(map(len, rows)) != {width}:
+        rows = _squared(rows, numbers, layout)
     headers = layout.headers
     if rows and _is_units_row(rows[0]):
-        headers = tuple(
-            h if is_absent(u) else f"{h} ({u.strip('()[] ')})" for h, u in zip(headers, rows[0], strict=True)
-        )
+        units = zip(headers, rows[0], strict=True)
+        headers = tuple(name if is_absent(unit) else f"{name} ({unit.strip('()[] ')})" for name, unit in units)
         rows, numbers = rows[1:], numbers[1:]
     if not rows:
         raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
     return Grid(headers, tuple(zip(*rows, strict=True)), numbers)
 
 
-def _rows(source: Source, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    bars, latex = layout.delimiter == "|", layout.delimiter == "&"
+def _squared(rows: list[list[str]], numbers: Sequence[int], layout: Layout) -> list[list[str]]:
+    """Rows of equal length; those that are too long are faults."""
+    width = len(layout.headers)
+    square: list[list[str]] = []
+    faults: list[Fault] = []
+    for number, cells in zip(numbers, rows, strict=True):
+        if len(cells) > width and any(cells[width:]):
+            remedy = "write decimals with a point, or separate the columns by semicolons or tabs"
+            text = f"the row has {len(cells)} fields where the header has {width}"
+            faults.append(Fault(text, f"line {number}", remedy=remedy if layout.delimiter == "," else None))
+            if len(faults) > ENOUGH_FAULTS:
+                break  # this is no table: counting two million faults would take minutes
+        square.append([*cells, *[""] * (width - len(cells))][:width])
+    if faults:
+        raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
+    return square
+
+
+def _plain_rows(source: Source, layout: Layout) -> tuple[Sequence[int], list[list[str]]] | None:
+    """The rows of a large table without quotes, comments, empty lines or padding, all at once; None for others."""
+    if layout.delimiter not in (",", ";", "\t"):
+        return None
     with source.open_text() as file:
-        lines = ((number, line) for number, line in enumerate(file, 1) if number > layout.first)
-        if layout.delimiter in (",", ";", "\t"):
-            kept = [(n, line) for n, line in lines if not line.isspace() and not line.startswith(("#", " #"))]
-            cells = csv_rows((line for _, line in kept), delimiter=layout.delimiter)
-            if any('"' in line for _, line in kept):
-                for number, line in kept:
-                    yield number, layout.split(line.rstrip("\r\n"))
-                return
-            for (number, _), fields in zip(kept, cells, strict=False):
-                yield number, [field.strip() for field in fields]
-            return
-        for number, line in lines:
-            text = line.translate(_BARS).strip()
-            if latex and "\\end{" in text:
-                return
-            if not text or _is_comment(text) or _RULE.fullmatch(text) or _LATEX_SKIP.fullmatch(text):
+        text = file.read()
+    if any(sign in text for sign in ('"', "#", "\n\n", "\r\n\r", " ")) or not text.strip():
+        return None
+    lines = text.splitlines()[layout.first :]
+    return range(layout.first + 1, layout.first + len(lines) + 1), [line.split(layout.delimiter) for line in lines]
+
+
+def _rows(source: Source, layout: Layout) -> tuple[Sequence[int], list[list[str]]]:
+    """The cells of every row below the header, with its line; comments, rules and empty lines are passed over."""
+    bars, latex, parted = layout.delimiter == "|", layout.delimiter == "&", layout.delimiter in (",", ";", "\t")
+    numbers: list[int] = []
+    rows: list[list[str]] = []
+    with source.open_text() as file:
+        for number, line in enumerate(file, 1):
+            if number <= layout.first or not (text := line.strip()) or _is_comment(text):
                 continue
-            if (bars and "|" not in text) or (latex and "&" not in text):
-                if bars:
-                    return
-                continue
-            yield number, layout.split(text)
+            if not parted:
+                text = text.translate(_BARS)
+                if (latex and "\\end{" in text) or (bars and "|" not in text and not _RULE.fullmatch(text)):
+                    break
+                if _RULE.fullmatch(text) or _LATEX_SKIP.fullmatch(text) or (latex and "&" not in text):
+                    continue
+            rows.append(layout.split(line.rstrip("\r\n") if parted else text))
+            numbers.append(number)
+    return numbers, rows
 
 
 def splitter(delimiter: str | None) -> Callable[[str], list[str]]:

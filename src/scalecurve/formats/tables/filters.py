@@ -25,9 +25,11 @@ _FILLERS = vocabulary("is has was run job test did the")
 def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
     """For each label whether its rows are measurements (None: it does not say); None where this is no such column."""
     words = {word for word in head.words if word not in _FILLERS}
-    distinct = {label: _plain(label) for label in set(labels)}
-    if head.unit is not None or head.other_unit:
+    named = words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS)
+    marks = set(labels)
+    if head.unit is not None or head.other_unit or (not named and len(marks) > len(WARM | MEASURED)):
         return None
+    distinct = {label: _plain(label) for label in marks}
     if words & WARM or (words and words <= FAILED_WORDS):
         return {label: _is_unmarked(plain) for label, plain in distinct.items()} if _is_flag(head, distinct) else None
     if words and words <= GOOD_WORDS | STATE_WORDS:

@@ -83,7 +83,12 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
     for i, head in enumerate(work.heads):
         if i in (work.chosen.k, work.chosen.value) or i in work.uses or _is_spread_or_count(work, i, head):
             continue
-        labels = [label for label, kept in zip(labels_of(work.grid.columns[i]), work.keep, strict=True) if kept]
+        if head.is_repeat:
+            work.use(i, Role.REPEAT, "numbers the repeats")
+            continue
+        labels = labels_of(work.grid.columns[i])
+        if not work.keep.all():
+            labels = [label for label, kept in zip(labels, work.keep, strict=True) if kept]
         if head.says(SERIES_WORDS) and labels[0] and "" in labels:
             labels = _filled_down(work, i)
         codes = codes_of(labels)
@@ -100,9 +105,7 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
 
 def _settled_by_name(work: TableWork, i: int, head: Header, unaccounted: list[int]) -> bool:
     """Whether the name of a column that varies at one K says enough."""
-    if head.is_repeat:
-        work.use(i, Role.REPEAT, "numbers the repeats")
-    elif i in work.chosen.candidates or _is_measurement(head):
+    if i in work.chosen.candidates or _is_measurement(head):
         work.use(i, Role.IGNORED, "another measurement of the same runs")
     elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS):
         work.use(i, Role.IGNORED, "a label that tells no curves apart")
@@ -162,8 +165,8 @@ def _is_measurement(head: Header) -> bool:
 
 def codes_of(labels: Sequence[str]) -> IntArray:
     """Each label as the number of its first appearance."""
-    memo: dict[str, int] = {}
-    return np.array([memo.setdefault(label, len(memo)) for label in labels], dtype=np.int64)
+    memo = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(memo.__getitem__, labels), dtype=np.int64, count=len(labels))
 
 
 def _varies(codes: IntArray, places: npt.NDArray[Any]) -> bool:
