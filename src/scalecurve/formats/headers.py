@@ -47,7 +47,11 @@ _WORKER_FILLERS = vocabulary(
     "alloc n num number of no nr nb count # total mpi omp openmp used the amount param parameter"
 )
 # Names that count workers in load tests and in R's usl; they are K only where no plainer name is there.
-LOAD_NAMES = vocabulary("load concurrency clients users vus connections")
+LOAD_NAMES = {
+    "load": "workers", "concurrency": "clients", "clients": "clients", "num_clients": "clients", "n_clients": "clients",
+    "nclients": "clients", "users": "users", "vus": "users", "connections": "connections", "conns": "connections",
+    "num_connections": "connections", "sessions": "sessions", "terminals": "terminals",
+}  # fmt: skip
 
 TIME_WORDS = vocabulary(
     "time times t wall wallclock walltime clock elapsed runtime duration latency real makespan timing tts"
@@ -325,7 +329,7 @@ def _statistic(words: tuple[str, ...]) -> Statistic | None:
 
 def worker_unit(header: str) -> str | None:
     """What a column of that name counts (gpus, ranks ...); None where it is not a worker count."""
-    plain = re.sub(r"[\s-]+", "_", header.strip().strip("\"'#").strip().lower())
+    plain = _plain(header)
     if plain in _WHOLE_WORKERS:
         return _WHOLE_WORKERS[plain]
     parsed = parse_header(header)
@@ -338,6 +342,15 @@ def worker_unit(header: str) -> str | None:
     if words in (["world", "size"], ["comm", "size"]):
         return "ranks"
     return None
+
+
+def k_unit_of(header: str) -> str | None:
+    """What a column of that name counts where it is K: workers, or the load on a server (clients, connections ...)."""
+    return worker_unit(header) or LOAD_NAMES.get(_plain(header))
+
+
+def _plain(header: str) -> str:
+    return re.sub(r"[\s-]+", "_", header.strip().strip("\"'#").strip().lower())
 
 
 def value_meaning(header: str) -> ValueColumn | None:

@@ -11,12 +11,12 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.formats.headers import (
     CPU_WORDS,
     LABEL_WORDS,
-    LOAD_NAMES,
     STATE_WORDS,
     TIME_WORDS,
     Header,
     Statistic,
     ValueColumn,
+    k_unit_of,
     parse_header,
     unit_of,
     value_meaning,
@@ -72,7 +72,7 @@ class Chooser:
             return self._named(self.options.k_column, "--k-column")
         names = self.grid.headers
         places = [i for i, name in enumerate(names) if worker_unit(name) and self._counts(i)]
-        places = places or [i for i, head in enumerate(self.heads) if head.says(LOAD_NAMES) and self._counts(i)]
+        places = places or [i for i, name in enumerate(names) if k_unit_of(name) and self._counts(i)]
         places = places or [i for i in range(len(names)) if self._counts_with_nouns(i)]
         if len(places) > 1:
             places = [i for i in places if len(set(labels_of(self.grid.columns[i]))) > 1] or places[:1]

@@ -11,9 +11,9 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import info, warning
 from scalecurve.formats.headers import (
     Statistic,
+    k_unit_of,
     parse_header,
     unit_of,
-    worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, capped
 from scalecurve.formats.source import Source
@@ -93,7 +93,7 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
     if chosen.k is None and not k:
         raise InputError(Fault("the pattern finds no worker count in the file's name", where="--k-from"))
     if chosen.k is not None:
-        unit = worker_unit(grid.headers[chosen.k]) or "workers"
+        unit = k_unit_of(grid.headers[chosen.k]) or "workers"
         work.use(chosen.k, Role.WORKERS, f"worker counts ({unit})")
     spread = None if numbers.spread is None else (numbers.spread * factor)[work.keep]
     return counts[work.keep].astype(np.int64), values[work.keep], spread
@@ -310,7 +310,7 @@ def _reading(work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUs
         columns=uses,
         quantity=chosen.meaning.quantity,
         unit=chosen.meaning.unit,
-        k_unit=(None if chosen.k is None else worker_unit(work.grid.headers[chosen.k])) or "workers",
+        k_unit=(None if chosen.k is None else k_unit_of(work.grid.headers[chosen.k])) or "workers",
         k_origin="the file's name" if k_name is None else f"column `{k_name}`",
         value_origin=f"column `{value_name}`",
         workload=Workload(name=source.stem),
