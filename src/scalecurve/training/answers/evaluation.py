@@ -334,7 +334,7 @@ def evaluate_layout(
     if price is not None:
         job = replace(job, cluster=job.cluster.with_price(price))
     [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))
-    findings: list[Finding] = []
+    findings: list[Finding] = list(job.model.notes)
     capacity = job.cluster.accelerator.capacity
     held = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
     remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"

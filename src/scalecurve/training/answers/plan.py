@@ -362,7 +362,7 @@ def _plan_findings(
     regime: str,
 ) -> list[Finding]:
     """What a reader must know beside the table."""
-    notes: list[Finding] = []
+    notes: list[Finding] = list(task.model.notes)
     if batch.tokens != batch.asked:
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
     gaps = [one.gpus for one in best if not one.layouts]
