@@ -318,7 +318,7 @@ def evaluate_layout(
     batch: float | str | None = None,
     seq: int | None = None,
     stack: str | Stack | None = None,
-    precision: str = "bf16",
+    precision: str | None = None,
     gpus: int | None = None,
     calibration: StackCalibration | None = None,
     price: float | None = None,
@@ -334,7 +334,7 @@ def evaluate_layout(
     if price is not None:
         job = replace(job, cluster=job.cluster.with_price(price))
     [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))
-    findings: list[Finding] = list(job.model.notes)
+    findings: list[Finding] = [*job.model.notes, *job.cluster.precision_notes(job.precision)]
     capacity = job.cluster.accelerator.capacity
     held = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
     remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
@@ -365,7 +365,7 @@ def read_job(
     batch: float | str | None,
     seq: int | None,
     stack: str | Stack | None,
-    precision: str = "bf16",
+    precision: str | None = None,
     gpus: int | None = None,
 ) -> TrainingJob:
     """A job from what a user wrote: dp from the accelerators, accumulation from the batch, the stack's habits where the

@@ -197,7 +197,7 @@ def plan_training(
     definition: str = "double",
     seq: int | None = None,
     stack: str | Stack | None = None,
-    precision: str = "bf16",
+    precision: str | None = None,
     tokens: float | str | None = None,
     batch_grows: bool = False,
     weak: bool = False,
@@ -236,7 +236,7 @@ def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
 
         calibration = calibrate(
             read_runs(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
-            precision=request.precision or "bf16",
+            precision=request.precision,
         )  # fmt: skip
     if request.layout is None:
         swept = sweep(request, calibration=calibration)
@@ -258,7 +258,7 @@ def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
             sequences = whole_sequences(request.global_batch, length).sequences
         evaluation = evaluate_layout(
             request.model, request.cluster, request.layout, batch=sequences, seq=request.seq,
-            stack=request.stack, precision=request.precision or "bf16", gpus=counts[0] if counts else None,
+            stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
             calibration=calibration, price=request.price,
         )  # fmt: skip
         if request.explain is None:
@@ -276,7 +276,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     cluster = read_cluster(request.cluster).with_price(request.price)
     seq = sequence_length(request.seq, model.seq)
     stack = read_stack(request.stack)
-    precision, faults = cluster.precision(request.precision or "bf16")
+    precision, faults = cluster.precision(request.precision)
     if not counts:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
     if faults:
@@ -362,7 +362,7 @@ def _plan_findings(
     regime: str,
 ) -> list[Finding]:
     """What a reader must know beside the table."""
-    notes: list[Finding] = list(task.model.notes)
+    notes: list[Finding] = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
     if batch.tokens != batch.asked:
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
     gaps = [one.gpus for one in best if not one.layouts]

@@ -240,6 +240,7 @@ def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
         if len(pattern) != layers or set(pattern) - set("M*-E"):
             hint = "a letter for each layer: M, *, - or E"
             raise InputError(Fault("cannot tell the layers", "hybrid_override_pattern", pattern or "missing", hint))
+        _need(config, ("mamba_num_heads", "mamba_head_dim"))
         weights, flop = mamba_mixer(
             hidden, int(config["mamba_num_heads"]), int(config["mamba_head_dim"]), int(config.get("n_groups", 8)),
             int(config.get("ssm_state_size", 128)), int(config.get("conv_kernel", 4)),
@@ -252,6 +253,7 @@ def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
         }  # fmt: skip
     if kind != "qwen3_next":
         return {}
+    _need(config, ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim"))
     kinds = [str(entry) for entry in config.get("layer_types") or []]
     every = int(config.get("full_attention_interval", 4))
     linear = sum("linear" in entry for entry in kinds) if kinds else layers - layers // every
@@ -261,6 +263,12 @@ def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
         int(config.get("linear_conv_kernel_dim", 4)),
     )  # fmt: skip
     return {"linear_layers": linear, "linear_weights": weights, "linear_flop": flop, "query_gate": True}
+
+
+def _need(config: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    missing = [Fault("missing", key, remedy=WAY_OUT) for key in keys if not isinstance(config.get(key), int)]
+    if missing:
+        raise InputError(missing, subject="config.json")
 
 
 def mamba_mixer(hidden: int, heads: int, head: int, groups: int, state: int, kernel: int) -> tuple[int, int]:

