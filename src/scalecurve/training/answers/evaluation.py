@@ -325,8 +325,8 @@ def evaluate_layout(
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
-    `batch` is the global batch in sequences (a suffixed text such as "4Mi", or a number from 262,144, is tokens).  dp
-    is taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
+    `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
+    taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
     accelerator-hour.
     """
     gpus = gpus or cluster_gpus(cluster)

@@ -4,6 +4,7 @@ the keywords of `plan_training`; and token counts as users write them."""
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from scalecurve.training.inputs.transformer import ModelLike
     from scalecurve.training.physics.run import Reliability
 
-TOKENS_FROM = 262_144  # a batch at least this large can only be meant in tokens
+TOKENS_FROM = 16_384  # a bare number of at least this size is tokens: no published batch has so many sequences
+SURELY_TOKENS = 262_144  # below it such a number must be whole sequences, since it could be either
+_BATCH_UNIT = re.compile(
+    r"(?P<amount>.*?[\dkKMGTi.])\s*(?P<unit>tok(?:ens?)?|seq(?:uences?|s)?|samples?)", re.IGNORECASE
+)
 OBJECTIVES = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
 
 
@@ -55,7 +60,7 @@ class PlanRequest:
         default=None, metadata=about("Sequence length in tokens (default: the model's).", "8192", kind=int)
     )
     global_batch: float | str | None = field(
-        default=None, metadata=about("Global batch in tokens: 4M or 4Mi.", '"4Mi"')
+        default=None, metadata=about("Global batch: 4Mi (tokens) or '512 sequences'.", '"4Mi"')
     )
     critical_batch: float | str | None = field(
         default=None, metadata=about("In tokens, or a law: kaplan, mccandlish, zhang, merrill, deepseek.", '"8Mi"')
@@ -239,12 +244,26 @@ def whole_sequences(tokens: float | str, seq: int) -> GlobalBatch:
     return GlobalBatch(asked, max(round(asked / seq), 1), seq)
 
 
+def read_batch(batch: float | str, seq: int) -> GlobalBatch:
+    """A global batch as every verb takes it: `512 sequences`, `4Mi tokens`, or text with a suffix, which is tokens.  A
+    bare number is sequences below 16,384 and tokens from there on, where it must be whole sequences up to 262,144."""
+    unit = _BATCH_UNIT.fullmatch(batch.strip()) if isinstance(batch, str) else None
+    amount = unit["amount"].strip() if unit else batch
+    value = read_count(amount, "batch")
+    bare = unit is None and (not isinstance(batch, str) or batch.strip().isdigit())
+    if unit and unit["unit"].lower().startswith("tok"):
+        return whole_sequences(amount, seq)
+    if unit or (bare and value < TOKENS_FROM):
+        if value < 1 or value != int(value):
+            hint = "a batch is a whole number of sequences, or tokens with a suffix"
+            raise InputError(Fault("not a whole number of sequences", "batch", str(batch), hint))
+        return GlobalBatch(value * seq, int(value), seq)
+    if bare and value < SURELY_TOKENS and value % seq:
+        hint = f"write '{value:g} sequences' or '{value:g} tokens'"
+        raise InputError(Fault(f"no whole number of sequences of {seq:,} tokens", "batch", str(batch), hint))
+    return whole_sequences(batch, seq)
+
+
 def batch_sequences(batch: float | str, seq: int) -> int:
-    """A global batch given in sequences, or in tokens when it is text with a suffix or too large to be sequences."""
-    value = read_count(batch, "batch")
-    suffixed = isinstance(batch, str) and not batch.strip().isdigit()
-    if suffixed or value >= TOKENS_FROM:
-        return whole_sequences(batch, seq).sequences
-    if value < 1 or value != int(value):
-        raise InputError(Fault("a batch is a whole number of sequences, or tokens with a suffix", "batch", str(batch)))
-    return int(value)
+    """The sequences of a global batch."""
+    return read_batch(batch, seq).sequences
