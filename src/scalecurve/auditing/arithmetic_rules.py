@@ -268,7 +268,9 @@ def time_rises_like_a_rate(claim: Claim) -> Iterator[Hit]:
         ratios = [(p.k / base.k, getattr(p, name) / first) for p in claim.points if first and getattr(p, name)]
         beyond = [(k, ratio if name == "seconds" else 1 / ratio) for k, ratio in ratios if k > 1]
         if len(beyond) >= FLAT_POINTS and all(LIKE_A_RATE[0] <= ratio / k <= LIKE_A_RATE[1] for k, ratio in beyond):
-            what = "times rise in proportion to K, as rates do" if name == "seconds" else "rates fall as 1/K, as times do"
+            what = (
+                "times rise in proportion to K, as rates do" if name == "seconds" else "rates fall as 1/K, as times do"
+            )
             yield Hit(f"the {what}", {"column": name}, credit=0.2)
 
 

@@ -1,8 +1,8 @@
 """The verb `audit`: may these numbers be believed, and what must be asked?
 
 Each fact stands once: a checklist row with its evidence, a finding for what no row says, and one question for each row
-that is not fulfilled.  The grade says how bad it is: figures that contradict each other, a method that is wrong, or facts
-that are merely not stated.  The score counts the rows, so that two results can be compared.
+that is not fulfilled.  The grade says how bad it is: a method that is wrong, figures that contradict each other, or
+facts that are merely not stated.  The score counts the rows, so that two results can be compared.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Audit(Result):
         if self.questions:
             asked = self.questions[:MOST_QUESTIONS]
             listed = "\n".join(f"{i}. {question}" for i, question in enumerate(asked, 1))
-            blocks += [Heading("What to ask first"), Listing(listed)]
+            blocks += [Heading("What to ask for"), Listing(listed)]
         return Document(f"Audit of {claim.name}", tuple(blocks))
 
     def _counts(self) -> str:
@@ -171,7 +171,9 @@ def audit(subject: Study | Claim | str | Path) -> Audit:
         credit = min((hit.credit for _, hit, _ in causes if hit is not None), default=0.0)
         share = -VIOLATION if status is Effect.VIOLATED else credit
         points += share * WEIGHTS[item]
-        questions.append(((1 - share) * WEIGHTS[item], asks or f"Please {findings[0].remedy or f'correct the {item}'}."))
+        questions.append(
+            ((1 - share) * WEIGHTS[item], asks or f"Please {findings[0].remedy or f'correct the {item}'}.")
+        )
         violations += findings
     everything = (*own, *(finding for _, _, finding in hits))
     beside = [

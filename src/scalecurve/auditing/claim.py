@@ -30,7 +30,8 @@ class ClaimPoint(Section):
     """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed.
 
     A figure of 0 is one that was rounded to it.  A table also keeps the `samples` behind a mean, each figure as
-    `written` and the unit of its `last_digit`; `efficiency_unit` says what the figure of E was: a share, percent, or a speedup in the wrong column.
+    `written`, and the unit of its `last_digit`; `efficiency_unit` says what the figure of E was: a share, percent, or a
+    speedup in the wrong column.
     """
 
     k: Whole = Field(examples=[8])
@@ -53,8 +54,8 @@ class ClaimPoint(Section):
     oversubscribed: bool = Field(default=False, description="more workers than cores", examples=[False])
     extrapolated: bool = Field(default=False, examples=[False])
     samples: tuple[float, ...] = ()
-    written: dict[str, str] = {}
-    last_digit: dict[str, float] = {}
+    written: dict[str, str] = Field(default_factory=dict)
+    last_digit: dict[str, float] = Field(default_factory=dict)
     efficiency_unit: Literal["share", "percent", "speedup"] | None = None
     percent_sign: bool = False
 

@@ -54,7 +54,9 @@ def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime
     faults: list[Fault] = []
     by_k: dict[int, list[dict[str, Any]]] = {}
     summaries = [row for row in rows if _is_summary(row, columns)]
-    averages = [cell for cell in header if re.match(r"(mean|average|avg)[ _-]?(speed|eff)", cell.strip(), re.IGNORECASE)]
+    averages = [
+        cell for cell in header if re.match(r"(mean|average|avg)[ _-]?(speed|eff)", cell.strip(), re.IGNORECASE)
+    ]
     summary = "; ".join([*(" ".join(row) for row in summaries), *averages]) or None
     for number, row in enumerate(rows, 2):
         if row in summaries:
@@ -64,7 +66,14 @@ def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime
     if faults:
         raise FormatError(faults, subject=name)
     points = [_point(same) for same in by_k.values()]
-    data = {"statement": summary, "name": Path(name).name, "kind": "table", "regime": regime, "k_unit": unit, "points": points}
+    data = {
+        "statement": summary,
+        "name": Path(name).name,
+        "kind": "table",
+        "regime": regime,
+        "k_unit": unit,
+        "points": points,
+    }
     return validate(Claim, data, subject=name)
 
 

@@ -46,9 +46,7 @@ def settle_units(points: Sequence[ClaimPoint], baseline_k: int, regime: str | No
     return [units.get(point.k, SHARE) for point in points]
 
 
-def _expected(
-    point: ClaimPoint, points: Sequence[ClaimPoint], baseline_k: int, regime: str | None
-) -> tuple[Span, ...]:
+def _expected(point: ClaimPoint, points: Sequence[ClaimPoint], baseline_k: int, regime: str | None) -> tuple[Span, ...]:
     """What E could be by the speedup and by the times."""
     if point.k == baseline_k:
         return (Span(1.0, 1.0),)
@@ -68,9 +66,7 @@ def _agrees(value: float, point: ClaimPoint, unit: str, expected: tuple[Span, ..
     return any(own.agrees(span) for span in expected)
 
 
-def _is_speedup(
-    column: list[tuple[ClaimPoint, float]], expected: dict[int, tuple[Span, ...]], baseline_k: int
-) -> bool:
+def _is_speedup(column: list[tuple[ClaimPoint, float]], expected: dict[int, tuple[Span, ...]], baseline_k: int) -> bool:
     """Figures that rise from 1 with K, beyond what a share can be, and that K can explain."""
     beyond = [(point, value) for point, value in column if point.k > baseline_k]
     if not beyond or any(point.percent_sign for point, _ in column):
