@@ -139,5 +139,4 @@ def _pooled(new: LogMeans, old: LogMeans) -> tuple[FloatArray, FloatArray]:
 def _quantile(degrees: FloatArray, tail: FloatArray | float) -> FloatArray:
     from scipy.special import stdtrit
 
-    result: FloatArray = stdtrit(degrees, 1.0 - tail)
-    return result
+    return np.asarray(stdtrit(degrees, 1.0 - tail), dtype=np.float64)

@@ -114,10 +114,9 @@ class Pair:
                 continue
             ends = [
                 LogMeans(
-                    *(
-                        np.array([part[i] - sign * part[base]])
-                        for part, sign in zip(_parts(one), (1, -1, -1), strict=True)
-                    )
+                    np.array([one.value[i] - one.value[base]]),
+                    np.array([one.variance[i] + one.variance[base]]),
+                    np.array([one.degrees[i] + one.degrees[base]]),
                 )
                 for one in (self.new, self.old)
             ]
