@@ -163,6 +163,7 @@ class LogRatio:
     value: float
     variance: float
     degrees: float
+    method: str = WELCH_LOG
 
     @property
     def error(self) -> float:
@@ -176,7 +177,7 @@ class LogRatio:
         from scipy.special import stdtrit
 
         factor = math.exp(min(LARGEST_LOG, float(stdtrit(self.degrees, 0.5 + level / 2.0)) * self.error))
-        return Estimate(ratio, ratio / factor, ratio * factor, level, WELCH_LOG)
+        return Estimate(ratio, ratio / factor, ratio * factor, level, self.method)
 
     def estimate(self, level: float) -> Estimate:
         """The ratio with its interval."""

@@ -16,6 +16,7 @@ from scalecurve.fitting.models import models_for
 from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
+from scalecurve.units import level_faults
 
 WEIGHTINGS = ("relative", "absolute")
 FEWEST = 4
@@ -134,8 +135,7 @@ def fit(
     """
     study = as_study(study)
     faults = []
-    if not 0 < level < 1:
-        faults.append(Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual"))
+    faults += level_faults(level)
     if weighting not in WEIGHTINGS:
         hint = f"use one of {', '.join(WEIGHTINGS)}"
         faults.append(Fault("unknown weighting", where="weighting", value=weighting, remedy=hint))

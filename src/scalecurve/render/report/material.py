@@ -137,17 +137,32 @@ def how_far(material: Material) -> str:
     best, last = max(table.rows, key=lambda row: row.speedup.value), table.rows[-1]
     if table.regime is Regime.WEAK:
         at = f"K = {_count(last.k, table.k_unit)}"
-        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}"
+        base = "" if table.baseline_k == 1 else f" relative to K0 = {_count(table.baseline_k, table.k_unit)}"
+        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}{base}"
     elif best.k == table.baseline_k:
         reach = f"With the total work fixed, no measured K beats K0 = {_count(best.k, table.k_unit)}"
     else:
-        times, efficiency = _with_interval(best.speedup, " times"), _with_interval(best.efficiency)
-        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as one would"
+        efficiency, than = _with_interval(best.efficiency), "one would"
+        times = _with_interval(best.speedup, " times")
+        if table.baseline_k != 1:
+            than = f"the baseline of K0 = {_count(table.baseline_k, table.k_unit)}"
+            times = _with_interval(best.speedup.scaled(1 / table.baseline_k), " times")
+            efficiency += f" relative to K0 = {table.baseline_k}"
+        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as {than}"
         reach += f", an efficiency of {efficiency}"
     if table.bend is None:
-        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)})."
+        chance = "" if table.no_bend is None else f", probability {table.no_bend:.2f}"
+        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)}{chance})."
     chance = "" if table.bend.probability is None else f", probability {table.bend.probability:.2f}"
     return f"{reach}; the curve bends at K = {table.bend.k} ({rule_words(table)}{chance})."
+
+
+def trust(material: Material) -> str | None:
+    """The audit's verdict in one sentence; None where there is no audit."""
+    audited = {} if material.audit is None or isinstance(material.audit, Refusal) else material.audit.to_dict()
+    if "verdict" not in audited:
+        return None
+    return f"Audit: {audited['verdict']} ({audited['grade']}), score {audited['score']} of 100."
 
 
 def why(material: Material) -> str:
