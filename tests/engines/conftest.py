@@ -40,6 +40,12 @@ def _openmpi() -> str | None:
     )
 
 
+def _debian_mpi() -> str | None:
+    programs = [f"{name}.{library}" for name in ("mpicc", "mpirun") for library in ("openmpi", "mpich")]
+    lacking = [name for name in (*programs, "lmp") if shutil.which(name) is None]
+    return f"not installed: {', '.join(lacking)} (tools/engines-install debian)" if lacking else None
+
+
 def _slurm_with_mpi() -> str | None:
     return slurm_cluster.why_not() or _needs("mpi4py")()
 
@@ -47,6 +53,7 @@ def _slurm_with_mpi() -> str | None:
 ENGINES: dict[str, Callable[[], str | None]] = {
     "mpi": _mpich,
     "openmpi": _openmpi,
+    "debian-mpi": _debian_mpi,
     "torchrun": _needs("torch"),
     "ray": _needs("ray"),
     "dask": _needs("distributed"),

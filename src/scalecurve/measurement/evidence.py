@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.size_evidence import SizeSign, needs_evidence, size_signs
 from scalecurve.study import Placement, RankRecord, Run, RunStatus
 
 LARGEST_FILE = 64 * 1024 * 1024
@@ -198,7 +200,7 @@ def read_run(
         )
         if outcome.status is not RunStatus.OK:
             return replace(run, ranks=ranks)
-        check_size(workers, job, settings, outcome)
+        check_all_reported(workers, job)
         seconds, source = _time_of(workers, settings, outcome)
         begins = [worker.begin for worker in workers if worker.begin > 0] if source == "probe" else []
         setup = max(0.0, min(begins) - outcome.launched) if begins else None
@@ -219,19 +221,25 @@ def read_run(
         return replace(run, status=status, error=run.error or str(problem))
 
 
-def check_size(workers: Sequence[Worker], job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> None:
-    """K workers must have run: a mismatched mpirun starts K jobs of size 1, with exit code 0."""
-    asked = f"{job.k} workers were asked for but"
+def check_all_reported(workers: Sequence[Worker], job: LaunchJob) -> None:
+    """Each of the K workers of one job must have written its file."""
     sizes = {worker.size for worker in workers if worker.size is not None}
-    if sizes - {job.k}:
-        many = f"{len(workers)} jobs" if sizes == {1} else "a job"
-        hint = "; the launcher and the job's communication library do not belong together" if sizes == {1} else ""
-        raise Unreadable(f"{asked} {many} of size {sorted(sizes)} ran{hint}")
-    if sizes and len(workers) != job.k:
-        raise Unreadable(f"{asked} {len(workers)} reported; some wrote nothing")
-    pattern = settings.launcher.size_pattern
-    if pattern and (size := matched_number(pattern, outcome.output, "size")) != job.k:
-        raise Unreadable(f"{asked} the job says it had {size:g}")
+    if sizes == {job.k} and len(workers) != job.k:
+        raise Unreadable(f"{job.k} workers were asked for but {len(workers)} reported; some wrote nothing")
+
+
+def what_the_job_says(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> list[SizeSign]:
+    """The signs of its size that the job itself gives; empty where it says nothing that can be read."""
+    try:
+        sizes = [worker.size for worker in read_workers(job.probe_folder)]
+    except Unreadable:
+        sizes = []
+    pattern, size = settings.launcher.size_pattern, None
+    text = f"{outcome.output}\n{outcome.errors}"
+    if pattern and outcome.status is RunStatus.OK:
+        with suppress(Unreadable):
+            size = matched_number(pattern, text, "size")
+    return size_signs(sizes, size, job, text if needs_evidence(settings, job) else "")
 
 
 def _time_of(workers: Sequence[Worker], settings: MeasureSettings, outcome: LaunchOutcome) -> tuple[float, str]:

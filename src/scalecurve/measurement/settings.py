@@ -109,7 +109,7 @@ class SamenessSettings(SettingsSection):
         "A regular expression whose group is the work done, which must not change with K.",
         "'cells updated: ([0-9]+)'",
     )
-    digest_pattern: str | None = _option(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
+    digest_pattern: str | None = _flag(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
     work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
     digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "Relative, for answers that are numbers.")
 
@@ -141,7 +141,7 @@ class SlurmSettings(SettingsSection):
     nodes: int | None = _option(None, 'Of the one allocation (allocation = "all").', "4")
     tasks_per_node: Count | None = _option(None, "", "2")
     throttle: Count = _option(1, "Of arrays: how many launches of one K may run at once.")
-    mpi: str | None = _option(None, "srun --mpi.", '"pmi2"')
+    mpi: str | None = _option(None, "The TYPE of srun --mpi.", '"pmi2"', flag="--srun-mpi")
     launch: tuple[str, ...] = _option((), "Instead of srun.", '["mpirun", "-n", "{workers}"]')
     extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
     poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
@@ -161,12 +161,17 @@ class LauncherSettings(SettingsSection):
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
     hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")
-    program: str | None = _option(None, "mpi, torchrun: which one.", '"mpirun"')
+    program: str | None = _option(
+        None, "mpi, torchrun: which program starts the ranks.", '"mpirun.mpich"', flag="--mpirun"
+    )
     address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one.", '"10.0.0.1:6379"')
     extra: tuple[str, ...] = _option((), "More arguments of the launcher.", '["--bind-to", "core"]')
     endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes.", '"node1:29500"')
-    size_pattern: str | None = _option(
+    size_pattern: str | None = _flag(
         None, "Finds the number of workers in the output of a job without the probe.", "'ranks: ([0-9]+)'"
+    )
+    size_check: Literal["on", "off"] = _flag(
+        "on", "off: measure although the job does not seem to run at size K; the study is marked."
     )
     slurm: SlurmSettings = SlurmSettings()
 
@@ -198,7 +203,7 @@ class MeasureSettings(SettingsSection):
     total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
     per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
     work_unit: str | None = _option(None, "", '"cells"')
-    k_unit: str = _option("workers", "What a worker is: ranks, gpus, nodes, threads ...")
+    k_unit: str = _flag("workers", "What a worker is: ranks, gpus, nodes, threads ...")
     warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
         1, "Launches of each point that are recorded but not counted.", live=True
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.building import build_study
-from scalecurve.measurement.evidence import read_run
+from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
@@ -27,6 +27,7 @@ from scalecurve.measurement.settings import (
     TimingSettings,
     settings_from,
 )
+from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
 from scalecurve.study import Regime, Run, RunStatus, Study
 from scalecurve.study.file import save
 from scalecurve.study.run import SCALING
@@ -128,6 +129,10 @@ def run_sweep(
                 _SweepUnderWay(settings, world, launcher, space, journal, listener).run()
             finally:
                 launcher.finish(space.folder / "runs", world)
+        except SizeRefused:
+            if not any(run.counts for run in journal.runs):  # only warm-ups were made: leave nothing that is in the way
+                space.remove()
+            raise
         except KeyboardInterrupt:
             # The interrupt may have come between writing the line and keeping it in memory: the disk is right.
             save(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
@@ -168,6 +173,10 @@ class _SweepUnderWay:
     listener: Listener
     began: float = 0.0
     walls: list[float] = field(default_factory=list)
+    sizes: SizeCheck = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sizes = SizeCheck(self.settings, self.world)
 
     def run(self) -> None:
         """Make every launch that is missing, until `max_time` has passed."""
@@ -201,6 +210,7 @@ class _SweepUnderWay:
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
+        self.sizes.before(job)
         if not self.launcher.reattaches:
             shutil.rmtree(job.folder, ignore_errors=True)
         try:
@@ -223,6 +233,7 @@ class _SweepUnderWay:
             raise
         beyond = settings.is_local and k > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
+        run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
         if setup is None:
             return run
         return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})

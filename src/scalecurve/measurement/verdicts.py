@@ -18,6 +18,7 @@ from scalecurve.findings import Finding, error, info, warning
 from scalecurve.measurement.machine import debug_signs
 from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
@@ -184,6 +185,25 @@ def oversubscription(record: Record) -> Iterable[Finding]:
             return
 
 
+def size_of_the_job(record: Record) -> Iterable[Finding]:
+    """Whether each launch ran at size K, from the evidence that `size_evidence` left with it."""
+    by_verdict: dict[str, list[Run]] = {}
+    for run in record.good:
+        if "size_verdict" in run.observed:
+            by_verdict.setdefault(str(run.observed["size_verdict"]), []).append(run)
+    for verdict, runs in sorted(by_verdict.items()):
+        ks = sorted({run.k for run in runs})
+        where = f"K = {', '.join(str(k) for k in ks)}"
+        if verdict == SizeVerdict.UNKNOWN:
+            text = f"Nothing shows that the job ran at size K ({where}); it may be K copies of one worker."
+            yield warning("size-unproven", text, remedy=WAY_OUT, k=ks)
+        elif verdict != SizeVerdict.SHOWN:
+            why = runs[0].observed.get("size_evidence", "")
+            kind = error if verdict == SizeVerdict.CONTRADICTED else warning
+            text = f"The job seems to be K copies of size 1 at {where}: {why}."
+            yield kind("singletons", text, remedy="pair the launcher with the job's library", k=ks)
+
+
 def busy_machine(record: Record) -> Iterable[Finding]:
     worst = max(record.good, key=lambda run: run.observed.get("foreign_cores", 0.0), default=None)
     busy = worst.observed.get("foreign_cores", 0.0) if worst else 0.0
@@ -259,6 +279,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     steady_state,
     start_together,
     oversubscription,
+    size_of_the_job,
     busy_machine,
     starved,
     debug_build,
