@@ -1,4 +1,4 @@
-"""Real programs of both MPI libraries under both launchers: a wrong pair is refused by name, a right one is measured."""
+"""Real programs of both MPI libraries under both launchers: a wrong pair is refused, a right one is measured."""
 
 from __future__ import annotations
 

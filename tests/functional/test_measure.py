@@ -16,7 +16,7 @@ import scalecurve as sc
 from scalecurve.study import Study
 from scalecurve.study.file import read_study
 
-BASE = ("--repeats", "2", "--warmup-launches", "0", "--oversubscribe")
+BASE = ("--repeats", "2", "--warmup-launches", "0", "--oversubscribe", "--quiet-below", "1000")
 
 
 def tool(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,18 @@ def test_init_dry_run_and_run(tmp_path: Path) -> None:
     assert len(outlook["runs"]) == 12
     assert [run["order"] for run in outlook["runs"]] == list(range(12))
     assert not (tmp_path / "study.json").exists()
-    done = tool("measure", "study.toml", "--workers", "1,2", "--repeats", "1", "--oversubscribe", cwd=tmp_path)
+    done = tool(
+        "measure",
+        "study.toml",
+        "--workers",
+        "1,2",
+        "--repeats",
+        "1",
+        "--oversubscribe",
+        "--quiet-below",
+        "1000",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     study = read_study(tmp_path / "study.json")
     assert study.all_k == (1, 2)

@@ -39,6 +39,7 @@ class TableRow:
     sure: bool | None
     karp_flatt: float | None = None
     oversubscribed: bool = False
+    disturbed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -120,6 +121,7 @@ class SpeedupTable(Result):
             cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
             words = row.verdict + (" (unsure)" if row.sure is False else "")
             words += ", oversubscribed" if row.oversubscribed else ""
+            words += ", disturbed" if row.disturbed else ""
             rows.append([*cells, Cell(words, _TONES[row.verdict])])
         body = table([*map(Column, columns), Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
@@ -195,6 +197,7 @@ def tabulate(
     # Student's interval of each mean: 1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
     half = stdtrit(np.maximum(curve.degrees, 1.0), 0.5 + level / 2.0) * curve.std / np.sqrt(curve.n)
     oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
+    disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
     shows_serial = study.regime is Regime.STRONG and k0 == 1
     rows = []
     columns = (curve.k, curve.n, curve.mean, curve.std, half, curve.efficiency)
@@ -217,6 +220,7 @@ def tabulate(
                 sure=True if k == k0 else sure,
                 karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
                 oversubscribed=k in oversubscribed,
+                disturbed=k in disturbed,
             )
         )
     return SpeedupTable(

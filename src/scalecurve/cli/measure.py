@@ -99,7 +99,7 @@ def command(
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, listener=listener, **settings)
     emit(study, to_terminal)
-    return int(any(finding.severity is Severity.ERROR for finding in study.findings))
+    return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))
 
 
 def _init(path: Path, output: Output) -> int:

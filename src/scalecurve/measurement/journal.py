@@ -141,9 +141,13 @@ class Journal:
 
     def add(self, planned: Planned, run: Run) -> None:
         """Save a run at once; only then is it done."""
+        self.keep(run)
+        self.done[planned] = run
+
+    def keep(self, run: Run) -> None:
+        """Save a run that is evidence only; its launch is made again."""
         self.space.append({"run": asdict(run)})
         self.restore(run)
-        self.done[planned] = run
 
     def successes(self) -> dict[Planned, Run]:
         return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}

@@ -183,6 +183,7 @@ def preview(
     timeout: float | str | None = None,
     seed: int | None = None,
     oversubscribe: bool | None = None,
+    quiet_below: float | None = None,
     expected_seconds: float | str | None = None,
     expected_cv: float | str | None = None,
     usd_per_worker_hour: float | None = None,

@@ -17,6 +17,8 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
+from scalecurve.measurement.disturbance import busy_seconds
+from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import Command, LaunchOutcome
 from scalecurve.measurement.process_tree import ProcessView, workers_below
 from scalecurve.study import RunStatus
@@ -202,7 +204,7 @@ class Observer:
         self.looks = 0
         self.workers: tuple[ProcessView, ...] = ()
         self.look()
-        self.busy_before = busy_ticks()
+        self.busy_before = busy_seconds(SystemMachine())
         self.swap_before = _counters("/proc/vmstat", "pswpin ", "pswpout ")
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
@@ -235,11 +237,11 @@ class Observer:
             facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
         if self.peak_bytes:
             facts["peak_process_bytes"] = self.peak_bytes
-        swapped, busy = _counters("/proc/vmstat", "pswpin ", "pswpout "), busy_ticks()
+        swapped, busy = _counters("/proc/vmstat", "pswpin ", "pswpout "), busy_seconds(SystemMachine())
         if swapped and self.swap_before:
             facts["swapped_pages"] = sum(swapped) - sum(self.swap_before)
         if busy is not None and self.busy_before is not None and wall > 0:
-            others = (busy - self.busy_before) / os.sysconf("SC_CLK_TCK") - self.cpu_seconds
+            others = busy - self.busy_before - self.cpu_seconds
             facts["foreign_cpu_seconds"] = round(others, 3)
             facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
         files = {file for worker in self.workers for file in worker.mpi_libraries}
@@ -249,19 +251,6 @@ class Observer:
             | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
             | ({"mpi_libraries": libraries} if libraries else {})
         )
-
-
-def busy_ticks() -> int | None:
-    """Ticks that the cores this process may use have worked since the machine started; None where /proc has none.
-
-    A tick is user, nice, system, irq and softirq time of everybody, in hundredths of a second.
-    """
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    fields = _counters("/proc/stat", *(f"cpu{core} " for core in cores))
-    if fields is None:
-        return None
-    width = len(fields) // len(cores)
-    return sum(fields[place] for place in range(len(fields)) if place % width in (0, 1, 2, 5, 6))
 
 
 def _counters(path: str, *starts: str) -> list[int] | None:

@@ -217,6 +217,12 @@ class MeasureSettings(SettingsSection):
     timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
     seed: int = _flag(20_260_101, "Of the order: each block holds every point once, shuffled.")
     oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
+    quiet_below: Positive | None = _flag(
+        None,
+        "Wait before each launch until others use fewer cores, and repeat a launch that they disturbed; without it "
+        "such launches are only marked.",
+        "0.3",
+    )
     expected_seconds: Seconds | None = _flag(None, "T(1), for --dry-run.", '"30s"')
     expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
     usd_per_worker_hour: Positive | None = _flag(None, "Price, for --dry-run.", "2.5")

@@ -12,6 +12,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.building import build_study
+from scalecurve.measurement.disturbance import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
@@ -76,6 +77,7 @@ def measure(
     timeout: float | str | None = None,
     seed: int | None = None,
     oversubscribe: bool | None = None,
+    quiet_below: float | None = None,
     expected_seconds: float | str | None = None,
     expected_cv: float | str | None = None,
     usd_per_worker_hour: float | None = None,
@@ -186,11 +188,23 @@ class _SweepUnderWay:
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
             self._report(planned, None)
-            run = self._launch(planned)
+            run = self._launch_in_quiet(planned)
             self.journal.add(planned, run)
             self._report(planned, run)
             if run.order is not None and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
+
+    def _launch_in_quiet(self, planned: Planned) -> Run:
+        """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again."""
+        limit = self.settings.quiet_below
+        for attempt in range(1, ATTEMPTS + 1):
+            if limit is not None and self.settings.is_local:
+                wait_for_quiet(self.world, limit)
+            run = self._launch(planned)
+            if limit is None or attempt == ATTEMPTS or not run.observed.get("disturbed") or run.value is None:
+                return run
+            self.journal.keep(replace(run, status=RunStatus.DISTURBED))
+        return run
 
     def _launch(self, planned: Planned) -> Run:
         """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
@@ -234,6 +248,8 @@ class _SweepUnderWay:
         beyond = settings.is_local and k > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
+        if settings.is_local and is_disturbed(run, limit_of(settings)):
+            run = replace(run, observed={**run.observed, "disturbed": True})
         if setup is None:
             return run
         return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})

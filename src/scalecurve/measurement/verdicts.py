@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.findings import Finding, error, info, warning
+from scalecurve.measurement.disturbance import disturbed_rows, is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
 from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
 from scalecurve.measurement.settings import MeasureSettings
@@ -23,7 +24,6 @@ from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
 
-BUSY_CORES = 0.3
 SKEW_SHARE = 0.05
 FAULTS_THAT_MATTER = 1000
 FEWEST_STEPS = 10
@@ -204,17 +204,27 @@ def size_of_the_job(record: Record) -> Iterable[Finding]:
             yield kind("singletons", text, remedy="pair the launcher with the job's library", k=ks)
 
 
-def busy_machine(record: Record) -> Iterable[Finding]:
-    worst = max(record.good, key=lambda run: run.observed.get("foreign_cores", 0.0), default=None)
-    busy = worst.observed.get("foreign_cores", 0.0) if worst else 0.0
-    if worst is not None and busy > BUSY_CORES:
+def disturbed(record: Record) -> Iterable[Finding]:
+    """Rows measured beside other work: their times are those of a shared machine, and no cause follows from them."""
+    limit = limit_of(record.settings)
+    rows = {SweepPoint(*row): cores for row, cores in disturbed_rows(record.runs, record.settings).items()}
+    if rows:
+        worst = max(rows.values())
+        where = ", ".join(point.name for point in sorted(rows))
         yield warning(
-            "busy-machine",
-            f"Other processes used {busy:.1f} cores during a run at K = {worst.k}.",
-            remedy="measure on a quiet machine, or ask for more repeats",
-            foreign_cores=busy,
-            load=worst.observed.get("load_during"),
+            "disturbed",
+            f"Other processes used up to {worst:.1f} cores during the runs of {where}: their times are disturbed and "
+            "say nothing about the cause of a loss.",
+            remedy="measure on a quiet machine, or wait for one with --quiet-below 0.3",
+            k=sorted({point.k for point in rows}),
+            foreign_cores=worst,
+            limit=limit,
         )
+        return
+    single = sum(is_disturbed(run, limit) for run in record.good)
+    if single and record.settings.is_local:
+        text = f"Other processes disturbed {single} of {len(record.good)} runs; most runs of every row are undisturbed."
+        yield info("busy-machine", text, runs=single)
 
 
 def starved(record: Record) -> Iterable[Finding]:
@@ -280,7 +290,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     start_together,
     oversubscription,
     size_of_the_job,
-    busy_machine,
+    disturbed,
     starved,
     debug_build,
     boundaries,
