@@ -32,5 +32,5 @@ def test_a_sweep_beside_a_process_that_burns_a_core(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "disturbed" in {finding.code for finding in study.findings}
     assert all(run.observed["disturbed"] for run in study.runs)
-    assert sc.table(study).rows[0].disturbed
-    assert "disturbed" in str(sc.table(study))
+    assert sc.tabulate(study).rows[0].disturbed
+    assert "disturbed" in str(sc.tabulate(study))

@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from scalecurve.measurement.ports import MachineView, World
-from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
+
+if TYPE_CHECKING:
+    from scalecurve.measurement.settings import MeasureSettings
 
 BUSY_CORES = 0.3
 """Cores used by others on average over a run, above which it is disturbed, unless --quiet-below says another number."""

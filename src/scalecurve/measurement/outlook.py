@@ -23,6 +23,7 @@ from scalecurve.measurement.settings import (
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
+    MetricSettings,
     SamenessSettings,
     TargetSettings,
     TimingSettings,
@@ -192,6 +193,7 @@ def preview(
     sameness: SamenessSettings | Mapping[str, Any] | None = None,
     target: TargetSettings | Mapping[str, Any] | None = None,
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
+    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
 ) -> Outlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.

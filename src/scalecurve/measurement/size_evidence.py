@@ -9,6 +9,7 @@ CPU time.
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -163,13 +164,13 @@ def library_signs(
     if starter is None or starter.library is None:
         return
     words = words_of(job.argv, shell=settings.shell)
-    program = next((word for word in words if Path(word).name != Path(starter.program).name), words[0])
+    rest = [word for word in words if word != starter.program]
+    here = settings.folder or Path.cwd()
+    program: str | None = next((word for word in rest if shutil.which(word) or (here / word).is_file()), "the job")
     library = library_in_files(outcome.observed.get("mpi_libraries", ()))
     if library is None:
-        rest = [word for word in words if word != starter.program]
-        linked, library = program_and_library(rest, settings.folder, runner)
-        program = linked or program
-    if library is None:
+        program, library = program_and_library(rest, settings.folder, runner)
+    if library is None or program is None:
         return
     if starter.library.pairs_with(library):
         yield SizeSign(True, False, f"{starter.program} and {program} both use {library.name}")
@@ -206,25 +207,35 @@ def _banner_signs(job: LaunchJob, text: str) -> Iterator[SizeSign]:
             yield SizeSign(False, True, f"the output says {len(banner.sizes)} times that it ran on 1 process")
 
 
-def copy_signs(run: Run, alone: Run | None, lines: Counter[str], lines_alone: Counter[str] | None) -> list[SizeSign]:
-    """Signs that K copies of the whole job ran: the output of K = 1 K times over, or K times its CPU time in its time.
+def copy_signs(
+    run: Run, alone: Run | None, lines: Counter[str], lines_alone: Counter[str] | None, *, strong: bool
+) -> list[SizeSign]:
+    """Signs that K copies of the whole job ran: what K = 1 prints, K times over, or K times its CPU time in its time.
 
-    In weak scaling the second is what a good job does, so `alone` is None there.
+    In weak scaling equal times and K times the CPU time are what a good job has, so only what it prints counts there.
     """
     signs: list[SizeSign] = []
-    k = run.k
-    if run.value is None:
+    if run.value is None or alone is None:
         return signs
-    slow = alone is None or not (run.value and alone.value) or run.value > SAME_TIME * alone.value
-    if slow and lines_alone and lines == Counter({line: k * count for line, count in lines_alone.items()}):
+    k, seconds, before = run.k, _seconds(run), _seconds(alone)
+    faster = seconds is not None and before is not None and seconds <= SAME_TIME * before
+    if strong and faster:
+        return signs
+    matches, matches_alone = run.observed.get("time_matches", 0), alone.observed.get("time_matches", 0)
+    if matches_alone and matches == k * matches_alone:
+        signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {matches_alone} times at K = 1"))
+    elif lines_alone and lines == Counter({line: k * count for line, count in lines_alone.items()}):
         signs.append(SizeSign(False, False, f"every line of its output is there {k} times as often as at K = 1"))
-    if alone is None or not (run.value and alone.value) or not slow:
-        return signs
     cpu, cpu_alone = run.observed.get("cpu_seconds", 0.0), alone.observed.get("cpu_seconds", 0.0)
-    if cpu_alone >= LEAST_CPU_SECONDS and cpu >= SAME_CPU * k * cpu_alone:
-        text = f"T({k}) is {run.value / alone.value:.2f} T(1), with {cpu / cpu_alone:.1f} times its CPU time"
+    if strong and seconds and before and cpu_alone >= LEAST_CPU_SECONDS and cpu >= SAME_CPU * k * cpu_alone:
+        text = f"T({k}) is {seconds / before:.2f} T(1), with {cpu / cpu_alone:.1f} times its CPU time"
         signs.append(SizeSign(False, False, text))
     return signs
+
+
+def _seconds(run: Run) -> float | None:
+    """T, or the wall time where the value of a run is a rate."""
+    return run.wall_seconds if run.observed.get("timing") == "rate" else run.value
 
 
 def shape_of(text: str) -> Counter[str]:
@@ -284,7 +295,7 @@ class SizeCheck:
         if self.libraries is None or outcome.observed.get("mpi_libraries"):
             self.libraries = tuple(library_signs(self.settings, job, outcome, self.world.runner))
         strong = self.settings.regime is Regime.STRONG
-        copies = copy_signs(run, self.alone if strong else None, shape_of(outcome.output), self.lines_alone)
+        copies = copy_signs(run, self.alone, shape_of(outcome.output), self.lines_alone, strong=strong)
         if any(sign.agrees for sign in self.libraries) and len(copies) < 2:
             copies = []  # one such sign alone is what a job that does not scale, or whose ranks all print, leaves too
         return [*self.libraries, *copies]

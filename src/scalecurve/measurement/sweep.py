@@ -23,6 +23,7 @@ from scalecurve.measurement.settings import (
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
+    MetricSettings,
     SamenessSettings,
     TargetSettings,
     TimingSettings,
@@ -86,6 +87,7 @@ def measure(
     sameness: SamenessSettings | Mapping[str, Any] | None = None,
     target: TargetSettings | Mapping[str, Any] | None = None,
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
+    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
     resume: bool = False,
     force: bool = False,
@@ -269,7 +271,7 @@ class _SweepUnderWay:
                 elapsed=self.world.clock.now() - self.began,
                 remaining=None if mean is None else max(0, total - done) * mean,
                 load=load_of(self.world.machine),
-                last_seconds=run.value if run else None,
+                last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,
             )
         )

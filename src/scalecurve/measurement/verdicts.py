@@ -102,12 +102,27 @@ def timing_source(record: Record) -> Iterable[Finding]:
     sources = sorted({str(run.observed.get("timing")) for run in record.good})
     if len(sources) > 1:
         yield error("timing-mixed", f"Times come from different sources: {', '.join(sources)}.", sources=sources)
-    if sources == ["wall"] and not record.settings.timing.setup_command:
+    timing = record.settings.timing
+    if sources == ["wall"]:
+        apart = ", except for what the set-up command does" if timing.setup_command else ""
         yield warning(
             "timing-wall",
-            "T is the wall time of the whole command, with process start, imports and set-up.",
-            remedy="use the probe, a time printed by the program (timing.pattern), or --setup-command",
+            f"T is the wall time of the whole command, with process start, imports and set-up{apart}.",
+            remedy="use the probe, or a time printed by the program (--time-pattern)",
         )
+    if timing.timer_excludes and sources != ["probe"]:
+        left_out = " and ".join(timing.timer_excludes)
+        if sources == ["wall"]:
+            text = f"The wall time cannot exclude {left_out}: --timer-excludes is about a timer of the program."
+            yield warning("timer-not-used", text, remedy="name that timer with --time-pattern")
+        else:
+            text = f"The program's own timer excludes {left_out}, as stated by the user; nothing here verifies it."
+            yield info("timer-stated", text, excludes=list(timing.timer_excludes))
+    several = [run for run in record.good if run.observed.get("time_matches", 1) > 1]
+    if several and timing.take is None:
+        most = max(int(run.observed["time_matches"]) for run in several)
+        text = f"The pattern matched up to {most} times in a run; the last match counts."
+        yield info("several-matches", text, remedy="say which with --take", matches=most)
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
@@ -144,6 +159,8 @@ def steady_state(record: Record) -> Iterable[Finding]:
 
 def start_together(record: Record) -> Iterable[Finding]:
     skews = [(run, run.observed.get("start_skew_seconds") or 0.0) for run in record.good]
+    if record.settings.timing.measures_rate:
+        return
     run, skew = max(skews, key=lambda pair: pair[1] / (pair[0].value or math.inf), default=(None, 0.0))
     if run is None or not run.value or skew / run.value <= SKEW_SHARE:
         return

@@ -73,11 +73,17 @@ def test_copies_show_in_their_output_and_their_cpu_time() -> None:
     alone, once = run_of(1, 10.0, 9.0), shape_of("start\nelapsed 10.0 s\n")
     both = shape_of("start\nstart\nelapsed 10.1 s\nelapsed 9.9 s\n")
 
-    assert len(copy_signs(run_of(2, 10.1, 18.0), alone, both, once)) == 2
-    assert copy_signs(run_of(2, 5.2, 9.5), alone, both, once) == []  # each rank prints, and it is faster
-    assert copy_signs(run_of(2, 10.1, 9.5), alone, once, once) == []  # a serial part: slow, but not twice the CPU time
-    assert len(copy_signs(run_of(2, 10.1, 18.0), None, both, once)) == 1  # weak: equal times are what a good job has
-    assert copy_signs(run_of(2, 0.01, 0.02), run_of(1, 0.01, 0.01), Counter(), Counter()) == []  # too short to tell
+    assert len(copy_signs(run_of(2, 10.1, 18.0), alone, both, once, strong=True)) == 2
+    assert copy_signs(run_of(2, 5.2, 9.5), alone, both, once, strong=True) == []  # each rank prints, and it is faster
+    assert (
+        copy_signs(run_of(2, 10.1, 9.5), alone, once, once, strong=True) == []
+    )  # a serial part: slow, but not twice the CPU time
+    assert (
+        len(copy_signs(run_of(2, 10.1, 18.0), alone, both, once, strong=False)) == 1
+    )  # weak: equal times are what a good job has
+    assert (
+        copy_signs(run_of(2, 0.01, 0.02), run_of(1, 0.01, 0.01), Counter(), Counter(), strong=True) == []
+    )  # too short to tell
 
 
 def test_libraries_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
