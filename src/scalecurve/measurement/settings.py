@@ -116,7 +116,7 @@ class TimingSettings(SettingsSection):
     )
     rate_pattern: str | None = _flag(
         None,
-        "Instead of a time: the group is a rate of all workers together.  Beside --time-pattern it is kept as a metric.",
+        "Instead of a time: the group is a rate of all workers together.  Beside --time-pattern it is only kept.",
         "'([0-9.]+) steps/s'",
     )
     rate_unit: str | None = _flag(None, "The unit of that rate.", '"steps/s"')
@@ -204,7 +204,9 @@ class LauncherSettings(SettingsSection):
     threads_per_worker: Count | None = _flag(
         None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1"
     )
-    pin: Literal["none", "compact", "spread"] = _flag("none", "local: bind workers to cores.")
+    pin: Literal["none", "compact", "spread"] = _flag(
+        "none", "local, mpi, slurm: bind workers to cores; the cores they got are recorded."
+    )
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
     hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")

@@ -30,6 +30,7 @@ from scalecurve.measurement.settings import (
     settings_from,
 )
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
+from scalecurve.measurement.worker_site import site_here
 from scalecurve.study import Regime, Run, RunStatus, Study
 from scalecurve.study.file import save
 from scalecurve.study.run import SCALING
@@ -250,6 +251,13 @@ class _SweepUnderWay:
         beyond = settings.is_local and k > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
+        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not any(
+            "site" in one.observed for one in self.journal.runs
+        ):
+            site = outcome.observed.get("site") or (site_here(job, settings, self.world) if settings.is_local else None)
+            run = replace(run, observed={**run.observed, **({"site": site} if site else {})})
+        elif "site" in run.observed:  # it is kept once, with the first run
+            run = replace(run, observed={name: fact for name, fact in run.observed.items() if name != "site"})
         if settings.is_local and is_disturbed(run, limit_of(settings)):
             run = replace(run, observed={**run.observed, "disturbed": True})
         if setup is None:

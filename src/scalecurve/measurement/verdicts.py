@@ -244,6 +244,26 @@ def disturbed(record: Record) -> Iterable[Finding]:
         yield info("busy-machine", text, runs=single)
 
 
+def pinning_kept(record: Record) -> Iterable[Finding]:
+    """Whether the workers got the cores that were asked for, from the cores that they may use."""
+    pin = record.settings.launcher.pin
+    bound = [(run, run.observed["affinity"]) for run in record.good if run.observed.get("affinity")]
+    if pin == "none" or record.settings.launcher.name not in ("mpi", "slurm"):
+        return
+    if not bound:
+        text = f"Workers were asked to be bound ({pin}), but nothing shows which cores they got."
+        yield info("pinning-unproven", text)
+        return
+    width = record.settings.launcher.threads_per_worker or 1
+    here = record.cores if record.settings.is_local and record.cores > width else math.inf
+    # Two logical processors may share a core; all that there are mean that nothing was bound.
+    loose = sorted({run.k for run, cores in bound if any(len(one) >= min(here, 2 * width + 1) for one in cores)})
+    if loose:
+        where = ", ".join(str(k) for k in loose)
+        text = f"Workers were asked to be bound ({pin}), but at K = {where} they may use more cores than they need."
+        yield warning("pinning-lost", text, remedy="read the launcher's own options for binding", k=loose)
+
+
 def starved(record: Record) -> Iterable[Finding]:
     for run in record.good:
         faults, swapped = run.observed.get("major_faults", 0), run.observed.get("swapped_pages", 0)
@@ -308,6 +328,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     oversubscription,
     size_of_the_job,
     disturbed,
+    pinning_kept,
     starved,
     debug_build,
     boundaries,
