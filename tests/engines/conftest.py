@@ -59,6 +59,7 @@ ENGINES: dict[str, Callable[[], str | None]] = {
     "dask": _needs("distributed"),
     "slurm": _slurm_with_mpi,
     "hosts": shaped_hosts.why_not,
+    "amdahl": _needs("amdahl"),
     "local": lambda: None if Path("/proc/stat").exists() else "no /proc/stat",
 }
 
