@@ -18,6 +18,7 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
+    DISTURBED = "disturbed"
 
 
 @dataclass(frozen=True, kw_only=True)
