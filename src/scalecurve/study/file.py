@@ -2,8 +2,8 @@
 
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
-     "samples" {"K": [values]} or "runs" [...].  Step series beyond INLINE_STEPS numbers in all go to a sidecar
-     `<name>.steps.npz` beside the file (numpy arrays, never pickled) named under "sidecar" with its SHA-256.
+     "samples" {"K": [values]} or "runs" [...].  Steps and phases of steps beyond INLINE_STEPS numbers in all go to
+     a sidecar `<name>.steps.npz` beside the file (numpy arrays, never pickled) named under "sidecar" with its SHA-256.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import RankRecord, Run
-from scalecurve.study.samples import FloatArray, Samples
+from scalecurve.study.samples import Samples
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
 
 FORMAT = "scalecurve-study"
@@ -169,16 +169,25 @@ def save(study: Study, path: str | Path) -> None:
     data = study_to_dict(study)
     if count_steps(study.runs) > INLINE_STEPS:
         series = {
-            _series_key(i, j): np.asarray(rank.steps, dtype=np.float64)
+            _series_key(i, j, name): np.asarray(values, dtype=np.float64)
             for i, run in enumerate(study.runs)
             for j, rank in enumerate(run.ranks)
-            if rank.steps
+            for name, values in ((None, rank.steps), *rank.step_phases.items())
+            if values
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **series)
         beside = target.with_name(target.stem + ".steps.npz")
         write_atomically(beside, buffer.getvalue())
-        bare = [replace(run, ranks=tuple(replace(rank, steps=()) for rank in run.ranks)) for run in study.runs]
+        bare = [
+            replace(
+                run,
+                ranks=tuple(
+                    replace(rank, steps=(), step_phases=dict.fromkeys(rank.step_phases, ())) for rank in run.ranks
+                ),
+            )
+            for run in study.runs
+        ]
         data = study_to_dict(replace(study, runs=tuple(bare)))
         data["sidecar"] = {"name": beside.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
     write_atomically(target, json_bytes(data))
@@ -190,8 +199,9 @@ def json_bytes(data: Any) -> bytes:
 
 
 def count_steps(runs: Sequence[Run]) -> int:
-    """How many step times all ranks of these runs hold together."""
-    return sum(len(rank.steps) for run in runs for rank in run.ranks)
+    """How many times of steps and of their phases all ranks of these runs hold together."""
+    ranks = [rank for run in runs for rank in run.ranks]
+    return sum(len(rank.steps) + sum(map(len, rank.step_phases.values())) for rank in ranks)
 
 
 def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, subject: str) -> tuple[Run, ...]:
@@ -213,18 +223,19 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
         raise FormatError(Fault(f"the sidecar {name} does not match the study", remedy=remedy), subject=subject)
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
-            series: dict[str, FloatArray] = {key: np.asarray(arrays[key], dtype=np.float64) for key in arrays.files}
+            series = {key: np.asarray(arrays[key], dtype=np.float64).tolist() for key in arrays.files}
     except (ValueError, OSError, zipfile.BadZipFile) as problem:
         raise FormatError(f"the sidecar {name} is damaged: {problem}", subject=subject) from None
     complete: list[Run] = []
     for i, run in enumerate(runs):
         ranks: list[RankRecord] = []
         for j, rank in enumerate(run.ranks):
-            steps = series.get(_series_key(i, j))
-            ranks.append(rank if steps is None else replace(rank, steps=tuple(steps.tolist())))
+            steps = tuple(series.get(_series_key(i, j), rank.steps))
+            phases = {name: tuple(series.get(_series_key(i, j, name), own)) for name, own in rank.step_phases.items()}
+            ranks.append(replace(rank, steps=steps, step_phases=phases))
         complete.append(replace(run, ranks=tuple(ranks)))
     return tuple(complete)
 
 
-def _series_key(run: int, rank: int) -> str:
-    return f"run{run}.rank{rank}"
+def _series_key(run: int, rank: int, phase: str | None = None) -> str:
+    return f"run{run}.rank{rank}" + ("" if phase is None else f".{phase}")
