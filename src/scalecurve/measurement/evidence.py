@@ -54,6 +54,7 @@ class Worker:
     steps: tuple[float, ...] = ()
     warmup_steps: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    step_phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     work: float | None = None
     digest: str | float | None = None
     quality: tuple[tuple[float, float], ...] = ()
@@ -224,6 +225,7 @@ def read_run(
                 steps=worker.steps,
                 warmup_steps=worker.warmup_steps,
                 phases=dict(worker.phases),
+                step_phases=dict(worker.step_phases),
                 work=worker.work,
             )
             for place, worker in enumerate(workers)

@@ -3,7 +3,7 @@
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
      "samples" {"K": [values]} or "runs" [...].  Samples that are means have "summary" [{"k", "n", "std"}] beside them.
-     Step series beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file (numpy arrays,
+     Steps and phases of steps beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file (numpy arrays,
      never pickled) named under "sidecar" with its SHA-256.  Several curves are one file {"format":
      "scalecurve-study-set", "version": 1, "axes", "studies": {name: study}}.
 """
@@ -207,16 +207,25 @@ def save(study: Study | StudySet, path: str | Path) -> None:
     data = study_to_dict(study)
     if count_steps(study.runs) > INLINE_STEPS:
         series = {
-            _series_key(i, j): np.asarray(rank.steps, dtype=np.float64)
+            _series_key(i, j, name): np.asarray(values, dtype=np.float64)
             for i, run in enumerate(study.runs)
             for j, rank in enumerate(run.ranks)
-            if rank.steps
+            for name, values in ((None, rank.steps), *rank.step_phases.items())
+            if values
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **series)
         beside = target.with_name(target.stem + ".steps.npz")
         write_atomically(beside, buffer.getvalue())
-        bare = [replace(run, ranks=tuple(replace(rank, steps=()) for rank in run.ranks)) for run in study.runs]
+        bare = [
+            replace(
+                run,
+                ranks=tuple(
+                    replace(rank, steps=(), step_phases=dict.fromkeys(rank.step_phases, ())) for rank in run.ranks
+                ),
+            )
+            for run in study.runs
+        ]
         data = study_to_dict(replace(study, runs=tuple(bare)))
         data["sidecar"] = {"name": beside.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
     write_atomically(target, json_bytes(data))
@@ -228,8 +237,9 @@ def json_bytes(data: Any) -> bytes:
 
 
 def count_steps(runs: Sequence[Run]) -> int:
-    """How many step times all ranks of these runs hold together."""
-    return sum(len(rank.steps) for run in runs for rank in run.ranks)
+    """How many times of steps and of their phases all ranks of these runs hold together."""
+    ranks = [rank for run in runs for rank in run.ranks]
+    return sum(len(rank.steps) + sum(map(len, rank.step_phases.values())) for rank in ranks)
 
 
 def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, subject: str) -> tuple[Run, ...]:
@@ -251,18 +261,19 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
         raise FormatError(Fault(f"the sidecar {name} does not match the study", remedy=remedy), subject=subject)
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
-            series: dict[str, FloatArray] = {key: np.asarray(arrays[key], dtype=np.float64) for key in arrays.files}
+            series = {key: np.asarray(arrays[key], dtype=np.float64).tolist() for key in arrays.files}
     except (ValueError, OSError, zipfile.BadZipFile) as problem:
         raise FormatError(f"the sidecar {name} is damaged: {problem}", subject=subject) from None
     complete: list[Run] = []
     for i, run in enumerate(runs):
         ranks: list[RankRecord] = []
         for j, rank in enumerate(run.ranks):
-            steps = series.get(_series_key(i, j))
-            ranks.append(rank if steps is None else replace(rank, steps=tuple(steps.tolist())))
+            steps = tuple(series.get(_series_key(i, j), rank.steps))
+            phases = {name: tuple(series.get(_series_key(i, j, name), own)) for name, own in rank.step_phases.items()}
+            ranks.append(replace(rank, steps=steps, step_phases=phases))
         complete.append(replace(run, ranks=tuple(ranks)))
     return tuple(complete)
 
 
-def _series_key(run: int, rank: int) -> str:
-    return f"run{run}.rank{rank}"
+def _series_key(run: int, rank: int, phase: str | None = None) -> str:
+    return f"run{run}.rank{rank}" + ("" if phase is None else f".{phase}")
