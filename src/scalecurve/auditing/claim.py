@@ -14,7 +14,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.user_file import Positive, Section, Whole, read_toml, template, validate
+from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
 from scalecurve.study.file import parse_json, read_study, study_from_dict
 
@@ -22,7 +22,7 @@ PEEK = 64
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
 
 
-class ClaimPoint(Section):
+class ClaimPoint(FileSection):
     """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed."""
 
     k: Whole = Field(examples=[8])
@@ -55,7 +55,7 @@ class ClaimPoint(Section):
         return bool(self.seconds or self.rate or self.rate_per_worker)
 
 
-class ClaimedBaseline(Section):
+class ClaimedBaseline(FileSection):
     """What the K = 1 (or K0) run was."""
 
     k: Whole | None = Field(default=None, examples=[1])
@@ -71,7 +71,7 @@ class ClaimedBaseline(Section):
     hardware: str | None = Field(default=None, examples=["8x H100"])
 
 
-class ClaimedMeasurement(Section):
+class ClaimedMeasurement(FileSection):
     """How the numbers were measured."""
 
     warmup: Treatment = Field(
@@ -83,7 +83,7 @@ class ClaimedMeasurement(Section):
     spread_reported: bool | None = Field(default=None, examples=[True])
 
 
-class ClaimedEnvironment(Section):
+class ClaimedEnvironment(FileSection):
     """On what the numbers were measured."""
 
     hardware: str | None = Field(default=None, examples=["8x H100 per node, 400 Gb/s"])
@@ -91,13 +91,13 @@ class ClaimedEnvironment(Section):
     clusters: Whole | None = Field(default=None, examples=[1])
 
 
-class ClaimedFigure(Section):
+class ClaimedFigure(FileSection):
     """What the published figure shows."""
 
     ideal_line: bool | None = Field(default=None, examples=[True])
 
 
-class Claim(Section):
+class Claim(FileSection):
     """Published numbers and what their author states about them."""
 
     name: str = Field(default="claim", examples=["vendor slide"])

@@ -30,7 +30,11 @@ WORKER_NAMES = {
 }  # fmt: skip
 
 # Names that count workers in load tests and in R's usl; they are K only where no plainer name is there.
-LOAD_NAMES = ("load", "concurrency", "clients", "users", "vus", "connections")
+LOAD_NAMES = {
+    "load": "workers", "concurrency": "clients", "clients": "clients", "num_clients": "clients", "n_clients": "clients",
+    "nclients": "clients", "users": "users", "vus": "users", "connections": "connections", "conns": "connections",
+    "num_connections": "connections", "sessions": "sessions", "terminals": "terminals",
+}  # fmt: skip
 
 TIME_UNITS = {
     "ns": 1e-9, "nanoseconds": 1e-9, "us": 1e-6, "µs": 1e-6, "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3,
@@ -77,6 +81,11 @@ class Columns:
 def worker_unit(header: str) -> str | None:
     """What a column of that name counts (gpus, ranks ...); None where it is not a worker count."""
     return WORKER_NAMES.get(_plain(header))
+
+
+def k_unit_of(header: str) -> str | None:
+    """What a column of that name counts where it is K: workers, or the load on a server (clients, connections ...)."""
+    return worker_unit(header) or LOAD_NAMES.get(_plain(header))
 
 
 def value_meaning(header: str) -> ValueColumn | None:
@@ -140,7 +149,7 @@ def choose_columns(headers: list[str], options: ReadOptions) -> Columns:
     if meaning is None or quantity not in (None, meaning.quantity):
         unit = "s" if quantity is Quantity.SECONDS else headers[value].strip()
         meaning = ValueColumn(quantity or Quantity.SECONDS, unit=unit)
-    return Columns(k, worker_unit(headers[k]) or "workers", value, meaning)
+    return Columns(k, k_unit_of(headers[k]) or "workers", value, meaning)
 
 
 def _choose_k(headers: list[str], name: str | None, faults: list[Fault]) -> int | None:

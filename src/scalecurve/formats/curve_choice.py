@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, worker_unit
+from scalecurve.formats.columns import as_count, k_unit_of, worker_unit
 from scalecurve.formats.reading import Point, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, RunStatus
@@ -57,7 +57,7 @@ def choose_workers(points: Sequence[FilePoint], options: ReadOptions, k_origin: 
         if all(k is None for k in counts):
             remedy = _fields_listed(points)
             raise InputError(Fault("--k-column names no field of whole numbers", value=name, remedy=remedy))
-        return WorkerCounts(counts, f"`{name}`", worker_unit(name), name)
+        return WorkerCounts(counts, f"`{name}`", k_unit_of(name), name)
     if any(point.k is not None for point, _ in points):
         return WorkerCounts(tuple(point.k for point, _ in points), k_origin or "the file itself")
     return _workers_by_field(points)

@@ -51,7 +51,7 @@ def _workers_here(value: WorkersLike) -> tuple[int, ...]:
     if isinstance(value, str):
         cores = len(SystemMachine().usable_cores())
         value = re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), value)
-    return as_workers(value)
+    return tuple(sorted(set(as_workers(value))))
 
 
 # The word in capitals is what the help of a flag shows.

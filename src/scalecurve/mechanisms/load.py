@@ -26,6 +26,7 @@ LITTLE_TOLERANCE = 0.2
 MAX_SERVERS = 64  # tried for the model beside the data
 UNSTABLE = 3.0  # misfit of a load that the model cannot carry
 AROUND = 2  # replica counts shown on either side of the answer
+MOST_BUSY = 100_000  # replicas: beyond, M/M/c is summed for minutes and the question is one of units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,6 +313,9 @@ def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float
     if not (service > 0 and slo > 0 and 0 < slo_share < 1):
         values = f"service {service:g} s, SLO {slo:g} s, share {slo_share:g}"
         raise InputError(Fault("service and SLO are positive times and the share lies between 0 and 1", value=values))
+    if rate * service > MOST_BUSY:
+        value = f"{rate:g} requests/s of {service:g} s keep {rate * service:.3g} replicas busy"
+        raise InputError(Fault(f"at most {MOST_BUSY:,} busy replicas", value=value, remedy="check the units"))
     mu = 1 / service
     count = queueing.servers_for(slo, slo_share, rate, mu)
     if count is None:

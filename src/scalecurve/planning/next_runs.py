@@ -32,6 +32,7 @@ OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out wor
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
+TYPICAL = 0.5  # level of the interval whose half-width is the typical error of a run
 INDISTINCT = 0.05  # standard errors
 ASSUMED_SECONDS = 60.0  # of a run, where throughput is measured and its length is not stated
 
@@ -171,7 +172,7 @@ def _candidates(data: View, last: float, run_seconds: float | None, calibration:
     expected = list(zip(measured, data.fitted.log_performance.tolist(), [0.0] * len(measured), strict=True))
     if len(beyond):
         ahead = predict([data.fitted], [data.kind], [beyond], calibration)[0]
-        expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.scale.tolist(), strict=True)
+        expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.half_width(TYPICAL).tolist(), strict=True)
     candidates = []
     for k, log, scale in expected:
         timed = data.study.quantity is Quantity.SECONDS
@@ -200,14 +201,13 @@ def _narrow(
         raise Refused(f"no allowed run narrows the forecast at K = {goal:g} by {LEAST_GAIN:.0%} or more; {hint}")
     good = gains >= NEARLY * gains.max()
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
-    quantile = calibration.widths[data.kind].quantile(LEVEL)
     return NextRuns(
         name=data.name,
         aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
         budget=budget,
         suggestions=_suggest(plans[chosen], budget),
-        before=float(np.exp(2 * quantile * now)),
-        after=float(np.exp(2 * quantile * min(now, float(after[chosen])))),
+        before=float(np.exp(2 * now)),
+        after=float(np.exp(2 * min(now, float(after[chosen])))),
         findings=(),
     )
 
@@ -227,11 +227,11 @@ def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestio
 
 
 def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, calibration: Calibration) -> Array:
-    """The scale of the error at the goal after each plan, averaged over how its runs might turn out."""
+    """Half the width of the interval at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continued(data.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, curve.k[-1] * 1.0001)]) for curve in continued]
     predictions = predict(continued, [data.kind] * len(continued), at, calibration)
-    scales = np.array([one.scale[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
+    scales = np.array([one.half_width(LEVEL)[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
@@ -245,7 +245,7 @@ def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> Lo
         else:
             k, error = np.r_[k, candidate.k], np.r_[error, np.nan]
             log = np.r_[log, candidate.log + outcome * candidate.scale]
-    return LogCurve(k, log, error, curve.believed)
+    return LogCurve(k, log, error, curve.traits)
 
 
 def _separate(study: Study, candidates: list[Candidate], laws: tuple[str, str], budget: float | None) -> NextRuns:

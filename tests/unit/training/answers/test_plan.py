@@ -233,7 +233,7 @@ def test_young_daly_minimises_the_loss():
         ({"critical_batch": "8Mi", "definition": "optimal"}, ["unknown definition", "double or overhead"]),
         ({"objective": "fame"}, ["unknown objective"]),
         ({"precision": "fp8", "cluster": "a100"}, ["no fp8"]),
-        ({"gpus": []}, ["no accelerator counts"]),
+        ({"gpus": []}, ["no worker counts"]),
         ({"gpus": [8]}, ["fits nowhere", "too much", "fits from"]),
         ({"gpus": [7], "model": "mpt-1b", "batch": 8 * 8192}, ["no layout honours this batch"]),
     ],
