@@ -123,6 +123,8 @@ def _shared(
     readings = [file.reading for file in files]
     first, source = readings[0], files[0].detection.source
     good = [item.point for item in curve if item.point.status is RunStatus.OK]
+    if not good:
+        raise InputError(Fault("no run succeeded", remedy="a study needs at least one observation"))
     quantity = _only(point.quantity for point in good)
     unit = _only(point.unit for point in good)
     if options.quantity not in (None, quantity):

@@ -134,14 +134,15 @@ def _fields_listed(points: Sequence[FilePoint]) -> str:
 
 
 def choose_metric(points: Sequence[FilePoint], metric: str | None) -> list[FilePoint]:
-    """The points of one metric: the one asked for, the only one, or the only one that is a time.
+    """The points of one metric: the one asked for, the only one, the main one, or the only one that is a time.
 
     A run that failed has no metric and goes with any.
     """
     good = [point for point, _ in points if point.status is RunStatus.OK]
     metrics = list(dict.fromkeys(point.metric for point in good))
     if metric is None and len(metrics) > 1:
-        times = list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
+        times = list(dict.fromkeys(point.metric for point in good if point.main))
+        times = times or list(dict.fromkeys(point.metric for point in good if point.quantity is Quantity.SECONDS))
         if len(times) != 1:
             remedy = f"they are {_listed(times or metrics)}; choose with --value-column"
             raise InputError(Fault("several metrics could be the observations", remedy=remedy))

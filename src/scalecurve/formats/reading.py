@@ -103,6 +103,22 @@ class ReadOptions:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class FormatNote:
+    """What docs/reference/formats.md says of a format.
+
+    `tried` are the versions or forms tried; `real` says that the sample in the tests was written by the tool itself,
+    not by hand from its documented format; `k` and `value` say what K and the observations are, `keeps` what else is
+    kept.
+    """
+
+    tried: str
+    real: bool
+    k: str
+    value: str
+    keeps: str = ""
+
+
 @dataclass(frozen=True)
 class Reader(Generic[Output]):
     """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds."""
@@ -111,6 +127,7 @@ class Reader(Generic[Output]):
     title: str
     recognise: Callable[[Source], str | None]
     read: Callable[[Source, ReadOptions], Output]
+    note: FormatNote | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +135,9 @@ class Point:
     """Observations of one configuration.
 
     `fields` are the parameters that might be K or tell curves apart; `name` is what --k-from is matched against;
-    `metric` tells several quantities of one run apart; `details` are further facts of each Run.  Where every rank of
-    a job writes its own file, the points of one `launch` become one run, and all `launch_ranks` of them must be there.
+    `metric` tells several quantities of one run apart, of which the `main` one is meant where none is named; `details`
+    are further facts of each Run.  Where every rank of a job writes its own file, the points of one `launch` become
+    one run, and all `launch_ranks` of them must be there.
     """
 
     values: tuple[float, ...]
@@ -132,6 +150,7 @@ class Point:
     fields: Mapping[str, Any] = field(default_factory=dict)
     status: RunStatus = RunStatus.OK
     details: Mapping[str, Any] = field(default_factory=dict)
+    main: bool = False
     launch: str | None = None
     launch_ranks: int | None = None
 
