@@ -3,8 +3,8 @@
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
      "samples" {"K": [values]} or "runs" [...].  Samples that are means have "summary" [{"k", "n", "std"}] beside them.
-     Steps and phases of steps beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file (numpy arrays,
-     never pickled) named under "sidecar" with its SHA-256.  Several curves are one file {"format":
+     Steps and phases of steps beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file
+     (numpy arrays, never pickled) named under "sidecar" with its SHA-256.  Several curves are one file {"format":
      "scalecurve-study-set", "version": 1, "axes", "studies": {name: study}}.
 """
 
@@ -27,7 +27,7 @@ from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import RankRecord, Run
-from scalecurve.study.samples import FloatArray, Samples, Summary
+from scalecurve.study.samples import Samples, Summary
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
 from scalecurve.study.study_set import StudySet
 
