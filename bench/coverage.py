@@ -112,7 +112,7 @@ def main(trials: int = 20_000) -> None:
                 for forget in (False, True)
             )
             print(
-                f"drift {drift:.0%}, {blocks:2} blocks: {paired[0]:.3f}, {paired[1]:.3f}  ({free[0]:.3f}, {free[1]:.3f})"
+                f"drift {drift:.0%}, {blocks:2} blocks: {paired[0]:.3f}, {paired[1]:.3f} ({free[0]:.3f}, {free[1]:.3f})"
             )
 
 
