@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,13 +11,12 @@ import numpy as np
 
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
-from scalecurve.forecasting.curves import LN2
 from scalecurve.forecasting.explain import Explanation
 from scalecurve.forecasting.explain import explain as explain_view
-from scalecurve.forecasting.prediction import FEWEST, WIDEST, Prediction
+from scalecurve.forecasting.rows import GREY, ForecastRow, rows_of
 from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
@@ -27,61 +25,7 @@ from scalecurve.study import Quantity
 from scalecurve.study.samples import MAX_K
 from scalecurve.units import WorkersLike, as_workers, format_seconds
 
-GREY, REFUSED = 4.0, 16.0  # times the largest measured K
-VAGUE, VAGUE_LEVEL = 10.0, 0.9  # high/low at up to 4 times: wider published intervals missed by 32 % in the median
-INTERVAL_ONLY = "interval-only"
 LEAST_SHOWN = 0.01  # of the weight of an expert
-WIDENING = 1.5  # of the interval towards worse, for each boundary crossed that was never measured across
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForecastRow:
-    """The value expected at K with its interval; all None where the forecast is refused.
-
-    Where too little is known for a value, `value`, `speedup` and `efficiency` are None and the interval stands alone.
-    `extrapolation` is K over the largest measured K; up to 1 the row is interpolated between measurements.
-    """
-
-    k: int
-    quantity: Quantity
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    speedup: float | None = None
-    efficiency: float | None = None
-    extrapolation: float
-    refused: bool = False
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def seconds(self) -> float | None:
-        return self.value if self.quantity is Quantity.SECONDS else None
-
-    @property
-    def throughput(self) -> float | None:
-        """Of all workers together."""
-        if self.quantity is Quantity.THROUGHPUT_PER_WORKER:
-            return None if self.value is None else self.value * self.k
-        return self.value if self.quantity is Quantity.THROUGHPUT else None
-
-    def to_dict(self) -> dict[str, Any]:
-        names = ("low", "high", "speedup", "efficiency", "extrapolation", "refused")
-        return {"k": self.k, str(self.quantity): self.value} | {name: getattr(self, name) for name in names}
-
-
-def band(row: ForecastRow) -> dict[str, Any] | None:
-    """Speedup and efficiency with the interval of the value carried over; None where the row has no value.
-
-    Both are proportional to 1/T or to the rate, so their ends are the value's ends over the value.
-    """
-    if row.value is None or row.low is None or row.high is None or row.speedup is None or row.efficiency is None:
-        return None
-    rising = row.quantity.higher_is_better
-    low, high = (row.low / row.value, row.high / row.value) if rising else (row.value / row.high, row.value / row.low)
-    shares: dict[str, Any] = {"k": row.k, "extrapolation": row.extrapolation}
-    for name, value in (("speedup", row.speedup), ("efficiency", row.efficiency)):
-        shares |= {name: value, f"{name}_low": value * low, f"{name}_high": value * high}
-    return shares
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -325,7 +269,7 @@ def _forecast_views(
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
     forecasts = []
     for own, ks, ahead, prediction in zip(views, asked, beyond, predictions, strict=True):
-        rows = tuple(_rows(own, ks, prediction, level, extrapolate))
+        rows = tuple(rows_of(own, ks, prediction, level, extrapolate))
         moved = sibling_finding(prediction, ahead)
         general = (*own.study.findings, *own.cautions(prediction.noise), *([moved] if moved else []))
         cautions = (*general, *(finding for row in rows for finding in row.findings))
@@ -342,72 +286,3 @@ def _forecast_views(
             )
         )
     return forecasts
-
-
-def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
-    """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
-    far = np.log2(np.array([k for k in at if k > own.largest_k], dtype=np.float64) / own.largest_k)
-    vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
-    ends = ahead.interval(level)
-    predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
-    answers = [next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level) for k in at]
-    crossed = [tuple(own.boundaries(k)) for k in at]
-    log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
-    wider, k_at = WIDENING ** np.array([len(findings) for findings in crossed]), np.array(at, dtype=np.float64)
-    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), high])
-    lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
-    values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
-    for i, k in enumerate(at):
-        ratio, quantity = k / own.largest_k, own.study.quantity
-        if ratio > REFUSED and not extrapolate:
-            message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
-            remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
-            refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
-            yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
-            continue
-        doubt = _doubt(own, k, ratio, answers[i][3])
-        alone = any(finding.code == INTERVAL_ONLY for finding in doubt)
-        yield ForecastRow(
-            k=k,
-            quantity=quantity,
-            value=None if alone else values[i],
-            low=lows[i],
-            high=highs[i],
-            speedup=None if alone else k * efficiencies[i],
-            efficiency=None if alone else efficiencies[i],
-            extrapolation=ratio,
-            findings=(*crossed[i], *doubt),
-        )
-
-
-def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]:
-    """Findings about a row beyond the measured range: only an interval can be told, or it is far."""
-    points = len(own.fitted.k)
-    if ratio > 1 and points < FEWEST:
-        message = f"K = {k}: {points} worker counts show a slope but no bend; only the interval is told"
-        remedy = "measure a third K, better five"
-        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k, points=points),)
-    if unsure:
-        message = f"K = {k}: the experts disagree by more than a forecast can bear; only the interval is told"
-        remedy = "measure a K in between, or name siblings with like= (--like)"
-        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k),)
-    if ratio > GREY:
-        message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
-        remedy = "read the interval, not the number; a run in between narrows it most"
-        return (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
-    return ()
-
-
-def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float, bool]:
-    """Log performance, low, high and no doubt: the log-log line between neighbours, 5 % of error per doubling to them.
-
-    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.  The error is taken
-    as a Laplace distribution, whose quantile is -ln(1 - level) scales.
-    """
-    x, y, log_k = np.log(own.points.k), own.points.log_performance, math.log(k)
-    gap = float(np.min(np.abs(x - log_k))) / LN2
-    below = max(0.0, float(x[0]) - log_k)
-    slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
-    value = float(np.interp(log_k, x, y)) - slope * below
-    half = -math.log(1 - level) * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
-    return value, value - half, value + half, False

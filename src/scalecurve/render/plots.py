@@ -16,8 +16,8 @@ from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
-from scalecurve.forecasting.forecast import GREY as GREY_BEYOND
 from scalecurve.forecasting.forecast import Forecast
+from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.laws.tables import LawTable
 from scalecurve.study import Regime, Study

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
-from scalecurve.forecasting.forecast import band, forecast, forecast_all
+from scalecurve.forecasting.forecast import forecast, forecast_all
+from scalecurve.forecasting.rows import band
 from scalecurve.study.file import save
 from tests.reference_study import strong_study, weak_study
 

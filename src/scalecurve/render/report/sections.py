@@ -14,7 +14,8 @@ from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table import bend_sentence
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
-from scalecurve.forecasting.forecast import Forecast, band
+from scalecurve.forecasting.forecast import Forecast
+from scalecurve.forecasting.rows import band
 from scalecurve.planning.cost import Cost
 from scalecurve.render.planning_plots import cost_in_report
 from scalecurve.render.plots import Picture, curve, phase_bars, rank_heat
