@@ -271,11 +271,18 @@ def truth(program: Program, *, trials: int = 3) -> frozenset[str]:
     base, at = program.workers[0], program.largest
     share = 1.0 if program.weak else base / at  # of a second at the baseline that is ideal at the largest K
     whole, first = (_mean_seconds(program, trials, k) for k in (at, base))
+    without = [
+        (
+            MECHANISMS[name],
+            replace(program, sizes={other: size for other, size in program.sizes.items() if other != name}),
+        )
+        for name in program.sizes
+    ]
+    without.append(("straggler", replace(program, jitter=0.0)))  # the jitter of every step is waited for, too
     costs: dict[str, float] = {}
-    for name in program.sizes:
-        rest = replace(program, sizes={other: size for other, size in program.sizes.items() if other != name})
+    for cause, rest in without:
         cost = whole - _mean_seconds(rest, trials, at) - share * (first - _mean_seconds(rest, trials, base))
-        costs[MECHANISMS[name]] = costs.get(MECHANISMS[name], 0.0) + max(cost, 0.0)
+        costs[cause] = costs.get(cause, 0.0) + max(cost, 0.0)
     efficiency = share * first / whole
     right = set()
     if efficiency > 1.0 - DOUBTFUL:
