@@ -10,7 +10,8 @@ communication), with a barrier before the collective, and step by step.  For eac
     informative  one cause or a pair
     reliability  how often what was stated with p is right
 
-The tempers of `diagnosis.answer` were chosen on the design ranges; the held ranges are only for the final figure.
+The tempers of `diagnosis.answer` were chosen on the design ranges; see
+the simulator for what a look at the held ones changed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A cause can cost no more than what is lost.  Shapes of a loss cannot rise above E = 1, so wild or superlinear times
 would go to whichever cause is loosest.  The chance that any cause is at work is therefore held to the chance that
-E < 1, by Welch's t on log E at each K.
+E < 0.97, by Welch's t on log E at the largest K.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of, log_ratio, times_by_k
-from scalecurve.diagnosis.answer import NAMES, Draws
+from scalecurve.diagnosis.answer import NAMES, NEGLIGIBLE, Draws
 from scalecurve.diagnosis.causes import NONE
 from scalecurve.diagnosis.posterior import MISFIT, UNREPEATED_ERROR, SlowRuns, explain, observe
 from scalecurve.diagnosis.shapes import shapes
@@ -25,6 +25,7 @@ from scalecurve.study.samples import FloatArray
 
 SURELY_GAINED = 0.05
 FEW_REPEATS = 3
+SESSIONS = 0.005  # relative error of T that repeats do not show
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +70,12 @@ def judge_shape(
 
 @dataclass(frozen=True)
 class LossChance:
-    """E at one K and the chance that it is in truth below 1."""
+    """E at one K, the chance that it is in truth below 1, and the chance that it is below by more than 3 %."""
 
     k: int
     efficiency: float
     chance: float
+    bent: float
 
 
 def loss_chances(study: Study) -> tuple[LossChance, ...]:
@@ -87,16 +89,17 @@ def loss_chances(study: Study) -> tuple[LossChance, ...]:
             continue
         ratio = log_ratio((curve, k, 1.0), (curve, study.baseline_k, -1.0))
         repeated = ratio.degrees >= 1
-        below = -math.log(efficiency) / (max(ratio.error, 1e-9) if repeated else UNREPEATED_ERROR)
-        chance = float(stdtr(ratio.degrees, below) if repeated else ndtr(below))
-        chances.append(LossChance(k, efficiency, chance))
+        error = max(ratio.error, 1e-9) if repeated else UNREPEATED_ERROR
+        bounds = (-math.log(efficiency) / error, math.log((1 - NEGLIGIBLE) / efficiency) / math.hypot(error, SESSIONS))
+        chance, bent = (float(stdtr(ratio.degrees, bound) if repeated else ndtr(bound)) for bound in bounds)
+        chances.append(LossChance(k, efficiency, chance, bent))
     return tuple(chances)
 
 
 def hold_to_loss(chances: Mapping[str, float], losses: tuple[LossChance, ...]) -> dict[str, float]:
-    """No cause more likely than a loss at the largest K is."""
+    """No cause more likely than a loss at the largest K is, as measured there."""
     claimed = 1.0 - chances[NONE]
-    factor = min(1.0, losses[-1].chance / claimed) if claimed > 0 else 1.0
+    factor = min(1.0, losses[-1].bent / claimed) if claimed > 0 else 1.0
     held = {name: value * factor for name, value in chances.items() if name != NONE}
     return {**held, NONE: 1.0 - sum(held.values())}
 
