@@ -94,6 +94,18 @@ class PlanRow:
         watts = self.outcome.job.cluster.accelerator.watts
         return None if watts is None or self.run_seconds is None else watts * self.gpus * self.run_seconds
 
+    @property
+    def run_kwh(self) -> float | None:
+        """Energy of the run at the accelerators' rated power, with the hall's share where the cluster has a `pue`."""
+        joules = self.run_joules
+        return None if joules is None else joules / 3.6e6 * (self.outcome.job.cluster.pue or 1.0)
+
+    @property
+    def run_kg_co2(self) -> float | None:
+        """Carbon dioxide of that energy; None where the cluster does not say the grams per kWh of its grid."""
+        grams = self.outcome.job.cluster.gco2_per_kwh
+        return None if grams is None or self.run_kwh is None else self.run_kwh * grams / 1e3
+
     def to_dict(self) -> dict[str, Any]:
         per_token = self.outcome.usd_per_billion_tokens
         effective = None if per_token is None else per_token * self.tokens_factor / self.goodput.factor
@@ -108,6 +120,8 @@ class PlanRow:
             "run_seconds": self.run_seconds,
             "run_usd": self.run_usd,
             "run_joules": self.run_joules,
+            "run_kwh": self.run_kwh,
+            "run_kg_co2": self.run_kg_co2,
             "compute_optimal": None if self.optimal is None else asdict(self.optimal),
             "loss": None if self.optimal is None else self.optimal.loss,
             "alternatives": [other.to_dict() for other in self.alternatives],

@@ -54,3 +54,13 @@ def test_the_command_exports_and_compares(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["slower"] > 0
     assert run([*ASKED, "--gpus", "8,16", "--against", "a100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["clusters"] == ["h100-ib400", "a100"]
+
+
+def test_energy_counts_the_hall_and_carbon_the_grid() -> None:
+    hall = {"accelerator": "h100", "pue": 1.25, "gco2_per_kwh": 400}
+    plain, here = (
+        plan_training("llama3-8b", cluster, gpus=8, batch="1Mi", seq=8192).rows[0] for cluster in ("h100", hall)
+    )
+    assert plain.run_kg_co2 is None
+    assert here.run_kwh == pytest.approx(1.25 * plain.run_kwh)
+    assert here.run_kg_co2 == pytest.approx(0.4 * here.run_kwh)
