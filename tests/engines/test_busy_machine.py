@@ -18,7 +18,8 @@ JOB = "import sys; sum(i * i for i in range(12_000_000 // int(sys.argv[1])))"
 
 def test_a_sweep_beside_a_process_that_burns_a_core(tmp_path: Path) -> None:
     out = tmp_path / "s.json"
-    words = ["--regime", "strong", "--workers", "1", "--repeats", "3", "--warmup-launches", "0", "-o", str(out)]
+    words = ["--regime", "strong", "--workers", "1,2", "--repeats", "3", "--warmup-launches", "0", "-o", str(out)]
+    words += ["--oversubscribe"]
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as burner:
         try:
             done = subprocess.run(

@@ -67,12 +67,12 @@ def test_a_small_program(measure: Measure, tmp_path: Path, starter: str, library
         job = script
     words = ("--launcher", "mpi", "--mpirun", f"mpirun.{starter}", "--time-pattern", r"elapsed (\S+)")
     if starter == library:
-        _, study = measure(*QUICK, *words, "--", str(job), "200000000")
+        _, study = measure(*QUICK, *words, "--", str(job), "40000000")
         verdicts = {run.observed.get("size_verdict") for run in study.runs if run.k == 2}
         assert verdicts == {"shown"}
         return
     out = tmp_path / "refused.json"
-    done = tool(*QUICK, *words, "-o", str(out), "--", str(job), "200000000")
+    done = tool(*QUICK, *words, "-o", str(out), "--", str(job), "40000000")
 
     assert done.returncode == 2
     assert f"mpirun.{starter} ({LIBRARIES[starter]} " in done.stderr
@@ -114,7 +114,7 @@ def test_lammps_under_both_launchers(measure: Measure, tmp_path: Path, as_comman
 def test_singletons_that_are_wanted_are_measured_and_marked(tmp_path: Path) -> None:
     job, out = compiled(tmp_path, "openmpi"), tmp_path / "marked.json"
     words = ("--launcher", "mpi", "--mpirun", "mpirun.mpich", "--size-check", "off", "-o", str(out))
-    done = tool(*QUICK, *words, "--", str(job), "200000000")
+    done = tool(*QUICK, *words, "--", str(job), "40000000")
 
     assert done.returncode == 1
     assert "singletons" in {finding.code for finding in read_study(out).findings}

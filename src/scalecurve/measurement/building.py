@@ -43,7 +43,8 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
     words = [Path(word).name for word in settings.command]
     program = words[0]
     if program.strip("{").startswith("python"):  # the program rather than its interpreter: `python -m heat` is heat
-        program = next((word for word in words[1:] if not word.startswith("-")), program)
+        script = next((word for word in words[1:] if not word.startswith("-")), program)
+        program = f"{program.strip('{}')} -c" if "-c" in words[1:3] else script
     limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
     asked = settings.model_dump(mode="json", include=limits)
     return Study(

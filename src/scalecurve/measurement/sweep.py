@@ -179,6 +179,7 @@ class _SweepUnderWay:
     began: float = 0.0
     walls: list[float] = field(default_factory=list)
     sizes: SizeCheck = field(init=False)
+    site_kept: bool = False
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)

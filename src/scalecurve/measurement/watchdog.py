@@ -34,6 +34,8 @@ def marked(token: str) -> list[int]:
 def end_marked(token: str, grace: float = GRACE_SECONDS) -> int:
     """Terminate, wait, kill, until none is left; returns how many there were."""
     first = marked(token)
+    if not first:
+        return 0
     _send(first, signal.SIGTERM)
     deadline = time.monotonic() + grace
     while marked(token) and time.monotonic() < deadline:

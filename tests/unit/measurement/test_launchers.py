@@ -12,12 +12,21 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
-from scalecurve.measurement.launchers.mpi import flags
-from scalecurve.measurement.launchers.slurm import accounted, batch_script, outcome_of, quoted, resource_flags
+from scalecurve.measurement.launchers.mpi import flags, pinning
+from scalecurve.measurement.launchers.slurm import (
+    accounted,
+    batch_script,
+    cores_of_mask,
+    outcome_of,
+    quoted,
+    resource_flags,
+    srun,
+)
 from scalecurve.measurement.launchers.torchrun import agents, shape
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.readiness import examine
 from scalecurve.measurement.settings import MeasureSettings, make_settings
+from scalecurve.measurement.worker_site import SCRIPT, facts_in, machine_and_software
 from scalecurve.study import RunStatus
 from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
 
@@ -203,3 +212,43 @@ def test_doctor_names_the_missing_piece(monkeypatch: pytest.MonkeyPatch) -> None
     assert "scalecurve[ray]" in (found.launchers["ray"] or "")
     assert "What this machine can measure" in str(found)
     assert {row["launcher"] for row in found.records()} == set(LAUNCHERS)
+
+
+@pytest.mark.parametrize(
+    ("library", "pin", "threads", "expected"),
+    [
+        ("Open MPI", "none", None, ("--bind-to", "none")),
+        ("Open MPI", "compact", None, ("--map-by", "core", "--bind-to", "core:overload-allowed")),
+        ("Open MPI", "spread", 2, ("--map-by", "socket:PE=2", "--bind-to", "core:overload-allowed")),
+        ("MPICH", "none", None, ()),
+        ("MPICH", "compact", 2, ("-bind-to", "core:2", "-map-by", "core:2")),
+        ("MPICH", "spread", None, ("-bind-to", "core:1", "-map-by", "socket")),
+    ],
+)
+def test_ranks_are_bound_as_asked(library: str, pin: str, threads: int | None, expected: tuple[str, ...]) -> None:
+    assert pinning(library, settings(name="mpi", pin=pin, threads_per_worker=threads)) == expected
+
+
+def test_srun_binds_and_tells_which_cores_each_task_got(tmp_path: Path) -> None:
+    words = srun(job(tmp_path), settings(name="slurm", pin="spread"), nodes=None)
+
+    assert {"--cpu-bind=verbose,cores", "--distribution=block:cyclic"} <= set(words)
+    assert cores_of_mask("0x5") == [0, 2]
+
+
+def test_the_script_of_a_site_tells_the_program_and_its_libraries() -> None:
+    done = subprocess.run(["/bin/sh", "-c", SCRIPT, "sh", "env"], capture_output=True, text=True, check=True)
+    facts = facts_in(done.stdout)
+
+    assert facts["host"]
+    assert facts["usable_cores"] >= 1
+    assert len(facts["sha256"]) == 64
+    assert facts_in("modules=gcc/12:openmpi/4\nmemory_kib=2\ngpu=A100, 535\ncpu=\n") == {
+        "modules": ["gcc/12", "openmpi/4"],
+        "memory_bytes": 2048,
+        "gpus": ["A100, 535"],
+    }
+    assert machine_and_software({"host": "node1", "sha256": "ab"}, {"host": "login"}, {"python": "3"}) == (
+        {"host": "node1", "submit_host": "login"},
+        {"python": "3", "job": {"sha256": "ab"}},
+    )
