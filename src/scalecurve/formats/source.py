@@ -208,7 +208,7 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
         if str(path) == "-":
             sources.append(Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1)))
         elif path.exists() and not path.is_dir() and not path.is_file():  # a pipe gives its bytes only once
-            sources.append(Source(str(path), raw=path.open("rb").read(MAX_BYTES + 1)))
+            sources.append(Source(str(path), raw=Source.at(path)._read(MAX_BYTES + 1)))
         elif not path.is_dir():
             sources.append(Source.at(path))
         else:
