@@ -31,7 +31,7 @@ def values(loaded: Study | StudySet) -> dict[int, list[float]]:
         "threads,time\n-,ms\n1,10.5\n2,5.3\n",
         "threads,1,2\ntime (ms),10.5,5.3\nspeedup,1,1.98\n",
         "sep=;\nthreads;time (ms)\n1;10,5\n2;5,3\n",
-        "\\begin{tabular}{rr}\nThreads & T [ms] \\\\\\hline\n1 & \\textbf{10.5}\\\\\n2 & \\num{5.3}\\\\\n\\end{tabular}\n",
+        "\\begin{tabular}{rr}\nK & T [ms] \\\\\\hline\n1 & \\textbf{10.5}\\\\\n2 & \\num{5.3}\\\\\n\\end{tabular}\n",
         "Strong scaling of X\n\nthreads,time (ms)\n1,10.5\n2,5.3\n",
         "config,time (ms)\n1 threads,10.5\n2 threads,5.3\n",
     ],
