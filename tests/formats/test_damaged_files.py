@@ -54,9 +54,7 @@ def test_a_gzipped_trace_is_read_and_a_bomb_is_not(tmp_path: Path) -> None:
         sc.load(tmp_path / "bomb.json.gz", regime="strong")
 
 
-@pytest.mark.parametrize(
-    ("magic", "what"), [(b"\x89HDF\r\n", "HDF5"), (b"PAR1", "Parquet"), (b"%PDF-1.7", "PDF"), (b"\xfd7zXZ\x00", "xz")]
-)
+@pytest.mark.parametrize(("magic", "what"), [(b"\x89HDF\r\n", "HDF5"), (b"%PDF-1.7", "PDF"), (b"\xfd7zXZ\x00", "xz")])
 def test_other_binaries_are_named(tmp_path: Path, magic: bytes, what: str) -> None:
     (tmp_path / "file").write_bytes(magic + bytes(50))
 

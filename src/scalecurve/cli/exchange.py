@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import ParamType, reading_options, studies_options, study_options
+from scalecurve.cli.inputs import ParamType, curves_options, reading_options, studies_options
 from scalecurve.cli.output import Output, emit, note, output_options
 
 if TYPE_CHECKING:
-    from scalecurve.study import Study
+    from scalecurve.study import Study, StudySet
 
 
 @click.command("import")
@@ -65,11 +65,11 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 
 
 @click.command()
-@study_options
+@curves_options
 @click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="All formats.")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
-def export(*, study: Study, to: str, file: Path | None) -> None:
+def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
     openmetrics, bibtex, github-summary."""
     content = sc.export(study, to)

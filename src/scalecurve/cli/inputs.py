@@ -14,6 +14,8 @@ from scalecurve.units import parse_level, parse_seconds, parse_share, parse_work
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
+    from scalecurve.study import Study, StudySet
+
     ParamType = click.ParamType[Any]
 else:
     ParamType = click.ParamType  # not generic at run time before click 8.4
@@ -56,6 +58,7 @@ READING = {  # the keywords of `scalecurve.load`; a test compares the two
     "series": "Which curve, where a file holds several.",
     "baseline_k": "K0, the baseline (default: the smallest K).",
     "node_size": "Workers per node, so that the node boundary can be marked.",
+    "unit": "The unit of times (ns, us, ms, s, min, h), where a table does not state it.",
 }
 
 
@@ -68,7 +71,10 @@ def reading_options(function: Function) -> Function:
 
 
 def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Function]:
-    """Add several studies and the options that say how to read them; the command receives loaded `studies`."""
+    """Add several studies and the options that say how to read them; the command receives loaded `studies`.
+
+    The curves of a file that holds several are so many studies.
+    """
 
     def add(function: Function) -> Function:
         @wraps(function)
@@ -76,24 +82,55 @@ def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Fu
             from scalecurve import load
 
             reading = {name: options.pop(name) for name in READING}
-            return function(studies=[load(source, **reading) for source in studies], **options)
+            loaded = [load(source, **reading) for source in studies]
+            return function(studies=[curve for item in loaded for curve in curves_of(item)], **options)
 
         return click.argument("studies", metavar=metavar, nargs=count, required=True)(reading_options(wrapped))  # type: ignore[return-value]
 
     return add
 
 
-def study_options(function: Function) -> Function:
-    """Add STUDY and the options that say how to read it; the command receives a loaded `study`."""
+def curves_of(loaded: Study | StudySet) -> list[Study]:
+    """A study alone, or the studies of a set."""
+    from scalecurve.study import StudySet
+
+    return list(loaded.studies.values()) if isinstance(loaded, StudySet) else [loaded]
+
+
+def curves_options(function: Function) -> Function:
+    """Add STUDY and the options that say how to read it; the command receives a loaded `study`, or a set of curves.
+
+    A command with a flag `explain_columns` receives how the file was read instead.
+    """
 
     @wraps(function)
     def wrapped(*, study: str, **options: Any) -> Any:
         from scalecurve import load
 
         reading = {name: options.pop(name) for name in READING}
+        if options.pop("explain_columns", False):
+            from scalecurve.formats import import_results
+
+            return function(study=import_results(study, **reading), **options)
         return function(study=load(study, **reading), **options)
 
     return click.argument("study", metavar="STUDY")(reading_options(wrapped))  # type: ignore[return-value]
+
+
+def study_options(function: Function) -> Function:
+    """As `curves_options`, for commands that answer for one curve: a set is refused with the names of its curves."""
+
+    @wraps(function)
+    def wrapped(*, study: Study | StudySet, **options: Any) -> Any:
+        return function(study=_one_curve(study), **options)
+
+    return curves_options(wrapped)  # type: ignore[return-value]
+
+
+def _one_curve(loaded: Study | StudySet) -> Study:
+    from scalecurve.study import StudySet
+
+    return loaded.only() if isinstance(loaded, StudySet) else loaded
 
 
 def maybe_study_options(function: Function) -> Function:
@@ -105,6 +142,6 @@ def maybe_study_options(function: Function) -> Function:
 
         reading = {name: options.pop(name) for name in READING}
         kept = {name: reading[name] for name in ("k_unit", "node_size")}
-        return function(study=None if study is None else load(study, **reading), **kept, **options)
+        return function(study=None if study is None else _one_curve(load(study, **reading)), **kept, **options)
 
     return click.argument("study", metavar="[STUDY]", required=False)(reading_options(wrapped))  # type: ignore[return-value]

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, level_option, studies_options, study_options
+from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
+from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
 from scalecurve.cli.output import Output, emit, emit_drawn, output_options, plot_option
+from scalecurve.errors import Fault, InputError
+from scalecurve.formats.imported import Imported
+from scalecurve.study import StudySet
 from scalecurve.units import parse_count
 
 if TYPE_CHECKING:
@@ -19,7 +23,7 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
 
 
 @click.command()
-@study_options
+@curves_options
 @click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
 @level_option("0.95")
 @click.option("--bend", default="efficiency", show_default=True, help="Rule: efficiency, marginal or knee.")
@@ -32,10 +36,11 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
     help="T, S and E of the means, or of the medians, which rare slow runs do not move.",
 )
 @click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
+@click.option("--explain", "explain_columns", is_flag=True, help="Show what became of every column, and nothing else.")
 @plot_option
 @output_options
 def table(
-    study: Study,
+    study: Study | StudySet | Imported,
     threshold: float,
     level: float,
     bend: str,
@@ -47,23 +52,29 @@ def table(
 ) -> None:
     """T, S and E with intervals for every K, and where the curve bends.
 
-    STUDY is a study file, a plain CSV with a column of worker counts and a column of times or rates, or - for
-    standard input.
+    STUDY is a study file, a plain table (CSV, Markdown, LaTeX ...) with worker counts and times or rates, or - for
+    standard input.  A table with several curves is answered curve by curve.
     """
-    result = sc.tabulate(
+    if isinstance(study, Imported):  # --explain
+        emit(study, output)
+        return
+    result = for_each_curve(
         study,
-        threshold=threshold,
-        level=level,
-        bend=bend,
-        karp_flatt=karp_flatt,
-        statistic=statistic,
-        simultaneous=simultaneous,
+        lambda one: sc.tabulate(
+            one,
+            threshold=threshold,
+            level=level,
+            bend=bend,
+            karp_flatt=karp_flatt,
+            statistic=statistic,
+            simultaneous=simultaneous,
+        ),
     )
     emit_drawn(result, plot, output)
 
 
 @click.command()
-@study_options
+@curves_options
 @click.option("--law", multiple=True, help="Only this law; may be repeated.")
 @level_option("0.95")
 @click.option(
@@ -74,13 +85,13 @@ def table(
     help="Relative errors, or plain least squares on the values as other tools do.",
 )
 @output_options
-def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output: Output) -> None:
+def fit(study: Study | StudySet, law: tuple[str, ...], level: float, weighting: str, output: Output) -> None:
     """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters."""
-    emit(sc.fit(study, law=law or None, level=level, weighting=weighting), output)
+    emit(for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, weighting=weighting)), output)
 
 
 @click.command()
-@study_options
+@curves_options
 @click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
 @level_option("0.9")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
@@ -96,7 +107,7 @@ def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output
 @plot_option
 @output_options
 def forecast(
-    study: Study,
+    study: Study | StudySet,
     at: tuple[int, ...] | None,
     level: float,
     extrapolate: bool,
@@ -112,16 +123,19 @@ def forecast(
 
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
-    result = sc.forecast(
+    result = for_each_curve(
         study,
-        at=at,
-        level=level,
-        extrapolate=extrapolate,
-        kind=kind,
-        cores=cores,
-        like=like,
-        domain=domain,
-        explain=explain,
+        lambda one: sc.forecast(
+            one,
+            at=at,
+            level=level,
+            extrapolate=extrapolate,
+            kind=kind,
+            cores=cores,
+            like=like,
+            domain=domain,
+            explain=explain,
+        ),
     )
     emit_drawn(result, plot, output)
 
@@ -158,25 +172,33 @@ def regime(
 
 
 @click.command()
-@study_options
+@curves_options
 @output_options
-def diagnose(study: Study, output: Output) -> None:
+def diagnose(study: Study | StudySet, output: Output) -> None:
     """Why the curve bends: communication, stragglers, imbalance, contention or the serial part.
 
     Uses the strongest evidence the study holds: phases of every worker, the workers' own times, or the shape and
     noise of T(K); from T(K) alone the answer may be "undetermined".
     """
-    emit(sc.diagnose(study), output)
+    emit(for_each_curve(study, sc.diagnose), output)
 
 
 @click.command()
-@studies_options("FIRST SECOND", count=2)
+@studies_options("FIRST [SECOND ...]")
 @level_option("0.95")
 @click.option("--allow-mixed", is_flag=True, help="Compare different machines, versions or workloads, with a finding.")
 @output_options
 def compare(studies: list[Study], level: float, allow_mixed: bool, output: Output) -> None:
     """The ratio of T and of E at each K, SECOND over FIRST, with intervals.
 
-    Studies from different machines, versions or workloads are refused unless --allow-mixed.
+    Of more than two, or of a file with several curves, every other one is compared with the first.  Studies from
+    different machines, versions or workloads are refused unless --allow-mixed.
     """
-    emit(sc.compare(studies[0], studies[1], level=level, allow_mixed=allow_mixed), output)
+    first, *others = studies
+    if not others:
+        raise InputError(Fault("there is one curve", remedy="give a second study, or a file with several curves"))
+    if len(others) == 1:
+        emit(sc.compare(first, others[0], level=level, allow_mixed=allow_mixed), output)
+        return
+    rest = StudySet(studies={study.name: study for study in others})
+    emit(side_by_side(rest, lambda one: sc.compare(first, one, level=level, allow_mixed=allow_mixed)), output)

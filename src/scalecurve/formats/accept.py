@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from scalecurve.study import Regime, Study
 from scalecurve.study.study_set import StudySet
 
-ACCEPTED = "a Study, a path, a mapping {K: seconds} or a pandas or polars frame"
+ACCEPTED = "a Study, a path, a list of paths, a mapping {K: seconds} or a pandas or polars frame"
 
 
 @runtime_checkable
@@ -21,7 +21,7 @@ class DataFrame(Protocol):
     def __getitem__(self, key: Any) -> Any: ...
 
 
-StudyLike = Study | StudySet | str | Path | Mapping[int, float | Iterable[float]] | DataFrame
+StudyLike = Study | StudySet | str | Path | Sequence[str | Path] | Mapping[int, float | Iterable[float]] | DataFrame
 
 
 def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:

@@ -24,7 +24,7 @@ from scalecurve.formats.curve_choice import (
 from scalecurve.formats.detection import Detection
 from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
-from scalecurve.formats.reading import Reading, ReadOptions
+from scalecurve.formats.reading import Reading, ReadOptions, TableCurve
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
 from scalecurve.study.study_set import StudySet
 
@@ -47,7 +47,9 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
     try:
         return replace(
-            _import_points(files, options) if not first.reading.curves else _import_columns(first.reading, options),
+            _import_points(files, options)
+            if not first.reading.curves
+            else _import_columns(_joined_tables(files, options), options),
             format=first.detection.name,
             evidence=first.detection.evidence,
             alternatives=first.detection.alternatives(),
@@ -56,6 +58,39 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     except InputError as problem:
         subject = first.detection.source.name if len(files) == 1 else f"{len(files)} files"
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
+
+
+def _joined_tables(files: Sequence[FileReading], options: ReadOptions) -> Reading:
+    """The curves of several tables: one curve where the files hold different K, else a curve for each file."""
+    first, readings = files[0].reading, [file.reading for file in files]
+    if len(files) == 1:
+        return first
+    for what in ("quantity", "k_unit"):
+        values = list(dict.fromkeys(str(getattr(reading, what)) for reading in readings))
+        if len(values) > 1:
+            text = f"the files differ in their {what.replace('_', ' ')}"
+            raise InputError(Fault(text, value=", ".join(values), remedy="give the files of one study"))
+    stems = [file.detection.source.stem for file in files]
+    all_k = [int(k) for reading in readings for curve in reading.curves for k in curve.samples.distinct_k]
+    by_name: dict[str, list[TableCurve]] = {}
+    apart = options.k_from is None and len(set(all_k)) < len(all_k)
+    for stem, reading in zip(stems, readings, strict=True):
+        for curve in reading.curves:
+            name = " ".join(part for part in (stem, curve.name) if part) if apart else curve.name
+            by_name.setdefault(name, []).append(curve)
+    curves = tuple(_joined_curve(name, parts) for name, parts in by_name.items())
+    if len(curves) > 1 and all(len(curve.samples.distinct_k) < 2 for curve in curves):
+        remedy = r"say where K is in the file names with --k-from, such as 'n(\d+)'"
+        text = "each file holds a single K, and some hold the same"
+        raise InputError(Fault(text, value=", ".join(stems[:5]), remedy=remedy))
+    findings = {(item.code, item.message): item for reading in readings for item in reading.findings}
+    origin = "the file names" if options.k_from is not None else first.k_origin
+    return replace(first, curves=curves, k_origin=origin, findings=tuple(findings.values()))
+
+
+def _joined_curve(name: str, parts: Sequence[TableCurve]) -> TableCurve:
+    k, values = (np.concatenate([getattr(part.samples, what) for part in parts]) for what in ("k", "values"))
+    return TableCurve(name, Samples.of(k, values), tuple(i for part in parts for i in part.summary), parts[0].axes)
 
 
 def _import_columns(reading: Reading, options: ReadOptions) -> Imported:

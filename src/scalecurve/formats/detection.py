@@ -73,6 +73,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.ramble", json=True),
         ReaderEntry("results.talp", json=True),
         ReaderEntry("results.torch_traces", json=True),
+        ReaderEntry("results.binary_table", marks=("PAR1", "ARROW1", "PK\x03\x04")),
         ReaderEntry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
         ReaderEntry("results.extrap", "LINES", json=True),
         ReaderEntry("results.extrap", "TEXT", marks=("PARAMETER",)),

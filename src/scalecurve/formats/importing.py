@@ -27,13 +27,14 @@ def import_results(
     baseline_k: int | None = None,
     node_size: int | None = None,
     allow_mixed: bool = False,
+    unit: str | None = None,
 ) -> Imported:
     """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
 
     The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
     """
     options = ReadOptions.checked(
-        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed
+        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed, unit=unit
     )
     return import_sources(sources_of(sources), options)
 
@@ -56,18 +57,21 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
-    """The files of another tool; a file that cannot be opened (a picture, an archive) is passed over."""
-    detections = []
+    """The files of another tool, or tables where there is no other; a file that cannot be opened is passed over."""
+    detections, tables = [], []
     for source in sources:
         try:
             detection = detect(source)
         except FormatError:
             continue
-        if detection.name not in (STUDY, PLAIN):
+        if detection.name == PLAIN:
+            tables.append(detection)
+        elif detection.name != STUDY:
             detections.append(detection)
+    detections = detections or tables
     formats = Counter(detection.name for detection in detections)
     if not formats:
-        remedy = "plain tables are given one at a time, with a column for K"
+        remedy = "study files are given one at a time"
         raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
     if len(formats) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,8 @@ def load(
     if isinstance(source, StudySet):
         return _restated_set(source, options, source.name)
     if isinstance(source, str | Path):
+        return _load_files([source], options)
+    if isinstance(source, list | tuple) and source and all(isinstance(item, str | Path) for item in source):
         return _load_files(source, options)
     if isinstance(source, Mapping):
         return _load_mapping(source, options)
@@ -67,8 +69,8 @@ def load(
     raise InputError(Fault("not a study", value=type(source).__name__, remedy=f"pass {ACCEPTED}"))
 
 
-def _load_files(path: str | Path, options: ReadOptions) -> Study | StudySet:
-    sources = sources_of([path])
+def _load_files(paths: Sequence[str | Path], options: ReadOptions) -> Study | StudySet:
+    sources = sources_of(paths)
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
         (source,) = sources
@@ -81,7 +83,8 @@ def _load_files(path: str | Path, options: ReadOptions) -> Study | StudySet:
     if detection is not None and detection.name == PLAIN:
         reading = detection.read(options)
         # A plain table says no more than its columns do; ten million rows are not sorted for a sentence.
-        curves: Study | StudySet = reading.studies(_with_regime(options, sources[0].name))
+        stated = options if reading.regime is not None else _with_regime(options, sources[0].name)
+        curves: Study | StudySet = reading.studies(stated)
         return curves
     from scalecurve.formats.importing import import_sources
 

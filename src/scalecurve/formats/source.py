@@ -7,8 +7,10 @@ and at most MAX_BYTES.
 
 from __future__ import annotations
 
+import bz2
 import io
 import json
+import lzma
 import sys
 import zlib
 from collections.abc import Sequence
@@ -17,7 +19,7 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, TextIO
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
 from scalecurve.study.file import MAX_BYTES, parse_json
 
 HEAD_BYTES = 1024 * 1024
@@ -27,17 +29,15 @@ MOST_RATIO = 40  # text of benchmarks packs 5 to 20 times; a bomb packs 1000 tim
 MOST_FILES = 10_000
 DEEPEST_FOLDER = 3
 GZIP = b"\x1f\x8b"
+_BZIP2, _XZ, _ZSTD = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
+PACKED = (GZIP, _BZIP2, _XZ, _ZSTD)
 
 _CODE = "loading one can run any code; export CSV or JSON from the tool that wrote it"
 _UNPACK = "unpack it and give the files"
 _REFUSED = (
     *((bytes([0x80, protocol]), "a Python pickle", _CODE) for protocol in range(2, 6)),
     (b"\x89HDF", "an HDF5 file", "export a CSV from it"),
-    (b"PAR1", "a Parquet file", "export a CSV from it"),
     (b"SQLite format 3", "an SQLite database", "export a CSV from it"),
-    (b"BZh", "an archive (bzip2)", _UNPACK),
-    (b"\xfd7zXZ", "an archive (xz)", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "an archive (zstd)", _UNPACK),
     (b"7z\xbc\xaf", "an archive (7z)", _UNPACK),
     (b"%PDF", "a PDF", "type its table into a CSV"),
     (b"\x7fELF", "a program", "give the file it writes"),
@@ -71,9 +71,9 @@ class Source:
 
     @cached_property
     def head(self) -> bytes:
-        """The first megabyte, unpacked where the file is gzipped."""
+        """The first megabyte, unpacked where the file is packed."""
         first = self.raw[:HEAD_BYTES] if self.raw is not None else self._read(HEAD_BYTES)
-        return self.content[:HEAD_BYTES] if first.startswith(GZIP) else first
+        return self.content[:HEAD_BYTES] if first.startswith(PACKED) else first
 
     @cached_property
     def head_text(self) -> str:
@@ -81,21 +81,21 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
-        """The whole file, unpacked where it is gzipped."""
+        """The whole file, unpacked where it is packed by gzip, bzip2, xz or zstd."""
         raw = self.raw if self.raw is not None else self._read(MAX_BYTES + 1)
         if len(raw) > MAX_BYTES:
             fault = Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes")
             raise FormatError(fault, subject=self.name)
-        if not raw.startswith(GZIP):
+        if not raw.startswith(PACKED):
             return raw
         limit = unpacked_limit(len(raw))
         try:
-            content = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(raw, limit + 1)
-        except zlib.error as problem:
-            raise FormatError(f"the gzip file is damaged: {problem}", subject=self.name) from None
+            content = _unpacked(raw, limit + 1)
+        except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError) as problem:
+            raise FormatError(f"the {_packer(raw)} file is damaged: {problem}", subject=self.name) from None
         if len(content) > limit:
-            remedy = f"the limit is {limit} bytes; gunzip it and give the file itself"
-            raise FormatError(Fault("the gzip file unpacks to too much", remedy=remedy), subject=self.name)
+            remedy = f"the limit is {limit} bytes; unpack it and give the file itself"
+            raise FormatError(Fault(f"the {_packer(raw)} file unpacks to too much", remedy=remedy), subject=self.name)
         return content
 
     @cached_property
@@ -106,7 +106,7 @@ class Source:
     def open_text(self) -> TextIO:
         """The text as a stream of strict UTF-8, for tables of up to MAX_STREAMED bytes."""
         try:
-            if self.path is None or self.raw is not None or self._read(2) == GZIP:
+            if self.path is None or self.raw is not None or self._read(8).startswith(PACKED):
                 return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8-sig", newline="")
             size = self.path.stat().st_size
             if size > MAX_STREAMED:
@@ -170,17 +170,45 @@ class Source:
             raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
 
 
+def _packer(raw: bytes) -> str:
+    return {GZIP: "gzip", _BZIP2: "bzip2", _XZ: "xz", _ZSTD: "zstd"}[next(m for m in PACKED if raw.startswith(m))]
+
+
+def _unpacked(raw: bytes, most: int) -> bytes:
+    """At most `most` bytes of what was packed; zstd needs an optional package."""
+    if raw.startswith(GZIP):
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(raw, most)
+    if raw.startswith(_BZIP2):
+        return bz2.BZ2Decompressor().decompress(raw, most)
+    if raw.startswith(_XZ):
+        return lzma.LZMADecompressor().decompress(raw, most)
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("reading a .zst file", "sheets") from None
+    try:
+        unpacked: bytes = zstandard.ZstdDecompressor().stream_reader(raw).read(most)
+    except zstandard.ZstdError as problem:
+        raise ValueError(str(problem)) from None
+    return unpacked
+
+
 def unpacked_limit(packed: int) -> int:
     """The most bytes that `packed` bytes of a gzip or zip file may unpack to."""
     return min(MAX_BYTES, max(MAX_UNPACKED, MOST_RATIO * packed))
 
 
 def sources_of(paths: Sequence[str | Path]) -> list[Source]:
-    """One Source per file: `-` is standard input, a folder its visible files three levels deep, in order of name."""
+    """One Source per file: `-` is standard input, a pipe is read at once, a folder stands for its visible files.
+
+    A folder is read three levels deep, in the order of the names.
+    """
     sources: list[Source] = []
     for path in map(Path, paths):
         if str(path) == "-":
             sources.append(Source("standard input", raw=sys.stdin.buffer.read(MAX_BYTES + 1)))
+        elif path.exists() and not path.is_dir() and not path.is_file():  # a pipe gives its bytes only once
+            sources.append(Source(str(path), raw=Source.at(path)._read(MAX_BYTES + 1)))
         elif not path.is_dir():
             sources.append(Source.at(path))
         else:

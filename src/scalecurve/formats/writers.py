@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.formats.headers import k_unit_of
-from scalecurve.study import Quantity, Regime, Study
+from scalecurve.study import Quantity, Regime, Study, StudySet
 from scalecurve.study.file import json_bytes, study_digest, study_to_dict
 
 PYPERF_VERSION = "1.0"
@@ -51,10 +51,26 @@ def to_csv(study: Study) -> str:
     """The plain table that every command reads back; its header says what the numbers are."""
     rows = io.StringIO()
     writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow([study.k_unit if k_unit_of(study.k_unit) == study.k_unit else "K", str(study.quantity)])
+    summary = {item.k: ("" if item.std is None else repr(item.std), item.n or "") for item in study.summary}
+    writer.writerow([_k_header(study), str(study.quantity), *(("std", "runs") if summary else ())])
     for k, values in study.samples.by_k().items():
-        writer.writerows((k, repr(value)) for value in values.tolist())
+        writer.writerows((k, repr(value), *(summary.get(k, ("", "")) if summary else ())) for value in values.tolist())
     return rows.getvalue()
+
+
+def set_to_csv(studies: StudySet) -> str:
+    """The curves of a set in one plain table, with a column for their names; every command reads it back."""
+    rows = io.StringIO()
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(["series", _k_header(studies.first), str(studies.quantity)])
+    for name, study in studies.items():
+        for k, values in study.samples.by_k().items():
+            writer.writerows((name, k, repr(value)) for value in values.tolist())
+    return rows.getvalue()
+
+
+def _k_header(study: Study) -> str:
+    return study.k_unit if k_unit_of(study.k_unit) == study.k_unit else "K"
 
 
 def to_json(study: Study) -> bytes:

@@ -8,15 +8,17 @@ from html import escape
 from pathlib import Path
 
 from scalecurve.analysis import SpeedupTable, TableRow, tabulate
+from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.document import Document, FindingList, Table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.formats.writers import WRITERS
+from scalecurve.formats.loading import load
+from scalecurve.formats.writers import WRITERS, set_to_csv
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
-from scalecurve.study import Quantity, Study
+from scalecurve.study import Quantity, Study, StudySet
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.file import study_digest
+from scalecurve.study.file import json_bytes, set_to_dict, study_digest
 
 BADGE_COLOURS = {"sound": "#2e7d32", "warnings": "#b26a00"}
 BADGE_BAD = "#b3261e"
@@ -28,8 +30,28 @@ def export(study: StudyLike, to: str) -> bytes:
     if to not in export_formats():
         hint = f"one of {', '.join(export_formats())}"
         raise InputError(Fault("unknown format", where="--to", value=to, remedy=hint))
+    if isinstance(study, str | Path):
+        study = load(study)
+    if isinstance(study, StudySet):
+        return export_set(study, to)
     study = as_study(study)
     return WRITERS[to].write(study) if to in WRITERS else TEXTS[to][0](study).encode()
+
+
+def export_set(studies: StudySet, to: str) -> bytes:
+    """Several curves in one file: the formats that have a place for their names."""
+    match to:
+        case "csv":
+            return set_to_csv(studies).encode()
+        case "json":
+            return json_bytes(set_to_dict(studies))
+        case "markdown":
+            return to_markdown(side_by_side(studies, tabulate).document()).encode()
+        case "latex":
+            return to_latex(side_by_side(studies, tabulate).document()).encode()
+    names = ", ".join(studies.names[:10])
+    remedy = f"csv, json, markdown and latex do; or choose one of {names} with --series"
+    raise InputError(Fault("this format has no place for several curves", where="--to", value=to, remedy=remedy))
 
 
 def export_formats() -> dict[str, str]:

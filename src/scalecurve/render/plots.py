@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable, tabulate
+from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import load
 from scalecurve.laws.tables import LawTable
-from scalecurve.study import Regime, Study
+from scalecurve.study import Regime, Study, StudySet
 from scalecurve.study.atomic import write_atomically
 
 if TYPE_CHECKING:
@@ -80,13 +82,19 @@ def plot(result: Result | StudyLike, path: str | Path) -> None:
 
 def picture(result: Result | StudyLike, kind: str) -> bytes:
     """A result, or a study's speedup table, as the bytes of an SVG, PNG or PDF."""
-    if isinstance(result, Study | str | Path | Mapping):
+    if isinstance(result, str | Path):
+        result = load(result)
+    if isinstance(result, StudySet):
+        result = side_by_side(result, tabulate)
+    if isinstance(result, Study | Mapping):
         result = tabulate(as_study(result))
     match result:
         case SpeedupTable():
             return paint(lambda figure: curve(figure, [result], title=True), kind)
         case LawTable():
             return paint(lambda figure: law_axes(figure.subplots(), result), kind)
+        case SideBySide():
+            return paint(lambda figure: side_by_side_axes(figure, result), kind)
         case Forecast():
             return paint(lambda figure: forecast_axes(figure.subplots(), result), kind)
     from scalecurve.render.mechanism_plots import MECHANISMS
@@ -98,6 +106,14 @@ def picture(result: Result | StudyLike, kind: str) -> bytes:
     if name in MECHANISMS:
         return paint(lambda figure: MECHANISMS[name](figure.subplots(), result), kind)
     raise InputError(f"there is no picture of a {name}")
+
+
+def side_by_side_axes(figure: Figure, result: SideBySide) -> None:
+    """All curves of a set in one picture: the measured speedup or efficiency of each, by its name."""
+    tables = [replace(answer, name=name) for name, answer in result.answers.items() if isinstance(answer, SpeedupTable)]
+    if not tables:
+        raise InputError("there is no picture of these answers side by side; draw the table")
+    curve(figure, tables, title=True)
 
 
 def paint(painter: Painter, kind: str, size: Size = (7.0, 4.8)) -> bytes:

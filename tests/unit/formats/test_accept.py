@@ -105,7 +105,7 @@ def test_the_regime_is_never_guessed(source: Any) -> None:
 
 @pytest.mark.parametrize("source", [3, None, [1.0, 2.0], object()])
 def test_a_wrong_type_says_what_is_accepted(source: Any) -> None:
-    with pytest.raises(InputError, match=r"a Study, a path, a mapping .* or a pandas or polars frame"):
+    with pytest.raises(InputError, match=r"a Study, a path, a list of paths, a mapping .* or a pandas or polars frame"):
         as_study(source)
 
 

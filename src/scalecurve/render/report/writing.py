@@ -11,12 +11,14 @@ from scalecurve.analysis import SpeedupTable
 from scalecurve.document import Paragraph, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import load
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import paint
 from scalecurve.render.report.material import Material, Part, answer, attempt, gather
 from scalecurve.render.report.page import Content, Page, Section, StudyPart
 from scalecurve.render.report.sections import curve_pictures, curve_title, part_section, sections_of
+from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
 
 Writer = Callable[[Page, Path], dict[Path, bytes]]
@@ -39,7 +41,10 @@ def write_report(
     """
     if not studies:
         raise InputError("a report needs at least one study")
-    loaded = [as_study(study) for study in studies]
+    sources = [load(study) if isinstance(study, str | Path) else study for study in studies]
+    loaded: list[Study] = []
+    for source in sources:
+        loaded += source.studies.values() if isinstance(source, StudySet) else [as_study(source)]
     compared = attempt(lambda: sc.compare(*loaded)) if len(loaded) == 2 else None
     materials = [gather(study, threshold=threshold, price=price, proposal=proposal) for study in loaded]
     return write(Path(path), materials, compared)

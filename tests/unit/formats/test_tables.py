@@ -1,0 +1,133 @@
+"""Dialects, layouts, summaries, packed files and several files: the same numbers whatever they are written in."""
+
+import bz2
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+import scalecurve as sc
+from bench.table_corpus import cases, check
+from scalecurve.study import Study, StudySet
+
+TRUTH = {1: [0.0105], 2: [0.0053]}
+
+
+def values(loaded: Study | StudySet) -> dict[int, list[float]]:
+    assert isinstance(loaded, Study)
+    return {k: [round(float(value), 12) for value in column] for k, column in loaded.samples.by_k().items()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " threads | time_ms \n---------+---------\n       1 |    10.5\n       2 |     5.3\n(2 rows)\n",
+        "+---------+---------+\n| threads | time_ms |\n+---------+---------+\n| 1 | 10.5 |\n| 2 | 5.3 |\n+---+---+\n",
+        "# Results\n\nProse, commas.\n\n| Threads | Time (ms) |\n|---|---|\n| 1 | 10.5 |\n| 2 | 5.3 |\n\nend\n",
+        "Threads Time (ms)\n1 10.5\n2 5.3\n",
+        "=======  =========\nthreads  time (ms)\n=======  =========\n1        10.5\n2        5.3\n=======  =========\n",
+        "threads,time\n-,ms\n1,10.5\n2,5.3\n",
+        "threads,1,2\ntime (ms),10.5,5.3\nspeedup,1,1.98\n",
+        "sep=;\nthreads;time (ms)\n1;10,5\n2;5,3\n",
+        "\\begin{tabular}{rr}\nK & T [ms] \\\\\\hline\n1 & \\textbf{10.5}\\\\\n2 & \\num{5.3}\\\\\n\\end{tabular}\n",
+        "Strong scaling of X\n\nthreads,time (ms)\n1,10.5\n2,5.3\n",
+        "config,time (ms)\n1 threads,10.5\n2 threads,5.3\n",
+    ],
+)
+def test_dialects(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.txt").write_text(text)
+
+    assert values(sc.load(tmp_path / "t.txt", regime="strong")) == TRUTH
+
+
+def test_the_corpus_has_no_wrong_table(tmp_path: Path) -> None:
+    outcomes = [check(case, tmp_path)[0] for case in list(cases(seed=5))[::3]]
+
+    assert outcomes.count("wrong") == 0
+    assert outcomes.count("read") >= 0.9 * len(outcomes)
+
+
+def test_a_summary_gives_intervals_from_n_and_std(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("threads,mean (ms),std (ms),n\n1,100,2,5\n2,52,1,5\n")
+    study = sc.load(tmp_path / "t.csv", regime="strong")
+    assert isinstance(study, Study)
+    row = sc.tabulate(study).row(2)
+
+    # Student's t(0.975, 4) = 2.776 on 1/sqrt(5) ms
+    assert row.n == 5
+    assert row.mean.high == pytest.approx(0.052 + 2.7764451 * 0.001 / 5**0.5, rel=1e-6)
+    assert "summary" in {finding.code for finding in study.findings}
+    sc.save(study, tmp_path / "s.json")
+    back = sc.load(tmp_path / "s.json")
+    assert isinstance(back, Study)
+    assert back.summary == study.summary
+    (tmp_path / "back.csv").write_bytes(sc.export(study, "csv"))
+    again = sc.load(tmp_path / "back.csv", regime="strong")
+    assert isinstance(again, Study)
+    assert again.summary == study.summary
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_packed_files(tmp_path: Path, ending: str, pack: object) -> None:
+    path = tmp_path / f"t.csv.{ending}"
+    path.write_bytes(pack(b"threads,time (ms)\n1,10.5\n2,5.3\n"))  # type: ignore[operator]
+
+    assert values(sc.load(path, regime="strong")) == TRUTH
+    path.write_bytes(path.read_bytes()[:12])
+    with pytest.raises(sc.InputError):
+        sc.load(path, regime="strong")
+
+
+def test_a_pipe_is_read_once() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"threads,time (ms)\n1,10.5\n2,5.3\n")
+    os.close(writer)
+    try:
+        assert values(sc.load(f"/dev/fd/{reader}", regime="strong")) == TRUTH
+    finally:
+        os.close(reader)
+
+
+def test_one_file_for_each_k_and_one_for_each_curve(tmp_path: Path) -> None:
+    for k, value in ((1, 10.5), (2, 5.3)):
+        (tmp_path / f"n{k}_run.csv").write_text(f"time (ms)\n{value}\n")
+    files = sorted(tmp_path.iterdir())
+    assert values(sc.load(files, regime="strong", k_from=r"n(\d+)_")) == TRUTH
+    assert values(sc.load(tmp_path, regime="strong", k_from=r"n(\d+)_")) == TRUTH
+    folder = tmp_path / "curves"
+    folder.mkdir()
+    for name in ("gcc", "clang"):
+        (folder / f"{name}.csv").write_text("threads,time (ms)\n1,10.5\n2,5.3\n")
+    both = sc.load(folder, regime="strong")
+    assert isinstance(both, StudySet)
+    assert both.names == ("clang", "gcc")
+
+
+def test_our_own_parquet_reads_back(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    study = Study.from_samples({1: [1.0, 1.1], 2: [0.6]}, regime="weak", k_unit="gpus", name="job")
+    (tmp_path / "s.parquet").write_bytes(sc.export(study, "parquet"))
+    back = sc.load(tmp_path / "s.parquet")
+
+    assert isinstance(back, Study)
+    assert (back.samples, back.regime, back.k_unit, back.name) == (study.samples, study.regime, "gpus", "job")
+
+
+def test_workbooks(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (("threads", "time (ms)"), (1, 10.5), (2, 5.3)):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+
+    assert values(sc.load(tmp_path / "t.xlsx", regime="strong")) == TRUTH
+
+
+def test_a_binary_table_without_its_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1" + bytes(20))
+
+    with pytest.raises(sc.MissingExtra, match=r"scalecurve\[parquet\]"):
+        sc.load(tmp_path / "t.parquet", regime="strong")
