@@ -1,4 +1,4 @@
-"""Damaged inputs across all readers: each gives a Study or a ScalecurveError, quickly and within memory.
+"""Damaged inputs across all readers of results and latencies: a result or a ScalecurveError, quickly, within memory.
 
     python -m bench.fuzz [--count 100000] [--seed 1] [--keep FOLDER]
 
@@ -16,13 +16,16 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from bench.mutation import mutated
 from scalecurve.errors import ScalecurveError
+from scalecurve.formats.latencies import read_latencies
 from scalecurve.formats.loading import load
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "formats" / "samples"
+LATENCIES = SAMPLES.parent / "latency"
 MOST_SECONDS = 2.0
 MOST_BYTES = 1024**3
 ANY: tuple[dict[str, str], ...] = ({}, {}, {"k_from": r"(\d+)"}, {"series": "main"}, {"k_column": "threads"})
@@ -37,6 +40,15 @@ KNOWN: dict[str, dict[str, str]] = {
     "pytest": {"series": "test_hash"},
     "caliper": {"series": "main", "value_column": "Max time/rank"},
     "hyperfine_two": {"series": "size=10"},
+    "hey": {"k_from": r"c(\d+)"},
+    "oha": {"k_from": r"c(\d+)"},
+    "go_bench": {"series": "Hash"},
+    "time_": {"k_from": r"p(\d)"},
+    "perf_": {"k_from": r"t(\d)\.csv"},
+    "sample": {"k_from": r"(\d)"},
+    "google_benchmark.csv": {"value_column": "items_per_second"},
+    "gromacs": {"value_column": "ns/day"},
+    "lammps": {"value_column": "Comm avg"},
     "n16": {"k_from": r"n(\d+)_"},
     "n8": {"k_from": r"n(\d+)_"},
 }
@@ -45,7 +57,7 @@ KNOWN: dict[str, dict[str, str]] = {
 def main() -> int:
     given = _arguments()
     chance = random.Random(given.seed)
-    samples = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()]
+    samples = [path for folder in (SAMPLES, LATENCIES) for path in sorted(folder.rglob("*")) if path.is_file()]
     outcomes: dict[str, Counter[str]] = {path.name: Counter() for path in samples}
     slowest: dict[str, float] = dict.fromkeys(outcomes, 0.0)
     failures = 0
@@ -71,16 +83,18 @@ def settings_for(name: str, chance: random.Random) -> dict[str, str]:
 
 
 def attempt(path: Path, settings: dict[str, str]) -> str:
-    """study, refused, or the name of the exception that should not have been."""
+    """study, refused, or the name of the exception that should not have been; latencies are read beside it."""
+    outcome = "refused"
     try:
-        load(path, regime="strong", **settings)
-    except ScalecurveError as problem:
-        str(problem)
-        return "refused"
+        with suppress(ScalecurveError):
+            load(path, regime="strong", **settings)
+            outcome = "study"
+        with suppress(ScalecurveError):
+            read_latencies(path, unit=1e-3)
     except Exception as problem:
         traceback.print_exc(limit=-3)
         return type(problem).__name__
-    return "study"
+    return outcome
 
 
 def _report(outcomes: dict[str, Counter[str]], slowest: dict[str, float], failures: int) -> int:

@@ -16,9 +16,11 @@ import numpy as np
 
 from scalecurve.forecasting.calibration import FORMAT, Width, balance, weighted_quantile
 from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.shapes import Shapes
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
-from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives
+from tools.learn_stack import Examples, examples, learn
+from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives, teachers
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
 MULTIPLES = tuple(2**i for i in range(1, 11))
@@ -38,16 +40,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def calibrate(data: Path) -> dict[str, Any]:
     curves = read(data)
-    strong = judged(curves, CurveKind.STRONG)
-    shapes = crossed.whole_shapes(strong)
+    teaching = teachers(curves)
+    taught = examples(teaching, crossed.folds(teaching))
+    shapes = taught.shapes(set())
+    stack = learn(taught, taught.circumstances(set()), np.ones(len(taught.owner), dtype=bool))
     rows = np.column_stack([shapes.parameters, shapes.prior])
     return {
         "format": FORMAT,
         "provenance": provenance(data, curves),
+        "stack": stack.to_dict(),
         "shapes": {
             "columns": ["start slope", "drop", "ln x0", "sharpness", "prior"],
             "rows": [[_short(number, 5) for number in row] for row in rows.tolist()],
         },
+        "library": library(taught, shapes),
         "widths": widths(curves, read_collectives(data)),
         "standing": {
             "percents": list(PERCENTS),
@@ -68,17 +74,35 @@ def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
     }
 
 
+def library(taught: Examples, shapes: Shapes) -> dict[str, Any]:
+    """The curves with at least five K by name, each with its best shape, first and last K and classes of unit and K."""
+    names = {
+        key: sorted({curve.facts[fact] for curve in taught.curves})
+        for key, fact in (("sources", "source_repo"), ("applications", "application"), ("systems", "system"))
+    }
+    rows = []
+    for curve, shape in zip(taught.curves, taught.best_shapes(shapes).tolist(), strict=True):
+        traits = curve.whole(CurveKind.STRONG).traits
+        places = [
+            names["sources"].index(curve.facts["source_repo"]),
+            names["applications"].index(curve.facts["application"]),
+            names["systems"].index(curve.facts["system"]),
+        ]
+        if len(curve.k) >= 5:
+            rows.append([*places, shape, int(curve.k[0]), int(curve.k[-1]), traits.unit, traits.worker])
+    columns = ["source", "application", "system", "shape", "first K", "last K", "unit class", "worker class"]
+    return names | {"columns": columns, "rows": rows}
+
+
 def widths(curves: list[Published], collectives: list[Published]) -> dict[str, Any]:
-    """Widths of all panels; weak and collective curves come from few sources and borrow the strong coefficients."""
-    learned: dict[str, Width] = {}
-    for path, own, by in (
-        (CurveKind.STRONG, judged(curves, CurveKind.STRONG), "source_repo"),
+    """Widths of the panels: weak curves and collectives."""
+    parts: dict[str, Any] = {}
+    for kind, own, by in (
         (CurveKind.WEAK, judged(curves, CurveKind.WEAK), "source_repo"),
         (CurveKind.COLLECTIVE, collectives, "system"),
     ):
-        result = crossed.judge(own, path, crossed.folds(own, by))
-        learned[path] = crossed.width_of(result, learned[CurveKind.STRONG].coefficients if learned else None)
-    return {name: _width_to_dict(width) for name, width in learned.items()}
+        parts[kind] = _width_to_dict(crossed.width_of(crossed.judge_panel(own, kind, crossed.folds(own, by))))
+    return parts
 
 
 def _width_to_dict(width: Width) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, LogCurve
-from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind, believed
+from scalecurve.forecasting.curves import Array, LogCurve, Traits
+from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind
 
 FILE = "curves_open.csv"
 COLLECTIVES = "collectives_open.csv"
+FARTHEST = 64.001  # targets beyond six doublings are neither learned from nor judged
 FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
 
 
@@ -44,12 +45,14 @@ class Published:
         log = -np.log(self.value) if self.is_time else np.log(self.value)
         if path is not CurveKind.STRONG and not self.is_time:
             log = log - np.log(self.k)
-        return LogCurve(self.k, log, self.error, believed(self.facts["unit"]))
+        traits = Traits.of(self.facts["unit"], self.facts["k_unit"], is_time=self.is_time)
+        return LogCurve(self.k, log, self.error, traits)
 
     def split(self, path: CurveKind) -> tuple[LogCurve, Array, Array]:
-        """The fitted part, the K to predict and the log performance measured there."""
+        """The fitted part, the K to predict (at most six doublings ahead) and the log performance measured there."""
         curve, n = self.whole(path), max(3, math.ceil(0.6 * len(self.k)))
-        return curve.part(slice(n)), self.k[n:], curve.log_performance[n:]
+        near = self.k[n:] <= FARTHEST * self.k[n - 1]
+        return curve.part(slice(n)), self.k[n:][near], curve.log_performance[n:][near]
 
 
 def folder(given: str | None = None) -> Path | None:
@@ -121,3 +124,8 @@ def judged(curves: list[Published], path: CurveKind) -> list[Published]:
 def domains(curves: Iterable[Published]) -> list[str]:
     """The domains of these curves, in alphabetical order."""
     return sorted({curve.facts["domain"] for curve in curves})
+
+
+def teachers(curves: list[Published]) -> list[Published]:
+    """The strong and throughput curves the stack learns from: one K more than the fewest that can be fitted."""
+    return [curve for curve in curves if curve.facts["regime"] in ("strong", "throughput") and len(curve.k) >= 4]

@@ -128,6 +128,11 @@ def one_line(text: str) -> str:
     return text.translate({code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in hidden})
 
 
+def spreadsheet_safe(value: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula: text starting with = + - @ gets an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
 def safe_lines(text: str) -> list[str]:
     """The lines of a text, each safe to print on a terminal."""
     return [one_line(line) for line in text.splitlines()]

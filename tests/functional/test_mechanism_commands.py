@@ -96,7 +96,7 @@ def test_pictures_are_written(arguments: list[str], tmp_path: Path) -> None:
         pytest.param(
             ["latency", "measure", "http://127.0.0.1:1/", "-o", "never.json"],
             "does not answer",
-            marks=pytest.mark.skipif(find_spec("httpx") is None, reason="needs scalecurve[load]"),
+            marks=pytest.mark.skipif(find_spec("h11") is None, reason="needs scalecurve[load]"),
         ),
         (["latency", "measure", "gopher://x/"], "not an address"),
         (

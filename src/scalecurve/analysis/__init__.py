@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.analysis.bend import Bend
@@ -11,8 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Bend", "SpeedupTable", "TableRow", "tabulate"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'scalecurve.analysis' has no attribute {name!r}")
-    return getattr(import_module(f"scalecurve.analysis.{'bend' if name == 'Bend' else 'table'}"), name)
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"bend": "Bend", "table": "SpeedupTable TableRow tabulate"})

@@ -48,6 +48,7 @@ class TableRow:
     sure: bool | None
     karp_flatt: float | None = None
     oversubscribed: bool = False
+    disturbed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -140,6 +141,7 @@ class SpeedupTable(Result):
             cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
             words = row.verdict + (" (unsure)" if row.sure is False else "")
             words += ", oversubscribed" if row.oversubscribed else ""
+            words += ", disturbed" if row.disturbed else ""
             rows.append([*cells, Cell(words, _TONES[row.verdict])])
         body = table([*map(Column, columns), Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
@@ -222,6 +224,7 @@ def tabulate(
     each = (level ** (1 / len(curve.k)), level ** (1 / (len(curve.k) - 1))) if simultaneous else (level, level)
     means = mean_intervals(curve, each[0])
     oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
+    disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
     shows_serial = study.regime is Regime.STRONG and k0 == 1
     rows = []
     columns = (curve.k, curve.n, curve.std, centre.efficiency)
@@ -251,6 +254,7 @@ def tabulate(
                 sure=True if k == k0 else sure,
                 karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
                 oversubscribed=k in oversubscribed,
+                disturbed=k in disturbed,
             )
         )
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.auditing.audit import Audit
     from scalecurve.auditing.claim import Claim, ClaimPoint, load_claim
     from scalecurve.auditing.gate import Gate
 
-_HOMES = {"Audit": "audit", "Claim": "claim", "ClaimPoint": "claim", "Gate": "gate", "load_claim": "claim"}
-
 __all__ = ["Audit", "Claim", "ClaimPoint", "Gate", "load_claim"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: pydantic and numpy stay out of `scalecurve --help`."""
-    from importlib import import_module
-
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"audit": "Audit", "claim": "Claim ClaimPoint load_claim", "gate": "Gate"}
+    )

@@ -16,7 +16,7 @@ from scalecurve.analysis.curve import curve_of
 from scalecurve.auditing.efficiency_column import PERCENT, SHARE, settle_units
 from scalecurve.auditing.figures import figure
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.user_file import Positive, Section, Whole, read_toml, template, validate
+from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
 from scalecurve.study.file import parse_json, read_study, study_from_dict
 
@@ -26,7 +26,7 @@ NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
 
 
-class ClaimPoint(Section):
+class ClaimPoint(FileSection):
     """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed.
 
     A figure of 0 is one that was rounded to it.  A table also keeps the `samples` behind a mean, each figure as
@@ -86,7 +86,7 @@ class ClaimPoint(Section):
         return self.model_copy(update={**changed, "efficiency_unit": unit, "written": written})
 
 
-class ClaimedBaseline(Section):
+class ClaimedBaseline(FileSection):
     """What the K = 1 (or K0) run was."""
 
     k: Whole | None = Field(default=None, examples=[1])
@@ -102,7 +102,7 @@ class ClaimedBaseline(Section):
     hardware: str | None = Field(default=None, examples=["8x H100"])
 
 
-class ClaimedMeasurement(Section):
+class ClaimedMeasurement(FileSection):
     """How the numbers were measured."""
 
     warmup: Treatment = Field(
@@ -114,7 +114,7 @@ class ClaimedMeasurement(Section):
     spread_reported: bool | None = Field(default=None, examples=[True])
 
 
-class ClaimedEnvironment(Section):
+class ClaimedEnvironment(FileSection):
     """On what the numbers were measured."""
 
     hardware: str | None = Field(default=None, examples=["8x H100 per node, 400 Gb/s"])
@@ -122,13 +122,13 @@ class ClaimedEnvironment(Section):
     clusters: Whole | None = Field(default=None, examples=[1])
 
 
-class ClaimedFigure(Section):
+class ClaimedFigure(FileSection):
     """What the published figure shows."""
 
     ideal_line: bool | None = Field(default=None, examples=[True])
 
 
-class Claim(Section):
+class Claim(FileSection):
     """Published numbers and what their author states about them."""
 
     name: str = Field(default="claim", examples=["vendor slide"])

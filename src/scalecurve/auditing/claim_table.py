@@ -11,7 +11,7 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.columns import value_meaning, worker_unit
+from scalecurve.formats.headers import value_meaning, worker_unit
 from scalecurve.formats.user_file import read_bytes, validate
 from scalecurve.study import Quantity
 

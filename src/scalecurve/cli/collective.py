@@ -83,6 +83,7 @@ def cost(
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--op", "operation", help="Only this operation (needed for nccl-tests that do not name it).")
 @click.option("--ranks", type=click.IntRange(1), help="Ranks of the run, where the output does not say (OSU).")
+@click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
 @click.option("--predict", type=WORKERS, help="Also the times at these numbers of ranks, size by size.")
 @click.option("--holdout", is_flag=True, help="Instead: fit the smaller half of the ranks, test on the larger.")
@@ -92,6 +93,7 @@ def fit(
     files: tuple[Path, ...],
     operation: str | None,
     ranks: int | None,
+    k_from: str | None,
     nodes: int | None,
     predict: tuple[int, ...] | None,
     holdout: bool,
@@ -99,9 +101,12 @@ def fit(
 ) -> None:
     """Latency and bandwidth from timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
     if holdout:
-        emit(mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes), output)
+        tests = mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
+        emit(tests, output)
     else:
-        fitted = mechanisms.fit_collectives(files, operation=operation, ranks=ranks, nodes=nodes, predict=predict)
+        fitted = mechanisms.fit_collectives(
+            files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from, predict=predict
+        )
         emit(fitted, output)
 
 

@@ -86,6 +86,7 @@ def load(
 @click.argument("url")
 @click.option("--rates", type=NUMBERS, default="10,20,40", show_default=True, help="Requests per second, stepped.")
 @click.option("--seconds", type=SECONDS, default="10s", show_default=True, help="How long each rate is held.")
+@click.option("--timeout", type=SECONDS, default="10s", show_default=True, help="When a request counts as failed.")
 @SLO
 @SLO_SHARE
 @plot_option
@@ -95,6 +96,7 @@ def measure(
     url: str,
     rates: tuple[float, ...],
     seconds: float,
+    timeout: float,
     slo: float | None,
     slo_share: float,
     plot: Path | None,
@@ -103,7 +105,8 @@ def measure(
     """Load an address at constant rates, counting from intended start times."""
     from scalecurve.measurement import measure_load
 
-    emit_drawn(measure_load(url, rates=rates, seconds=seconds, slo=slo, slo_share=slo_share), plot, output)
+    curve = measure_load(url, rates=rates, seconds=seconds, timeout=timeout, slo=slo, slo_share=slo_share)
+    emit_drawn(curve, plot, output)
 
 
 @command.command()

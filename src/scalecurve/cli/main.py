@@ -78,6 +78,16 @@ def run(arguments: list[str]) -> int:
         # The reader (head, less) has gone: point stdout elsewhere so that the flush at exit cannot fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except (ArithmeticError, MemoryError) as problem:
+        if os.environ.get("SCALECURVE_DEBUG"):
+            raise
+        kind = "an input is too large or too small to compute with"
+        return complain(f"{kind} ({type(problem).__name__}: {problem}); give a smaller or a larger one", 2)
+    except OSError as problem:
+        if os.environ.get("SCALECURVE_DEBUG"):
+            raise
+        place = f"{problem.filename}: " if problem.filename else ""
+        return complain(f"{place}{problem.strerror or problem}; check the path, its permissions and the free space", 2)
     except Exception as problem:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise

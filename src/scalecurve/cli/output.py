@@ -6,6 +6,7 @@ Only answers go to standard output; notes and progress go to standard error.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.document import Result, one_line, safe_lines, to_text
+from scalecurve.document import Result, one_line, safe_lines, spreadsheet_safe, to_text
 from scalecurve.errors import Fault, InputError
 from scalecurve.units import format_seconds
 
@@ -48,17 +49,35 @@ def output_options(function: Function) -> Function:
     def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, **options: Any) -> Any:
         if as_json and as_csv:
             raise InputError("--json and --csv exclude one another; choose one")
+        if file is not None:
+            refuse_overwriting(file)
         chosen = "json" if as_json else "csv" if as_csv else None
         return function(output=Output(chosen, file, quiet), **options)
 
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
+def refuse_overwriting(file: Path) -> None:
+    """Raise InputError where an answer would replace one of the files it was made from."""
+    if str(file) == ".":  # what an empty name becomes
+        raise InputError(Fault("-o names no file", remedy="give a name, such as -o answer.json"))
+    for name, value in click.get_current_context().params.items():
+        for other in value if isinstance(value, tuple) else (value,):
+            is_name = name != "file" and isinstance(other, str | Path) and str(other) not in ("", "-")
+            if is_name and file.is_file() and Path(other).is_file() and file.samefile(other):
+                raise InputError(
+                    Fault("the output would replace its own input", value=str(file), remedy="name another")
+                )
+
+
 plot_option = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
 
 
 def emit(result: Result, output: Output) -> None:
-    """Answer with a result."""
+    """Answer with a result; one that is not finite is refused, not printed."""
+    if not is_finite(result.to_dict()):
+        fault = Fault("the answer is not a finite number", remedy="an input is too large or too small; give another")
+        raise InputError(fault)
     ending = output.file.suffix.lstrip(".").lower() if output.file else "txt"
     if output.file is not None:
         from scalecurve.study.atomic import write_atomically
@@ -66,6 +85,15 @@ def emit(result: Result, output: Output) -> None:
         write_atomically(output.file, encode(result, output.format or ending).encode())
     elif not output.quiet:
         click.echo(encode(result, output.format or ending), nl=False)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether no number inside nested dicts and lists is infinite or NaN."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return all(map(is_finite, value)) if isinstance(value, list | tuple) else True
 
 
 def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
@@ -119,7 +147,7 @@ def to_csv(result: Result) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: spreadsheet_safe(value) for key, value in row.items()} for row in rows)
     return buffer.getvalue()
 
 

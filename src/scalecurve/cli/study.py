@@ -85,7 +85,14 @@ def fit(study: Study, law: tuple[str, ...], level: float, weighting: str, output
 @level_option("0.9")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
+@click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
+@click.option(
+    "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
+)
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
+@click.option(
+    "--explain", is_flag=True, help="Say why: experts, what moved their weights, the published curves most alike."
+)
 @plot_option
 @output_options
 def forecast(
@@ -94,7 +101,10 @@ def forecast(
     level: float,
     extrapolate: bool,
     kind: str | None,
+    cores: int | None,
+    like: tuple[str, ...],
     domain: str | None,
+    explain: bool,
     plot: Path | None,
     output: Output,
 ) -> None:
@@ -102,7 +112,17 @@ def forecast(
 
     Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
     """
-    result = sc.forecast(study, at=at, level=level, extrapolate=extrapolate, kind=kind, domain=domain)
+    result = sc.forecast(
+        study,
+        at=at,
+        level=level,
+        extrapolate=extrapolate,
+        kind=kind,
+        cores=cores,
+        like=like,
+        domain=domain,
+        explain=explain,
+    )
     emit_drawn(result, plot, output)
 
 

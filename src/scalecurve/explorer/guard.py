@@ -2,20 +2,25 @@
 
 A page of another site could ask this server in the reader's name (DNS rebinding, cross-site requests).  So the Host
 must be one of this server's names, an Origin must equal it, and a question must be JSON, which another site cannot send
-without permission.
+without permission.  Other users of this machine can reach the port too: every request carries the token that was
+printed with the address, in the query the first time and then in a cookie.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 MOST_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
 TOO_LARGE = 413
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE)  # no user, no path
+COOKIE = "scalecurve"
 
 HEADERS = {
     b"content-security-policy": (
@@ -44,6 +49,7 @@ class Guard:
     app: Any
     names: frozenset[str]
     addresses: bool = False  # whether any literal IP address is accepted as Host (when listening beyond loopback)
+    token: str | None = None  # what every request must carry; None asks for nothing
     most_body: int = MOST_BODY
     body_seconds: float = BODY_SECONDS
 
@@ -60,6 +66,10 @@ class Guard:
             await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
             await send({"type": "http.response.body", "body": b'{"error":"' + refusal.message.encode() + b'"}'})
             return
+        cookies = []
+        if self.token is not None and scope["path"] == "/":
+            setting = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+            cookies.append((b"set-cookie", setting.encode()))
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Any:
@@ -68,7 +78,7 @@ class Guard:
 
         async def send_guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *HEADERS.items()]}
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS.items(), *cookies]}
             await send(message)
 
         await self.app(scope, replay, send_guarded)
@@ -81,9 +91,15 @@ class Guard:
         hosts = headers.get("host", [])
         if len(hosts) != 1 or not self._is_own_host(hosts[0]):
             raise Refuse(421, "this server answers only to its own name; open the address it printed")
-        for origin in map(urlsplit, headers.get("origin", [])):
+        for text in headers.get("origin", []):
+            try:
+                origin = urlsplit(text)
+            except ValueError:
+                raise Refuse(400, "the Origin is no address") from None
             if origin.scheme not in ("http", "https") or origin.netloc.lower() != hosts[0].lower():
                 raise Refuse(403, "requests from other sites are refused")
+        if self.token is not None and not self._has_token(scope["query_string"], headers.get("cookie", [])):
+            raise Refuse(401, "open the address that scalecurve explore printed: it carries this session's token")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             raise Refuse(405, "only GET, HEAD and POST")
         if scope["method"] != "POST":
@@ -95,13 +111,22 @@ class Guard:
             raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
         return True
 
+    def _has_token(self, query: bytes, cookies: list[str]) -> bool:
+        offered = parse_qs(query.decode("latin-1")).get("token", [])
+        pairs = [pair.strip().partition("=") for header in cookies for pair in header.split(";")]
+        offered += [value for name, _, value in pairs if name == COOKIE]
+        return any(hmac.compare_digest(one.encode(), (self.token or "").encode()) for one in offered)
+
     def _is_own_host(self, host: str) -> bool:
+        match = HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1].strip("[]").lower().rstrip(".")
+        if name in self.names:
+            return True
         try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-            if name in self.names:
-                return True
             ipaddress.ip_address(name)
-        except ValueError:  # neither a name nor an address
+        except ValueError:  # a foreign name
             return False
         return self.addresses
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -32,6 +34,7 @@ TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/j
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 MOST_CONNECTIONS = 900  # below the usual limit of 1024 open files
 HEAD_SECONDS = 10.0
+QUESTION_NAME = re.compile(r"[a-z0-9/_.-]{1,60}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +81,15 @@ def assets() -> dict[str, tuple[str, bytes]]:
     return collected
 
 
-def build(pool: Pool, *, start: bytes = b"{}", names: frozenset[str] = LOOPBACK, addresses: bool = False) -> Guard:
-    """The guarded application; `start` is the JSON of what the page opens with."""
+def build(
+    pool: Pool,
+    *,
+    start: bytes = b"{}",
+    names: frozenset[str] = LOOPBACK,
+    addresses: bool = False,
+    token: str | None = None,
+) -> Guard:
+    """The guarded application; `start` is the JSON of what the page opens with, `token` what requests must carry."""
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -97,7 +107,10 @@ def build(pool: Pool, *, start: bytes = b"{}", names: frozenset[str] = LOOPBACK,
         return _json_response(*await pool.ask("openapi", b"{}"))
 
     async def question(request: Request) -> Response:
-        return _json_response(*await pool.ask(request.path_params["name"], await request.body()))
+        name = request.path_params["name"]
+        if not QUESTION_NAME.fullmatch(name):
+            return _json_response(404, b'{"error":"there is no such question"}')
+        return _json_response(*await pool.ask(name, await request.body()))
 
     async def asset(request: Request) -> Response:
         kind, content = assets().get(request.url.path, (None, b""))
@@ -112,7 +125,7 @@ def build(pool: Pool, *, start: bytes = b"{}", names: frozenset[str] = LOOPBACK,
         Route("/api/{name:path}", question, methods=["POST"]),
         Route("/{path:path}", asset),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), names, addresses)
+    return Guard(Starlette(routes=routes, lifespan=lifespan), names, addresses, token)
 
 
 def _json_response(status: int, body: bytes) -> Response:
@@ -179,8 +192,9 @@ def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], Non
         raise InputError(Fault(f"cannot listen: {problem.strerror}", where=where, remedy=hint)) from None
     names = LOOPBACK | {name.lower() for name in (address.host, *address.names)}
     pool = Pool(size=max(1, min(2, os.cpu_count() or 1)))
+    token = secrets.token_urlsafe(18)
     config = uvicorn.Config(
-        build(pool, start=json.dumps(start).encode(), names=names, addresses=not address.is_loopback),
+        build(pool, start=json.dumps(start).encode(), names=names, addresses=not address.is_loopback, token=token),
         http=ImpatientProtocol,
         ws="none",
         lifespan="on",
@@ -194,7 +208,7 @@ def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], Non
         h11_max_incomplete_event_size=16 * 1024,
     )
     host, port = listening.getsockname()[:2]
-    ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
+    ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}")
     try:
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:

@@ -81,7 +81,10 @@ class Fits(Result):
 
     def undecided(self) -> str:
         """Which laws tie, and the run that separates them."""
+        tie = next((finding.remedy for finding in self.findings if finding.code == "laws-tie"), None) or ""
+        beyond = tie.partition(", ")[2] if self.parting_k else ""
         way_out = f"measuring K = {self.parting_k} would separate these laws" if self.parting_k else NO_SINGLE_K
+        way_out += f" ({beyond})" if beyond else ""
         return f"the data cannot tell {', '.join(self.tied)} apart; {way_out}"
 
     def records(self) -> list[dict[str, Any]]:
@@ -214,12 +217,18 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     return {name: estimates[name] for name in (*own.model.parameters, names[0])}
 
 
+def beyond_reach(study: Study, k: int) -> str:
+    """What to add to the advice to measure K where the machine of the study has too few cores for it; else empty."""
+    reach = study.provenance.reach
+    return f", on a larger machine: this one runs {reach} workers" if reach is not None and k > reach else ""
+
+
 def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int | None) -> Iterator[Finding]:
     """What the data cannot decide."""
     points = solved.points
     if len(tied) > 1:
         message = f"the data cannot tell {', '.join(tied)} apart"
-        remedy = f"measure K = {k}" if k else NO_SINGLE_K
+        remedy = f"measure K = {k}{beyond_reach(study, k)}" if k else NO_SINGLE_K
         yield warning("laws-tie", message, remedy=remedy, laws=list(tied), parting_k=k)
     if len(points) < FEWEST:
         yield warning("few-points", f"{len(points)} worker counts cannot test a law", remedy="measure at least five")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from scalecurve.forecasting.standing import stand as stand
+    from scalecurve.forecasting.standing import stand
 
 __all__ = ["stand"]
 
 if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
-
-    def __getattr__(name: str) -> Any:
-        if name != "stand":
-            raise AttributeError(f"module 'scalecurve.forecasting' has no attribute {name!r}")
-        from scalecurve.forecasting.standing import stand
-
-        return stand
+    __getattr__, __dir__ = lazy_names(__name__, {"standing": "stand"})

@@ -1,4 +1,4 @@
-"""What published curves taught: the prior over shapes, the widths of intervals, the percentiles; and how it is learned.
+"""What published curves taught: shapes, the stack, the widths of intervals, percentiles; and how it is learned.
 
 `calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers and their provenance.
 The learning functions are used by that tool and, cross-validated, by bench/forecast.py.
@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.forecasting.curves import Array, LogCurve, pack
-from scalecurve.forecasting.shapes import Shapes, grid, learn_prior
+from scalecurve.forecasting.curves import Array
+from scalecurve.forecasting.shapes import Shapes
+from scalecurve.forecasting.stack import Stack
 
-FORMAT = 1
-SHAPES_KEPT = 600
-STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
+FORMAT = 3
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 
 
@@ -44,12 +43,17 @@ class Width:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency."""
+    """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency.
+
+    `library` names the published curves that taught, each with the number of the shape that fits it best.
+    """
 
     shapes: Shapes
+    stack: Stack
     widths: Mapping[str, Width]
     standing: Mapping[str, Any]
     provenance: Mapping[str, Any]
+    library: Mapping[str, Any]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
@@ -59,7 +63,8 @@ class Calibration:
             name: Width(np.array(w["coefficients"]), np.array(w["levels"]), np.array(w["quantiles"]))
             for name, w in data["widths"].items()
         }
-        return cls(Shapes(table[:, :4], prior), widths, data["standing"], data["provenance"])
+        stack = Stack.from_dict(data["stack"])
+        return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"], data["library"])
 
 
 @cache
@@ -87,35 +92,23 @@ def balance(labels: Sequence[str], power: float = 0.5) -> Array:
     return np.array([counts[label] ** -power for label in labels])
 
 
-def learn_shapes(curves: Sequence[LogCurve], weight: Array) -> Shapes:
-    """The prior over shapes from whole curves; only the likeliest shapes are kept, so that it stays small and fast."""
-    parameters = grid()
-    prior = learn_prior(pack(curves), parameters, weight, STEPS)
-    kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
-    return Shapes(parameters[kept], prior[kept] / prior[kept].sum())
-
-
-def learn_width(residuals: Residuals, sources: int, borrowed: Array | None = None) -> Width:
+def learn_width(residuals: Residuals, sources: int) -> Width:
     """Coefficients by the Laplace likelihood, then conformal quantiles of |error| / scale.
 
     The finite-sample correction level * (1 + 1/n) counts independent sources, not points: siblings err together.
-    Where curves are few, all coefficients but the first are `borrowed` from the strong curves.
     """
+    from scipy.optimize import minimize
+
     features, size, weight = residuals.features, np.abs(residuals.error), residuals.weight
-    if borrowed is None:
-        from scipy.optimize import minimize
 
-        def loss(b: Array) -> tuple[float, Array]:
-            log_scale = features @ b
-            ratio = size * np.exp(-log_scale)
-            return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
+    def loss(b: Array) -> tuple[float, Array]:
+        log_scale = features @ b
+        ratio = size * np.exp(-log_scale)
+        return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
 
-        start = np.zeros(features.shape[1])
-        start[0] = np.log(np.average(size, weights=weight))
-        coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
-    else:
-        rest = size * np.exp(-features[:, 1:] @ borrowed[1:])
-        coefficients = np.r_[np.log(np.average(rest, weights=weight)), borrowed[1:]]
+    start = np.zeros(features.shape[1])
+    start[0] = np.log(np.average(size, weights=weight))
+    coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
     standard = size * np.exp(-features @ coefficients)
     corrected = [min(level * (1 + 1 / sources), 1.0) for level in LEVELS]
     quantiles = np.array([weighted_quantile(standard, weight, level) for level in corrected])

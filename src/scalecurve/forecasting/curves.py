@@ -1,10 +1,12 @@
-"""Many measured curves in a few arrays, and what can be read off them without a law: slopes and noise."""
+"""Many measured curves in a few arrays, and what can be read off them without a law: slopes, noise and traits."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +18,54 @@ LN2 = math.log(2.0)
 FORGETTING = 0.5  # weight of a point per doubling of distance from the largest measured K
 
 
+DEVICE_RATE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?( .*)?|(input|output|i/o).*/s", re.IGNORECASE)
+LOAD_RATE = re.compile(r"tps|qps|rps|transact|request|quer|req/s|c/s|msg|message", re.IGNORECASE)
+DEVICE, LOAD, OTHER_UNIT = 0, 1, 2
+WORKER_WORDS = (
+    ("thread", "core", "cpu"),
+    ("client", "conn", "user", "session", "terminal"),
+    ("gpu", "tpu", "accelerator", "chip"),
+    ("node", "host", "machine", "server"),
+    ("rank", "process", "task"),
+)
+WORKER_ORDER = (2, 1, 3, 4, 0)  # "ranks (GPUs, 4/node)" count GPUs, "cluster nodes" nodes
+THREADS, OTHER_WORKER = 0, len(WORKER_WORDS)
+CEILING = 0.5  # share of a forecast change believed of a device's rate: published ones end near their last value
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a curve measures: class of its unit (a device's rate, a server's load, other), class of K, time or rate."""
+
+    unit: int = OTHER_UNIT
+    worker: int = OTHER_WORKER
+    is_time: bool = True
+
+    @classmethod
+    @cache
+    def of(cls, unit: str | None, k_unit: str, *, is_time: bool) -> Traits:
+        """The traits that the names of the units tell."""
+        kind = OTHER_UNIT
+        if unit is not None and not is_time:
+            kind = DEVICE if DEVICE_RATE.fullmatch(unit.strip()) else LOAD if LOAD_RATE.search(unit) else OTHER_UNIT
+        word = k_unit.lower()
+        matches = (i for i in WORKER_ORDER if any(part in word for part in WORKER_WORDS[i]))
+        return cls(kind, next(matches, OTHER_WORKER), is_time)
+
+
 @dataclass(frozen=True)
 class LogCurve:
-    """One curve: rising K, log performance (-log T, higher is better) and the standard error of each point, if known.
-
-    `believed` is the share of a forecast change that is believed: less than 1 where a shared device sets a ceiling.
-    """
+    """One curve: rising K, log performance (-log T, higher is better), the standard error of each point if known."""
 
     k: Array
     log_performance: Array
     error: Array | None = None
-    believed: float = 1.0
+    traits: Traits = Traits()
 
     def part(self, chosen: slice) -> LogCurve:
         """The curve at some of its K."""
         error = None if self.error is None else self.error[chosen]
-        return LogCurve(self.k[chosen], self.log_performance[chosen], error, self.believed)
+        return LogCurve(self.k[chosen], self.log_performance[chosen], error, self.traits)
 
 
 @dataclass(frozen=True)
@@ -39,14 +73,14 @@ class Curves:
     """N curves aligned at their last point: column -1 is always the largest measured K.
 
     Shorter curves are padded on the left with their first K and a False mask.  `y` is log performance; `error` is its
-    standard error, NaN where it was not measured.
+    standard error, NaN where it was not measured; `traits` is N x 3 (unit, worker, is_time).
     """
 
     k: Array
     y: Array
     mask: Mask
     error: Array
-    believed: Array
+    traits: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.k)
@@ -60,6 +94,11 @@ class Curves:
     def last(self) -> Array:
         """Log performance at the largest measured K, N x 1."""
         return np.asarray(self.y[:, -1:])
+
+    @property
+    def believed(self) -> Array:
+        """The share of a forecast change that is believed: less than 1 where a shared device sets a ceiling."""
+        return np.where(self.traits[:, 0] == DEVICE, CEILING, 1.0)
 
     def doublings(self, at: Array) -> Array:
         """log2 of the distance from the largest measured K."""
@@ -78,7 +117,7 @@ class Curves:
 
     def rows(self, chosen: Mask | npt.NDArray[np.intp] | slice) -> Curves:
         """Some of the curves."""
-        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen], self.believed[chosen])
+        return Curves(self.k[chosen], self.y[chosen], self.mask[chosen], self.error[chosen], self.traits[chosen])
 
 
 def pack(curves: Sequence[LogCurve]) -> Curves:
@@ -94,7 +133,8 @@ def pack(curves: Sequence[LogCurve]) -> Curves:
         mask[i, start:] = True
         if curve.error is not None:
             error[i, start:] = curve.error
-    return Curves(k, y, mask, error, np.array([curve.believed for curve in curves]))
+    traits = [(curve.traits.unit, curve.traits.worker, curve.traits.is_time) for curve in curves]
+    return Curves(k, y, mask, error, np.array(traits, dtype=np.int64))
 
 
 def last_slope(curves: Curves) -> Array:

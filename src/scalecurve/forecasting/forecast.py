@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,16 +14,12 @@ from scalecurve.document import Block, Cell, Column, Document, FindingList, Head
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
+from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
 from scalecurve.forecasting.curves import LN2
-from scalecurve.forecasting.prediction import (
-    WIDEST,
-    Backtest,
-    ExpectedBend,
-    Prediction,
-    backtest,
-    expected_bend,
-    predict,
-)
+from scalecurve.forecasting.explain import Explanation
+from scalecurve.forecasting.explain import explain as explain_view
+from scalecurve.forecasting.prediction import FEWEST, WIDEST, Prediction
+from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
@@ -32,13 +28,17 @@ from scalecurve.study.samples import MAX_K
 from scalecurve.units import WorkersLike, as_workers, format_seconds
 
 GREY, REFUSED = 4.0, 16.0  # times the largest measured K
-NODE_WIDENING = 1.5
+VAGUE, VAGUE_LEVEL = 10.0, 0.9  # high/low at up to 4 times: wider published intervals missed by 32 % in the median
+INTERVAL_ONLY = "interval-only"
+LEAST_SHOWN = 0.01  # of the weight of an expert
+WIDENING = 1.5  # of the interval towards worse, for each boundary crossed that was never measured across
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastRow:
     """The value expected at K with its interval; all None where the forecast is refused.
 
+    Where too little is known for a value, `value`, `speedup` and `efficiency` are None and the interval stands alone.
     `extrapolation` is K over the largest measured K; up to 1 the row is interpolated between measurements.
     """
 
@@ -94,13 +94,18 @@ class Forecast(Result):
     weights: Mapping[str, float]
     cautions: tuple[Finding, ...]
     domain: str | None = None
+    explained: bool = False
     view: View
     calibration: Calibration
 
     def __repr__(self) -> str:
         values = [(row, row.value, row.low, row.high) for row in self.rows]
         answers = [
-            f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})" if value and low and high else f"refused at {row.k}"
+            f"refused at {row.k}"
+            if low is None or high is None
+            else f"{low:.4g}..{high:.4g} at {row.k}"
+            if value is None
+            else f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})"
             for row, value, low, high in values[:3]
         ]
         more = f", {len(self.rows) - 3} more K" if len(self.rows) > 3 else ""
@@ -143,6 +148,12 @@ class Forecast(Result):
         return _forecast_views([self.view], tuple(steps), self.level, True, self.domain, self.calibration)[0].rows
 
     @cached_property
+    def explanation(self) -> Explanation | None:
+        """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
+        last = max((row.k for row in self.rows if not row.refused), default=0)
+        return explain_view(self.view, last, self.calibration)
+
+    @cached_property
     def standing(self) -> Standing | None:
         return standing_of(self.view, self.domain, self.calibration)
 
@@ -150,7 +161,8 @@ class Forecast(Result):
         return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
+        return why | {
             "name": self.name,
             "level": self.level,
             "kind": str(self.view.kind),
@@ -171,8 +183,12 @@ class Forecast(Result):
         rows: list[list[Cell | str | None]] = []
         for row in self.rows:
             ratio = f"{row.extrapolation:.3g}x"
-            if row.value is None or row.low is None or row.high is None:
+            if row.low is None or row.high is None:
                 rows.append([str(row.k), None, None, None, None, None, Cell(f"{ratio} refused", "bad")])
+                continue
+            if row.value is None:
+                alone = Cell(f"{ratio} interval only", "bad")
+                rows.append([str(row.k), None, show(row.low), show(row.high), None, None, alone])
                 continue
             tone: Tone = "muted" if row.extrapolation > GREY else "plain"
             ends = (show(row.value), show(row.low), show(row.high))
@@ -183,10 +199,12 @@ class Forecast(Result):
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])
-        weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= 0.005)
+        weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= LEAST_SHOWN)
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
         blocks: list[Block] = [Paragraph(head), table(columns, rows)]
         blocks += [Paragraph(self.bend.sentence()), Paragraph(source)]
+        if self.explained and self.explanation:
+            blocks += self.explanation.blocks()
         if self.backtest:
             tried = [
                 [
@@ -213,15 +231,20 @@ def forecast(
     level: float = 0.9,
     extrapolate: bool = False,
     node_size: int | None = None,
+    cores: int | None = None,
+    like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
+    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> Forecast:
     """T (or throughput), S and E at the worker counts `at`: 16, [16, 32] or "16..64".
 
     Without `at`, at 2 and 4 times the largest measured K.  `level` is that of the intervals.  Rows beyond 16 times the
-    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `kind`
-    ("strong", "weak", "collective") the panel, `domain` the published curves that `standing` compares with.
+    largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `cores` is
+    the number of cores all workers share, `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
+    the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
+    or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
     return forecast_all(
         [study],
@@ -229,8 +252,11 @@ def forecast(
         level=level,
         extrapolate=extrapolate,
         node_size=node_size,
+        cores=cores,
+        like=like,
         kind=kind,
         domain=domain,
+        explain=explain,
         calibration=calibration,
     )[0]
 
@@ -242,8 +268,11 @@ def forecast_all(
     level: float = 0.9,
     extrapolate: bool = False,
     node_size: int | None = None,
+    cores: int | None = None,
+    like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
+    explain: bool = False,
     calibration: Calibration | None = None,
 ) -> list[Forecast]:
     """Forecast many studies in one go; options as in `forecast`, the same for all."""
@@ -255,6 +284,8 @@ def forecast_all(
         faults.append(Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
     if node_size is not None and node_size < 1:
         faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
+    if cores is not None and cores < 1:
+        faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
     if at is not None:
         try:
             workers = as_workers(at)
@@ -269,8 +300,16 @@ def forecast_all(
     if faults:
         raise InputError(faults, subject="forecast")
     check_domain(domain, learned)
-    views = [view(as_study(study), kind, node_size) for study in studies]
-    return _forecast_views(views, workers, level, extrapolate, domain, learned)
+    views = [view(as_study(study), kind, node_size, cores) for study in studies]
+    if like:
+        views = [with_siblings(own, _siblings(own, like, kind)) for own in views]
+    forecasts = _forecast_views(views, workers, level, extrapolate, domain, learned)
+    return [replace(one, explained=True) for one in forecasts] if explain else forecasts
+
+
+def _siblings(own: View, like: Sequence[StudyLike], kind: str | None) -> list[View]:
+    """The siblings as views, of the regime of the study where a file does not state its own."""
+    return [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
 
 
 def _forecast_views(
@@ -282,14 +321,14 @@ def _forecast_views(
     calibration: Calibration,
 ) -> list[Forecast]:
     asked = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
-    beyond = [
-        np.array([_within_node(own, k) for k in ks if k > own.largest_k]) for own, ks in zip(views, asked, strict=True)
-    ]
-    predictions = predict([own.fitted for own in views], [own.kind for own in views], beyond, calibration)
+    beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, asked, strict=True)]
+    predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
     forecasts = []
-    for own, ks, prediction in zip(views, asked, predictions, strict=True):
-        rows = tuple(_rows(own, ks, prediction, calibration.widths[own.kind].quantile(level), extrapolate))
-        cautions = (*own.study.findings, *own.cautions(prediction.noise), *(f for row in rows for f in row.findings))
+    for own, ks, ahead, prediction in zip(views, asked, beyond, predictions, strict=True):
+        rows = tuple(_rows(own, ks, prediction, level, extrapolate))
+        moved = sibling_finding(prediction, ahead)
+        general = (*own.study.findings, *own.cautions(prediction.noise), *([moved] if moved else []))
+        cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(
                 name=own.name,
@@ -305,18 +344,20 @@ def _forecast_views(
     return forecasts
 
 
-def _within_node(own: View, k: int) -> float:
-    """Threads cannot leave their node: beyond its cores nothing more is gained than at its last core."""
-    if own.node_size and own.study.k_unit.startswith("thread"):
-        return max(own.largest_k, min(float(k), float(own.node_size)))
-    return float(k)
-
-
-def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extrapolate: bool) -> Iterator[ForecastRow]:
+def _rows(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
-    predicted = iter(zip(ahead.ahead.tolist(), (quantile * ahead.scale).tolist(), strict=True))
-    for k in at:
-        log, half = next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, quantile)
+    far = np.log2(np.array([k for k in at if k > own.largest_k], dtype=np.float64) / own.largest_k)
+    vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
+    ends = ahead.interval(level)
+    predicted = iter(zip(ahead.ahead.tolist(), *(end.tolist() for end in ends), vague.tolist(), strict=True))
+    answers = [next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level) for k in at]
+    crossed = [tuple(own.boundaries(k)) for k in at]
+    log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
+    wider, k_at = WIDENING ** np.array([len(findings) for findings in crossed]), np.array(at, dtype=np.float64)
+    edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), high])
+    lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
+    values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
+    for i, k in enumerate(at):
         ratio, quantity = k / own.largest_k, own.study.quantity
         if ratio > REFUSED and not extrapolate:
             message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
@@ -324,35 +365,49 @@ def _rows(own: View, at: Sequence[int], ahead: Prediction, quantile: float, extr
             refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
             yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
             continue
-        findings: tuple[Finding, ...] = ()
-        if ratio > GREY:
-            message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
-            remedy = "read the interval, not the number; a run in between narrows it most"
-            findings = (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
-        crosses = own.node_size is not None and own.largest_k <= own.node_size < k
-        half = min(half * (NODE_WIDENING if crosses else 1.0), WIDEST)
-        value, efficiency = float(own.value(float(k), log)), float(own.efficiency(float(k), log))
+        doubt = _doubt(own, k, ratio, answers[i][3])
+        alone = any(finding.code == INTERVAL_ONLY for finding in doubt)
         yield ForecastRow(
             k=k,
             quantity=quantity,
-            value=value,
-            low=value * math.exp(-half),
-            high=value * math.exp(half),
-            speedup=k * efficiency,
-            efficiency=efficiency,
+            value=None if alone else values[i],
+            low=lows[i],
+            high=highs[i],
+            speedup=None if alone else k * efficiencies[i],
+            efficiency=None if alone else efficiencies[i],
             extrapolation=ratio,
-            findings=findings,
+            findings=(*crossed[i], *doubt),
         )
 
 
-def _interpolated(own: View, k: int, noise: float, quantile: float) -> tuple[float, float]:
-    """Log performance and half-width on the log-log line between neighbours, 5 % of error per doubling to the nearest.
+def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]:
+    """Findings about a row beyond the measured range: only an interval can be told, or it is far."""
+    points = len(own.fitted.k)
+    if ratio > 1 and points < FEWEST:
+        message = f"K = {k}: {points} worker counts show a slope but no bend; only the interval is told"
+        remedy = "measure a third K, better five"
+        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k, points=points),)
+    if unsure:
+        message = f"K = {k}: the experts disagree by more than a forecast can bear; only the interval is told"
+        remedy = "measure a K in between, or name siblings with like= (--like)"
+        return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k),)
+    if ratio > GREY:
+        message = f"K = {k} is {ratio:.3g} times the largest measured K; published curves often break within that"
+        remedy = "read the interval, not the number; a run in between narrows it most"
+        return (warning("far-extrapolation", message, remedy=remedy, k=k, extrapolation=ratio),)
+    return ()
 
-    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.
+
+def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float, float, float, bool]:
+    """Log performance, low, high and no doubt: the log-log line between neighbours, 5 % of error per doubling to them.
+
+    Below the smallest K the first slope goes on (at most linear), with 30 % of error per doubling.  The error is taken
+    as a Laplace distribution, whose quantile is -ln(1 - level) scales.
     """
     x, y, log_k = np.log(own.points.k), own.points.log_performance, math.log(k)
     gap = float(np.min(np.abs(x - log_k))) / LN2
     below = max(0.0, float(x[0]) - log_k)
     slope = min(max(float((y[1] - y[0]) / (x[1] - x[0])), -1.0), 1.0)
     value = float(np.interp(log_k, x, y)) - slope * below
-    return value, quantile * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
+    half = -math.log(1 - level) * (math.hypot(noise, 0.05 * gap) + 0.005 + 0.3 * below / LN2)
+    return value, value - half, value + half, False

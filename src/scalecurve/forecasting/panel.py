@@ -5,7 +5,7 @@ families, drawn towards the last value by noise and towards a smooth law by fit.
 
 Smooth laws: four of them (serial + shared + one overhead growing as log K, K^1/3, K^1/2 or K) are fitted to all points
 alike and averaged with weights rss^(-n/2), the profile likelihood.  `trust` goes from 1 (residuals well below `ENOUGH`)
-to 0: published curves whose residuals stay under 2 % are forecast better by the laws than by the panel (docs/guide).
+to 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from scalecurve.fitting.positive import fit_positive
 from scalecurve.forecasting.curves import Array, Curves, damped, last_slope, repeat_error, roughness, weighted_slope
-from scalecurve.forecasting.shapes import Shapes, predict_shapes
 
 Family = Callable[[Curves, Array], Array]
 
@@ -26,6 +25,7 @@ OVERHEADS = ("log K", "K^1/3", "K^1/2", "K")
 PARAMETERS = 3
 ENOUGH = 0.015  # relative misfit at which laws and panel count alike
 NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
+LAW_SHARE = 0.5  # of the smooth laws in the panel's verdict, at full trust
 _FLOOR = 0.002  # no curve is known better than this
 _PRIOR = np.array([0.4, 0.2, 0.2, 0.2])[:, None]  # log K is the best single overhead on published curves
 
@@ -73,16 +73,13 @@ def trend(curves: Curves, at: Array) -> Array:
     return np.asarray((short + long) / 2)
 
 
-def strong_panel(shapes: Shapes) -> dict[str, Family]:
-    """Families for strong scaling and for throughput at rising load, by the name in the output."""
-    return {
-        "serial + shared + log K": logarithm,
-        "serial + shared (Amdahl)": amdahl,
-        "overhead as a root of K": root,
-        "plateau": plateau,
-        "fading trend": trend,
-        "published shapes": partial(predict_shapes, shapes=shapes),
-    }
+STRONG_FAMILIES: dict[str, Family] = {
+    "serial + shared + log K": logarithm,
+    "serial + shared (Amdahl)": amdahl,
+    "overhead as a root of K": root,
+    "plateau": plateau,
+    "fading trend": trend,
+}
 
 
 def growing(curves: Curves, at: Array) -> Array:
@@ -91,22 +88,20 @@ def growing(curves: Curves, at: Array) -> Array:
     return np.asarray((near + positive(curves, at, GROWING, curves.without_first())) / 2)
 
 
-def growing_root(curves: Curves, at: Array) -> Array:
-    """Weak scaling with an overhead growing as a root of K."""
-    cube = positive(curves, at, ("1", "K^1/3"), curves.weights())
-    return np.asarray((cube + positive(curves, at, ("1", "K^1/2"), curves.weights())) / 2)
+def growing_late(curves: Curves, at: Array) -> Array:
+    """Weak scaling: the same terms, fitted to the late points alone."""
+    return positive(curves, at, GROWING, curves.weights())
 
 
-def weak_trend(curves: Curves, at: Array) -> Array:
-    """The last slope, soon fading, and the slope of all points, fading slowly."""
-    short = damped(curves, at, last_slope(curves), 0.5)
-    return np.asarray((short + damped(curves, at, weighted_slope(curves), 0.8)) / 2)
+def falling_power(curves: Curves, at: Array) -> Array:
+    """Weak scaling: the slope of all points goes on; efficiency never rises."""
+    return damped(curves, at, np.minimum(weighted_slope(curves), 0.0), 0.999)
 
 
 WEAK_PANEL: dict[str, Family] = {
     "constant + log K + K": growing,
-    "constant + root of K": growing_root,
-    "fading trend": weak_trend,
+    "constant + log K + K, late points": growing_late,
+    "power of K": falling_power,
 }
 
 
@@ -167,7 +162,8 @@ def smooth_laws(curves: Curves, at: Array) -> SmoothLaws:
 class Verdict:
     """Log performance at the K asked for (N x Q), and what the interval's width depends on.
 
-    `families` is F x N x Q in the order of the panel; `spread` is their disagreement, less where a law is trusted.
+    `families` is F x N x Q in the order of the panel, the published shapes last; `spread` is their disagreement, `laws`
+    the smooth laws where they were asked, `trust` their share in the verdict.
     """
 
     ahead: Array
@@ -175,24 +171,24 @@ class Verdict:
     spread: Array
     noise: Array
     trust: Array
+    laws: SmoothLaws | None = None
 
 
-def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, laws: bool = True) -> Verdict:
-    """The verdict of a panel; `laws` says whether smooth laws may take over."""
-    families = np.stack([family(curves, at) for family in panel.values()])
+def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, shapes: Array | None = None) -> Verdict:
+    """The verdict of a panel.
+
+    With `shapes` (the median of the published shapes, N x Q) they join the panel, noise draws the verdict to the last
+    value, and smooth laws that fit count for at most `LAW_SHARE`: clean data are no proof that a law goes on.
+    """
+    families = np.stack([family(curves, at) for family in panel.values()] + ([] if shapes is None else [shapes]))
     families = np.clip(families, curves.last - 60.0, curves.last + 60.0)
     rough = roughness(curves)
     middle = np.median(families, axis=0)
     spread, noise = families.std(axis=0), np.hypot(rough, repeat_error(curves))
-    if not laws:
+    if shapes is None:
         return Verdict(middle, families, spread, noise, np.zeros(len(curves)))
     settled = curves.last + (middle - curves.last) * (curves.believed / (1.0 + (rough / NOISE_SCALE) ** 2))[:, None]
-    law = smooth_laws(curves, at)
-    share = np.where(curves.believed == 1, law.trust, 0.0)[:, None]
-    return Verdict(
-        settled + share * (law.ahead - settled),
-        families,
-        (1 - share) * spread + share * law.spread,
-        np.hypot(noise, np.minimum(law.misfit, 1.0)),
-        share[:, 0],
-    )
+    laws = smooth_laws(curves, at)
+    share = np.where(curves.believed == 1, LAW_SHARE * laws.trust, 0.0)
+    ahead = settled + share[:, None] * (laws.ahead - settled)
+    return Verdict(ahead, families, spread, np.hypot(noise, np.minimum(laws.misfit, 1.0)), share, laws)

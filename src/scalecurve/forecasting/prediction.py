@@ -1,54 +1,94 @@
-"""Predict many curves at once, with the scale of the error; the backtest and the expected bend of one study.
+"""Predict many curves at once, with the distribution of the error.
 
-How far off a forecast may be is a scale from what can be seen, times a quantile measured on published curves:
+Strong scaling and throughput are forecast by the stack (see `stack`).  Weak scaling and collectives, of which few
+curves are published, are forecast by the median of their panel; there the error is a scale from what can be seen, times
+a quantile measured on published curves:
 
     ln sigma = b . (1, ln(t + 0.1), ln(D + 0.02), ln(s + 0.01), e(1 - e))
 
 t = doublings beyond the largest measured K, D = disagreement of the families, s = noise of the curve, e = slope at the
-end cut to 0..1: a curve halfway between scaling and saturation is the hardest to forecast.  The coefficients minimise
-the Laplace likelihood of cross-validated residuals; the quantiles are conformal, cross-validated by source.
+end cut to 0..1.  The coefficients minimise the Laplace likelihood of cross-validated residuals; the quantiles are
+conformal, cross-validated by source.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from scalecurve.findings import Finding, warning
-from scalecurve.forecasting.calibration import Calibration
+from scalecurve.forecasting.calibration import Calibration, Width
 from scalecurve.forecasting.curves import Array, Curves, LogCurve, last_slope, pack
-from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Family, Verdict, consult, strong_panel
-from scalecurve.forecasting.view import CurveKind, View
+from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
+from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
+from scalecurve.forecasting.view import CurveKind
 
-SMOOTH_LAWS = "smooth laws within the noise"
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
-FEWEST, SHARE = 4, 0.6  # of the backtest: at least so many K, so large a share of them fitted
-FAILED_ERROR = 0.5
-HORIZON = 16.0
-KNEE, EFFICIENCY = "knee (dlnS/dlnK passes 1/2)", "efficiency below 0.7"
-WEAK_THRESHOLD = 0.7
+FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider
+PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
+
+
+@dataclass(frozen=True)
+class PanelError:
+    """The error of a panel's median, the same up and down: a scale times a quantile of published errors."""
+
+    scale: Array
+    width: Width
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        half = np.minimum(self.width.quantile(level) * self.scale, WIDEST)
+        return -half, half
+
+    def disagreement(self, level: float) -> Array:
+        return 2 * self.width.quantile(level) * self.scale
+
+
+@dataclass(frozen=True)
+class StackError:
+    """The error of the stack's point for one curve among many: not the same up and down."""
+
+    gains: StackedGains
+    row: int
+    count: int
+    wider: float = 1.0
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        own, ends = (self.row, slice(self.count)), self.gains.interval(level)
+        low, high = (self.wider * (end[own] - self.gains.point[own]) for end in (ends.low, ends.high))
+        return np.maximum(low, -WIDEST), np.minimum(high, WIDEST)
+
+    def disagreement(self, level: float) -> Array:
+        return np.asarray(self.wider * self.gains.interval(level).disagreement[self.row, : self.count])
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One curve's forecast: log performance and the scale of its error at each K, and the weight of each family."""
+    """One curve's forecast: log performance at each K, its error and the weight of each expert.
+
+    `shift` is the part of `ahead` that so many `siblings` added.
+    """
 
     ahead: Array
-    scale: Array
+    error: PanelError | StackError
     weights: Mapping[str, float]
     noise: float
-    trust: float
+    shift: Array = field(default_factory=lambda: np.empty(0))
+    siblings: int = 0
 
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Low and high log performance at each K."""
+        low, high = self.error.interval(level)
+        return self.ahead + low, self.ahead + high
 
-def panel_of(kind: CurveKind, calibration: Calibration) -> dict[str, Family]:
-    """The families that forecast a kind of curve, by name."""
-    if kind is CurveKind.STRONG:
-        return strong_panel(calibration.shapes)
-    return WEAK_PANEL if kind is CurveKind.WEAK else COLLECTIVE_PANEL
+    def disagreement(self, level: float) -> Array:
+        """The width of the part of the interval that experts and their past errors make."""
+        return self.error.disagreement(level)
+
+    def half_width(self, level: float) -> Array:
+        """Half the width of the interval of log performance."""
+        low, high = self.error.interval(level)
+        return np.asarray((high - low) / 2)
 
 
 def features(curves: Curves, at: Array, verdict: Verdict) -> Array:
@@ -65,148 +105,49 @@ def predict(
     points: Sequence[LogCurve], kinds: Sequence[CurveKind], at: Sequence[Array], calibration: Calibration
 ) -> list[Prediction]:
     """Forecast every curve at its own list of K, each of them beyond its largest measured K."""
-    predictions = [Prediction(np.empty(0), np.empty(0), {}, 0.0, 0.0)] * len(points)
+    nothing = PanelError(np.empty(0), Width(np.empty(0), np.ones(1), np.ones(1)))
+    predictions = [Prediction(np.empty(0), nothing, {}, 0.0)] * len(points)
     for kind in sorted(set(kinds)):
         chosen = [i for i, own in enumerate(kinds) if own is kind and len(at[i])]
         if not chosen:
             continue
-        curves, panel = pack([points[i] for i in chosen]), panel_of(kind, calibration)
+        curves = pack([points[i] for i in chosen])
         width = max(len(at[i]) for i in chosen)
         ahead = np.stack([np.r_[at[i], np.full(width - len(at[i]), at[i][-1])] for i in chosen])
-        verdict = consult(curves, ahead, panel, laws=kind is CurveKind.STRONG)
-        few = np.where(curves.count < 3, 1.5, 1.0)[:, None]  # two points lie beyond the calibration
-        scale = few * np.exp(features(curves, ahead, verdict) @ calibration.widths[kind].coefficients)
-        for row, i in enumerate(chosen):
-            asked, trust = len(at[i]), float(verdict.trust[row])
-            weights = _family_weights(verdict.families[:, row, :asked], list(panel), trust)
-            noise = float(verdict.noise[row])
-            predictions[i] = Prediction(verdict.ahead[row, :asked], scale[row, :asked], weights, noise, trust)
+        counts = [len(at[i]) for i in chosen]
+        answer = _stacked if kind is CurveKind.STRONG else _panelled
+        for i, prediction in zip(chosen, answer(curves, kind, ahead, counts, calibration), strict=True):
+            predictions[i] = prediction
     return predictions
 
 
-def _family_weights(families: Array, names: list[str], trust: float) -> dict[str, float]:
-    """Each family's share in the median (the middle one or two at each K), and the share of the smooth laws."""
-    count = len(names)
-    middle = np.argsort(families, axis=0, kind="stable")[(count - 1) // 2 : count // 2 + 1]
-    votes = np.bincount(middle.ravel(), minlength=count) / middle.size
-    shares = {name: float((1 - trust) * vote) for name, vote in zip(names, votes, strict=True) if vote > 0}
-    return shares | ({SMOOTH_LAWS: trust} if trust > 0.005 else {})
+def _stacked(
+    curves: Curves, kind: CurveKind, at: Array, counts: list[int], calibration: Calibration
+) -> Iterator[Prediction]:
+    """The stack's forecast of strong curves."""
+    case = circumstances(curves, at, calibration.shapes)
+    gains = stacked_gains(case, calibration.stack)
+    enough = (curves.count >= FEWEST).tolist()
+    for row, count in enumerate(counts):
+        ahead = float(curves.last[row, 0]) + gains.point[row, :count]
+        weights = dict(zip(EXPERTS, gains.shares[row, :count].mean(axis=0).tolist(), strict=True))
+        wider = 1.0 if enough[row] else FEW_WIDENING
+        yield Prediction(ahead, StackError(gains, row, count, wider), weights, float(case.verdict.noise[row]))
 
 
-@dataclass(frozen=True)
-class BacktestRow:
-    """One K that the backtest predicted, in the study's quantity."""
-
-    k: int
-    predicted: float
-    measured: float
-    low: float
-    high: float
-
-    @property
-    def error(self) -> float:
-        """Relative, positive where the forecast was too high."""
-        return self.predicted / self.measured - 1
-
-    @property
-    def inside(self) -> bool:
-        return self.low <= self.measured <= self.high
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"error": self.error, "inside": self.inside}
-
-
-@dataclass(frozen=True)
-class Backtest:
-    """The forecast tried on the study itself: fitted to K up to `fitted_to`, compared with the larger K."""
-
-    fitted_to: int
-    rows: tuple[BacktestRow, ...]
-
-    @property
-    def median_error(self) -> float:
-        return float(np.median([abs(row.error) for row in self.rows]))
-
-    @property
-    def covered(self) -> float:
-        """The share of rows inside their interval."""
-        return float(np.mean([row.inside for row in self.rows]))
-
-    def to_dict(self) -> dict[str, Any]:
-        rows = [row.to_dict() for row in self.rows]
-        figures = {"median_error": self.median_error, "covered": self.covered}
-        return {"fitted_to": self.fitted_to, **figures, "rows": rows}
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """A warning where the forecast missed this study's own larger K."""
-        if self.covered > 0 and self.median_error <= FAILED_ERROR:
-            return ()
-        missed = "every interval missed" if self.covered == 0 else "not all intervals missed"
-        message = (
-            f"fitted to K <= {self.fitted_to}, the forecast of this study's own larger K was off by "
-            f"{self.median_error:.0%} in the median; {missed}"
-        )
-        remedy = "do not rely on these rows: check the data for a change of set-up, and measure larger K"
-        evidence = {"fitted_to": self.fitted_to, "median_error": self.median_error, "covered": self.covered}
-        return (warning("backtest-failed", message, remedy=remedy, **evidence),)
-
-
-def backtest(view: View, level: float, calibration: Calibration) -> Backtest | None:
-    """Fit the smaller 60 % of K and predict the rest; None with fewer than four K, which would leave too few to fit."""
-    points = view.fitted
-    if len(points.k) < FEWEST:
-        return None
-    n = max(3, math.ceil(SHARE * len(points.k)))
-    ahead = predict([points.part(slice(n))], [view.kind], [points.k[n:]], calibration)[0]
-    half = np.minimum(calibration.widths[view.kind].quantile(level) * ahead.scale, WIDEST)
-    predicted = view.value(points.k[n:], ahead.ahead)
-    measured = view.value(points.k[n:], points.log_performance[n:])
-    columns = (points.k[n:].astype(int), predicted, measured, predicted * np.exp(-half), predicted * np.exp(half))
-    rows = tuple(BacktestRow(*numbers) for numbers in zip(*(column.tolist() for column in columns), strict=True))
-    return Backtest(int(points.k[n - 1]), rows)
-
-
-@dataclass(frozen=True)
-class ExpectedBend:
-    """The K where the curve is expected to bend; None: not within 16 times the largest measured K.
-
-    Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the
-    first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval.
-    """
-
-    rule: str
-    k: float | None
-    low: float | None
-    high: float | None
-    measured: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def sentence(self) -> str:
-        if self.k is None:
-            return f"No bend expected within {HORIZON:g} times the largest measured K ({self.rule})."
-        where = "already within the measured range" if self.measured else "expected"
-        ends = " to ".join("beyond the horizon" if end is None else f"{end:.3g}" for end in (self.low, self.high))
-        return f"The bend is {where}, near K = {self.k:.3g} (from {ends}; rule: {self.rule})."
-
-
-def expected_bend(view: View, level: float, calibration: Calibration) -> ExpectedBend:
-    """The rule applied to the measured curve continued by half-doublings, and to both edges of its interval."""
-    strong = view.kind is CurveKind.STRONG
-    grid = np.asarray(view.largest_k * 2.0 ** (np.arange(1, 9) / 2))
-    ahead = predict([view.fitted], [view.kind], [grid], calibration)[0]
-    half = calibration.widths[view.kind].quantile(level) * ahead.scale
-    k, bends = np.r_[view.points.k, grid], []
-    for shift in (0.0, -1.0, 1.0):
-        log = np.r_[view.points.log_performance, ahead.ahead + shift * half]
-        if strong:
-            best = int(np.argmax(2 * log - np.log(k)))  # ln of S^2/K up to a constant
-            bends.append(None if best == len(k) - 1 else float(k[best]))
-        else:
-            below = np.flatnonzero(view.efficiency(k, log) < WEAK_THRESHOLD)
-            bends.append(float(k[below[0]]) if len(below) else None)
-    place, low, high = bends
-    measured = place is not None and place <= view.largest_k
-    return ExpectedBend(KNEE if strong else EFFICIENCY, place, low, high, measured)
+def _panelled(
+    curves: Curves, kind: CurveKind, at: Array, counts: list[int], calibration: Calibration
+) -> Iterator[Prediction]:
+    """The panel's forecast of weak curves and collectives."""
+    panel, width = PANELS[kind], calibration.widths[kind]
+    verdict = consult(curves, at, panel)
+    few = np.where(curves.count < FEWEST, FEW_WIDENING, 1.0)[:, None]
+    scale = few * np.exp(features(curves, at, verdict) @ width.coefficients)
+    for row, count in enumerate(counts):
+        # A family's weight is its share in the median: the middle one or two at each K.
+        middle = np.argsort(verdict.families[:, row, :count], axis=0, kind="stable")
+        middle = middle[(len(panel) - 1) // 2 : len(panel) // 2 + 1]
+        votes = np.bincount(middle.ravel(), minlength=len(panel)) / middle.size
+        weights = {name: float(vote) for name, vote in zip(panel, votes, strict=True) if vote > 0}
+        error = PanelError(scale[row, :count], width)
+        yield Prediction(verdict.ahead[row, :count], error, weights, float(verdict.noise[row]))

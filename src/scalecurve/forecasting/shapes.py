@@ -12,15 +12,18 @@ posterior over shapes.  The prior is a table of weights learned by a few steps o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, Curves
+from scalecurve.forecasting.curves import Array, Curves, LogCurve, pack
 
 DEGREES, SCALE = 2.0, 0.03  # of the Student likelihood: the noise level is not assumed known
 FORGETTING = 0.6
 ANCHOR = 0.5  # each shape is moved this share of the way to the last measured point
+SHAPES_KEPT = 600
+STEPS = 2  # of expectation-maximisation: more of them fit these sources better and others worse
 _BLOCK = 1_500_000  # numbers held at once
 
 START_SLOPES = (0.0, 0.15, 0.3, 0.5, 0.65, 0.8, 0.9, 0.97, 1.05, 1.2)
@@ -72,18 +75,29 @@ def posterior(curves: Curves, shapes: Shapes, forgetting: float = FORGETTING) ->
 
 
 def log_likelihood(curves: Curves, parameters: Array, forgetting: float) -> tuple[Array, Array]:
-    """Student-like marginal likelihood of each shape, the level replaced by its weighted mean."""
-    weight = curves.weights(forgetting)[..., None]
-    total = weight.sum(axis=1)
-    residual = curves.y[..., None] - log_shape(parameters, np.log(curves.k / curves.k[:, :1]))
-    level = (weight * residual).sum(axis=1) / total
-    residual -= level[:, None, :]
-    squares = np.einsum("npj,np->nj", residual**2, weight[..., 0])
-    return -(total - 1 + DEGREES) / 2 * np.log1p(squares / (DEGREES * SCALE**2)), level
+    """Student-like marginal likelihood of each shape, the level replaced by its weighted mean.
+
+    Curves at the same K share their shapes, so a thousand studies on one grid cost one product of matrices.
+    """
+    weights = curves.weights(forgetting)
+    _, first, member = np.unique(np.c_[curves.k, weights], axis=0, return_index=True, return_inverse=True)
+    likelihood = np.empty((len(curves), len(parameters)))
+    level = np.empty_like(likelihood)
+    for group, row in enumerate(first.tolist()):
+        own = np.flatnonzero(member.ravel() == group)
+        weight, total = weights[row], weights[row].sum()
+        shape = log_shape(parameters, np.log(curves.k[row] / curves.k[row, 0]))
+        shape_mean, mean = weight @ shape / total, curves.y[own] @ weight / total
+        shape, y = shape - shape_mean, curves.y[own] - mean[:, None]
+        squares = (weight * y**2).sum(axis=1)[:, None] - 2 * (weight * y) @ shape + weight @ shape**2
+        spread = np.log1p(np.maximum(squares, 0.0) / (DEGREES * SCALE**2))
+        likelihood[own] = -(total - 1 + DEGREES) / 2 * spread
+        level[own] = mean[:, None] - shape_mean
+    return likelihood, level
 
 
-def predict_shapes(curves: Curves, at: Array, shapes: Shapes) -> Array:
-    """The posterior median of log performance, in blocks of curves so that memory stays bounded."""
+def shape_quantiles(curves: Curves, at: Array, shapes: Shapes, levels: Sequence[float]) -> Array:
+    """Posterior quantiles of log performance, N x Q x levels, in blocks of curves so that memory stays bounded."""
     step = max(1, _BLOCK // (len(shapes) * (curves.k.shape[1] + at.shape[1])))
     blocks = []
     for start in range(0, len(curves), step):
@@ -92,26 +106,30 @@ def predict_shapes(curves: Curves, at: Array, shapes: Shapes) -> Array:
         end = log_shape(shapes.parameters, np.log(own.k[:, -1] / own.k[:, 0])) + level
         offset = level + ANCHOR * (own.last - end)
         logs = log_shape(shapes.parameters, np.log(ahead / own.k[:, :1])) + offset[:, None, :]
-        blocks.append(weighted_median(logs, weight[:, None, :]))
+        order = np.argsort(logs.astype(np.float32), axis=-1)  # half the width sorts faster; ties hardly matter
+        spread_out = np.broadcast_to(weight[:, None, :], logs.shape)
+        cumulative = np.cumsum(np.take_along_axis(spread_out, order, axis=-1), axis=-1)
+        places = [np.argmax(cumulative >= share * cumulative[..., -1:], axis=-1)[..., None] for share in levels]
+        chosen = np.take_along_axis(order, np.concatenate(places, axis=-1), axis=-1)
+        blocks.append(np.take_along_axis(logs, chosen, axis=-1))
     return np.concatenate(blocks)
 
 
-def weighted_median(values: Array, weight: Array) -> Array:
-    """The weighted median along the last axis."""
-    order = np.argsort(values.astype(np.float32), axis=-1)  # half the width sorts faster; ties hardly matter
-    cumulative = np.cumsum(np.take_along_axis(np.broadcast_to(weight, values.shape), order, axis=-1), axis=-1)
-    middle = np.argmax(cumulative >= 0.5 * cumulative[..., -1:], axis=-1)[..., None]
-    chosen = np.take_along_axis(order, middle, axis=-1)
-    return np.take_along_axis(values, chosen, axis=-1)[..., 0]
+def shape_evidence(curves: Sequence[LogCurve], block: int = 40) -> Array:
+    """How well every shape of the grid fits each whole curve: curves x shapes, the best shape of a curve at 1."""
+    parameters, parts = grid(), []
+    for start in range(0, len(curves), block):
+        likelihood, _ = log_likelihood(pack(curves[start : start + block]), parameters, forgetting=1.0)
+        parts.append(np.exp(likelihood - likelihood.max(axis=1, keepdims=True)))
+    return np.concatenate(parts)
 
 
-def learn_prior(curves: Curves, parameters: Array, curve_weight: Array, steps: int) -> Array:
-    """Prior weights by `steps` of expectation-maximisation over whole curves."""
-    likelihood, _ = log_likelihood(curves, parameters, forgetting=1.0)
-    evidence = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-    prior = np.full(len(parameters), 1.0 / len(parameters))
-    for _ in range(steps):
+def learn_shapes(evidence: Array, curve_weight: Array) -> Shapes:
+    """The prior by a few steps of expectation-maximisation; the likeliest shapes are kept, so that it stays small."""
+    prior = np.full(evidence.shape[1], 1.0 / evidence.shape[1])
+    for _ in range(STEPS):
         share = evidence * prior
         prior = curve_weight @ (share / share.sum(axis=1, keepdims=True))
         prior /= prior.sum()
-    return prior
+    kept = np.sort(np.argsort(-prior, kind="stable")[:SHAPES_KEPT])
+    return Shapes(grid()[kept], prior[kept] / prior[kept].sum())

@@ -6,7 +6,6 @@ of one worker under weak scaling and for collectives, because that is what stays
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +15,7 @@ import numpy as np
 from scalecurve.analysis.curve import Conversion, Number, conversion_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.forecasting.curves import LogCurve, pack, weighted_slope
+from scalecurve.forecasting.curves import THREADS, Array, LogCurve, Traits, pack, weighted_slope
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.samples import Samples
 
@@ -25,9 +24,6 @@ RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is
 NODES_ENOUGH = 3
 NOISY = 0.1
 SMALL_SAMPLE = 4
-
-SHARED_DEVICE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?|(input|output|i/o).*/s", re.IGNORECASE)
-CEILING = 0.5  # share of a forecast change believed there: published storage curves end near their last value
 
 
 class CurveKind(StrEnum):
@@ -43,7 +39,8 @@ class View:
     """One study seen as a curve.
 
     `points` holds the median of the repeats at each K.  `fitted` are the points that are extrapolated: all of them, or
-    only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node.
+    only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node,
+    `cores` that of the cores all workers share; `siblings` are curves of the same study that were measured further.
     """
 
     study: Study
@@ -51,6 +48,9 @@ class View:
     points: LogCurve
     fitted: LogCurve
     node_size: int | None = None
+    cores: int | None = None
+    siblings: tuple[LogCurve, ...] = ()
+    remarks: tuple[Finding, ...] = ()
 
     @property
     def name(self) -> str:
@@ -59,6 +59,32 @@ class View:
     @property
     def largest_k(self) -> float:
         return float(self.points.k[-1])
+
+    @property
+    def ceiling(self) -> float | None:
+        """The K beyond which threads gain nothing: their cores or their node; None for other workers, or unknown."""
+        limits = [self.cores] if self.points.traits.worker == THREADS else []
+        limits += [self.node_size] if self.study.k_unit.startswith("thread") else []
+        return min((float(limit) for limit in limits if limit), default=None)
+
+    def reach(self, k: Array) -> Array:
+        """The K at which the curve is read: threads beyond their ceiling do no more than threads at it."""
+        return k if self.ceiling is None else np.clip(k, None, max(self.largest_k, self.ceiling))
+
+    def boundaries(self, k: int) -> Iterator[Finding]:
+        """A finding for each boundary between the measured K and this one; each widens the interval towards worse."""
+        if self.node_size is not None and self.largest_k <= self.node_size < k:
+            message = f"K = {k} leaves the node of {self.node_size} workers, which no measured K does"
+            yield warning("leaves-the-node", message, remedy="measure two nodes", k=k, node_size=self.node_size)
+        if self.cores is not None and k > max(self.cores, self.largest_k):
+            gain = "threads gain nothing there" if self.ceiling else "what workers gain there was not measured"
+            message = f"K = {k} is more than the {self.cores} cores: {gain}"
+            yield warning("beyond-the-cores", message, remedy=f"stay at K <= {self.cores}", k=k, cores=self.cores)
+
+    def up_to(self, count: int) -> View:
+        """The same study had only its first `count` fitted K been measured."""
+        fitted = self.fitted.part(slice(count))
+        return replace(self, points=fitted, fitted=fitted)
 
     def value(self, k: Number, log_performance: Number) -> Number:
         """The value in the study's quantity."""
@@ -75,10 +101,11 @@ class View:
 
     def cautions(self, noise: float) -> Iterator[Finding]:
         """Findings about the data behind a forecast; `noise` is the relative scatter around a smooth curve."""
+        yield from self.remarks
         points, log = self.fitted, self.fitted.log_performance
         if len(points.k) < SMALL_SAMPLE:
             message = (
-                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 17 % in the median"
+                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 15 % in the median"
             )
             yield warning(
                 "few-points", message, remedy="measure at least five K, the largest included", points=len(log)
@@ -105,8 +132,11 @@ class View:
             yield warning("node-boundary", message, remedy="measure two and four nodes", node_size=self.node_size)
 
 
-def view(study: Study, kind: str | None = None, node_size: int | None = None) -> View:
-    """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel chosen from the data."""
+def view(study: Study, kind: str | None = None, node_size: int | None = None, cores: int | None = None) -> View:
+    """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel chosen from the data.
+
+    Without `cores`, those that `measure` recorded count where all workers ran on that machine.
+    """
     if len(study.all_k) < 2:
         remedy = "measure at least two, better five, worker counts"
         counts = ", ".join(f"K = {k}" for k in study.all_k) or "none"
@@ -114,17 +144,21 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None) ->
         raise InputError(fault, subject=study.name)
     if kind and kind not in set(CurveKind):
         raise InputError(Fault("unknown kind of curve", value=kind, remedy=f"use one of {', '.join(CurveKind)}"))
-    points = replace(medians(study.samples, conversion_of(study)), believed=believed(study.unit))
+    traits = Traits.of(study.unit, study.k_unit, is_time=study.quantity is Quantity.SECONDS)
+    points = replace(medians(study.samples, conversion_of(study)), traits=traits)
     node, fitted = node_size or study.node_size, points
     if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:
         # Scaling inside a node says little about the network.
         fitted = points.part(slice(int(np.searchsorted(points.k, node)), None))
-    return View(study, CurveKind(kind) if kind else choose_kind(study, points), points, fitted, node)
+    chosen = CurveKind(kind) if kind else choose_kind(study, points)
+    return View(study, chosen, points, fitted, node, cores or recorded_cores(study))
 
 
-def believed(unit: str | None) -> float:
-    """Half for rates of a shared device (bytes or operations per second), where a ceiling is near; else all."""
-    return CEILING if unit is not None and SHARED_DEVICE.fullmatch(unit.strip()) else 1.0
+def recorded_cores(study: Study) -> int | None:
+    """The usable cores that `measure` wrote down, if all workers shared that machine."""
+    cores = study.provenance.machine.get("usable_cores")
+    alone = study.k_unit.startswith("thread") or study.provenance.launcher == "local"
+    return cores if alone and isinstance(cores, int) and cores > 0 else None
 
 
 def choose_kind(study: Study, points: LogCurve) -> CurveKind:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.formats.importing import import_results
@@ -14,10 +15,5 @@ if TYPE_CHECKING:
 
 __all__ = ["import_results", "load"]
 
-_HOME = {"import_results": "scalecurve.formats.importing", "load": "scalecurve.formats.loading"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'scalecurve.formats' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"importing": "import_results", "loading": "load"})

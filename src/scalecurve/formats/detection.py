@@ -1,8 +1,9 @@
 """What a file is, recognised by its content and never by running, unpickling or unpacking it.
 
-To add a reader: write one small file with a `READER` in the folder of what comes out, and name it here.  Readers are
-asked in this order, the most particular first, and imported only where the file begins like JSON (`json`) or one of
-their `marks` occurs in its first megabyte.
+To add a reader: write one small file with a `READER` in the folder of what comes out, and name it here, as in
+docs/guide/adding-a-reader.md.  Readers are asked in this order, the most particular first, and imported only where the
+file begins like JSON (`json`) or one of their `marks` occurs in its first megabyte.  Readers of study results of other
+packages (entry points of the group `scalecurve.readers`) are asked before the plain tables.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError
@@ -19,6 +21,8 @@ from scalecurve.formats.source import Source
 
 STUDY, PLAIN = "scalecurve study", "plain table"
 ANY_TEXT = ("",)
+GROUP = "scalecurve.readers"
+GENERAL = 2  # readers of study results that take any JSON rows or any text: json_rows and plain_table
 
 
 class FileKind(StrEnum):
@@ -48,6 +52,15 @@ class ReaderEntry:
         return (self.json and source.looks_like_json) or any(mark in source.head_text for mark in self.marks)
 
 
+LOAD_REPORTS = (
+    ("AB", False, ("This is ApacheBench",)),
+    ("AUTOCANNON", True, ()),
+    ("VEGETA", True, ("[total, rate",)),
+    ("LOCUST", False, ("Request Count",)),
+    ("K6_CSV", False, ("metric_name,",)),
+    ("K6_PRINTED", False, ("http_req_duration",)),
+)
+
 READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
     FileKind.RESULTS: (
         ReaderEntry("results", "STUDY_FILE", json=True),
@@ -70,7 +83,30 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.mllog", marks=(":::MLLOG",)),
         ReaderEntry("results.cilkscale", marks=("span (",)),
         ReaderEntry("results.caliper", marks=("nid", "profile", "mpi.world.size", "jobsize")),
-        ReaderEntry("results.sacct", marks=("JobID", "|")),
+        ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
+        ReaderEntry("results.google_benchmark", "CSV", marks=("real_time,cpu_time",)),
+        ReaderEntry("results.reframe", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
+        ReaderEntry("results.microbenchmarks", "GO", marks=(" ns/op",)),
+        ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),
+        ReaderEntry("results.microbenchmarks", "CRITERION", json=True),
+        ReaderEntry("results.microbenchmarks", "DOTNET", json=True),
+        ReaderEntry("results.system_tools", "TIME", marks=("Command being timed",)),
+        ReaderEntry("results.system_tools", "PERF", marks=("task-clock", "cpu-clock", "duration_time", "cycles")),
+        ReaderEntry("results.system_tools", "SYSBENCH", marks=("sysbench ",)),
+        ReaderEntry("results.system_tools", "FIO", json=True),
+        ReaderEntry("results.hpc_logs", "LAMMPS", marks=("LAMMPS", "Loop time of")),
+        ReaderEntry("results.hpc_logs", "GROMACS", marks=("GROMACS",)),
+        ReaderEntry("results.hpc_logs", "OPENFOAM", marks=("OpenFOAM",)),
+        ReaderEntry("results.hpc_logs", "NAMD", marks=("Info: NAMD",)),
+        ReaderEntry("results.training_logs", "MEGATRON", marks=("elapsed time per iteration",)),
+        ReaderEntry("results.training_logs", "TITAN", marks=("mfu:",)),
+        ReaderEntry("results.training_logs", "TRAINER", json=True, marks=("train_runtime",)),
+        ReaderEntry("results.training_logs", "VLLM", json=True, marks=("Serving Benchmark", "Throughput:")),
+        ReaderEntry("results.load_tools", "WRK", marks=("Running ",)),
+        ReaderEntry("results.load_tools", "HEY", marks=("response-time,", "Response time histogram:")),
+        ReaderEntry("results.load_tools", "OHA", json=True),
+        ReaderEntry("results.load_tools", "K6", json=True),
+        *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
         ReaderEntry("results.json_rows", json=True),
         ReaderEntry("results.plain_table", marks=ANY_TEXT),
     ),
@@ -87,6 +123,9 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
         ReaderEntry("latencies.load_tests", "OHA", json=True),
         ReaderEntry("latencies.load_tests", "K6", json=True),
+        *(ReaderEntry("latencies.load_reports", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
+        ReaderEntry("latencies.load_reports", "HGRM", marks=("Percentile",)),
+        ReaderEntry("latencies.access_log", "JSON", json=True),
         ReaderEntry("latencies.access_log", marks=('"',)),
         ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),
     ),
@@ -124,12 +163,17 @@ class Detection:
             raise FormatError("not text in UTF-8", subject=self.source.name) from None
         except InputError as problem:
             raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
+        except (ValueError, OverflowError) as problem:
+            fault = Fault(f"a number is damaged: {problem}"[:200], remedy=f"check the file; it was read as {self.name}")
+            raise FormatError(fault, subject=self.source.name) from None
 
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last reader takes any text."""
         others = []
-        for reader in _candidates(self.source, READERS[self.kind][:-1]):
-            evidence = reader.recognise(self.source) if reader.name != self.reader.name else None
+        last = READERS[self.kind][-1].load()
+        for reader in _candidates(self.source, self.kind):
+            asked = reader.name not in (self.reader.name, last.name)
+            evidence = reader.recognise(self.source) if asked else None
             if evidence is not None:
                 others.append(f"{reader.title}: {evidence}")
         return tuple(others)
@@ -138,7 +182,7 @@ class Detection:
 def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     """The first format whose marks are all in the file, or a FormatError that says what the file seems to be."""
     source.refuse_unreadable()
-    for reader in _candidates(source, READERS[kind]):
+    for reader in _candidates(source, kind):
         evidence = reader.recognise(source)
         if evidence is not None:
             return Detection(source, kind, reader, evidence)
@@ -154,5 +198,26 @@ def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:
     raise FormatError(fault, subject=source.name)
 
 
-def _candidates(source: Source, entries: tuple[ReaderEntry, ...]) -> Iterator[Reader[Any]]:
-    return (entry.load() for entry in entries if entry.may_read(source))
+def _candidates(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
+    """The readers worth asking, in order; those of other packages before the two that take any rows or text."""
+    own = READERS[kind]
+    if kind is not FileKind.RESULTS:
+        yield from (entry.load() for entry in own if entry.may_read(source))
+        return
+    yield from (entry.load() for entry in own[:-GENERAL] if entry.may_read(source))
+    yield from readers_of_other_packages()
+    yield from (entry.load() for entry in own[-GENERAL:] if entry.may_read(source))
+
+
+def readers_of_other_packages() -> Iterator[Reader[Any]]:
+    """The readers that installed packages offer; one that cannot be imported is an InputError that names it."""
+    for point in entry_points(group=GROUP):
+        try:
+            reader = point.load()
+        except Exception as problem:  # whatever a foreign package raises on import
+            fault = Fault(f"the reader cannot be imported: {problem}", value=point.value, remedy="repair or remove it")
+            raise InputError(fault, subject=f"entry point {point.name}") from None
+        if not isinstance(reader, Reader):
+            fault = Fault("the entry point is no Reader", value=point.value, remedy="see docs/guide/adding-a-reader.md")
+            raise InputError(fault, subject=f"entry point {point.name}")
+        yield reader

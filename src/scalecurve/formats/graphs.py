@@ -7,9 +7,12 @@ targets, for graphs of millions.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,10 +33,23 @@ CLASSIC: dict[str, Callable[..., TaskGraph]] = {
 }
 _DOT_EDGE = re.compile(r'("[^"]+"|[\w.]+)\s*->\s*(?=("[^"]+"|[\w.]+))')
 _DOT_NODE = re.compile(r'("[^"]+"|[\w.]+)\s*\[(?P<attributes>[^\]]*)\]')
-_DOT_WORK = re.compile(r'\b(?:work|seconds|weight|duration)\s*=\s*"?(?P<value>[\d.eE+-]+)"?')
+_DOT_WORK = re.compile(r'\b(?P<measure>work|seconds|weight|duration)\s*=\s*"?(?P<value>[\d.eE+-]+)"?')
 _MODULE = re.compile(r"[\w.]+:[\w.]+")
 
+# What PyTorch's profiler writes of itself, and its copies of annotations on the lanes of accelerators.
+PROFILER_CATEGORIES = ("Trace", "gpu_user_annotation", "overhead")
+
 Event = dict[str, Any]
+Thread = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A named stretch of one thread, in microseconds."""
+
+    name: str
+    begin: float
+    end: float
 
 
 def read_task_graph(source: str) -> TaskGraph:
@@ -74,21 +90,39 @@ def read_tasks(source: Source, options: ReadOptions) -> TaskGraph:
     if not isinstance(data, dict) or not isinstance(data.get("tasks"), list):
         remedy = 'expected {"tasks": [{"id": "a", "work": 1.0, "after": []}]}'
         raise FormatError(Fault("not a task graph", remedy=remedy))
+    tasks = data["tasks"]
+    measures = {key for task in tasks if isinstance(task, dict) for key in ("work", "seconds") if key in task}
+    if len(measures) > 1:
+        raise FormatError(Fault("some tasks have `work` and some `seconds`", remedy="use one of them for all tasks"))
+    measure = measures.pop() if measures else None
     work: dict[str, float] = {}
     after: dict[str, list[str]] = {}
     faults: list[Fault] = []
-    for i, task in enumerate(data["tasks"]):
+    for i, task in enumerate(tasks):
         try:
             name = str(task["id"])
             if name in work:
                 raise ValueError(f"the id {name} is used twice")
-            work[name] = float(task.get("work", task.get("seconds", 1.0)))
+            work[name] = _task_work(task, measure)
             after[name] = [str(other) for other in task.get("after", ())]
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             faults.append(Fault(f"the task is damaged: {problem}", where=f"tasks[{i}]"))
     if faults:
         raise FormatError(faults[:MOST_FAULTS])
-    return TaskGraph.from_tasks(work, after, unit=str(data.get("unit", "tasks")))
+    unit = data.get("unit") or {"seconds": "s", "work": "work"}.get(measure or "", "tasks")
+    return TaskGraph.from_tasks(work, after, unit=str(unit))
+
+
+def _task_work(task: dict[str, Any], measure: str | None) -> float:
+    """How much work a task is: its `work` or `seconds`; 1 where no task says, and none may say it in another way."""
+    if measure is not None and measure in task:
+        return float(task[measure])
+    numbers = [key for key, value in task.items() if type(value) in (int, float) and key not in ("id", "after")]
+    if numbers:
+        raise ValueError(f"its work is in neither `work` nor `seconds`, but it has {', '.join(numbers)}")
+    if measure == "seconds":
+        raise ValueError("it has no `seconds` although others do")
+    return 1.0
 
 
 def recognise_dot(source: Source) -> str | None:
@@ -102,10 +136,12 @@ def read_dot(source: Source, options: ReadOptions) -> TaskGraph:
     after: dict[str, list[str]] = {}
     # Edge statements are taken out first, so that their attributes are not read as a node's.
     nodes = "\n".join(statement for statement in re.split(r"[;\n]", text) if "->" not in statement)
+    measures: set[str] = set()
     for match in _DOT_NODE.finditer(nodes):
         name, value = match[1].strip('"'), _DOT_WORK.search(match["attributes"])
         if name not in ("node", "edge", "graph"):
             work[name] = float(value["value"]) if value else work.get(name, 1.0)
+            measures |= {value["measure"]} if value else set()
     for before, behind in _DOT_EDGE.findall(text):
         first, second = before.strip('"'), behind.strip('"')
         work.setdefault(first, 1.0)
@@ -113,7 +149,10 @@ def read_dot(source: Source, options: ReadOptions) -> TaskGraph:
         after.setdefault(second, []).append(first)
     if not work:
         raise FormatError(Fault("no tasks in the graph", remedy="write edges such as a -> b;"))
-    return TaskGraph.from_tasks(work, after, unit="work")
+    if len(measures) > 1:
+        listed = ", ".join(sorted(measures))
+        raise FormatError(Fault("the work of tasks is in several attributes", value=listed, remedy="use one of them"))
+    return TaskGraph.from_tasks(work, after, unit={"seconds": "s"}.get("".join(measures), "work"))
 
 
 def recognise_trace(source: Source) -> str | None:
@@ -125,48 +164,92 @@ def read_trace(source: Source, options: ReadOptions) -> TaskGraph:
 
 
 def graph_from_trace(data: Any) -> TaskGraph:
-    """Chrome trace: innermost complete events are tasks; a thread runs in order; flow events (s, f) join threads.
+    """Chrome trace: the self time of every slice is work; a thread runs in order; flow events (s, f) join threads.
 
-    Only events that contain no other are work; their parents are the same time again.
+    A slice that contains others is split where they begin and end, so that no moment counts twice and none is lost:
+    the work of a thread is the time in which it has any slice.  The profiler's own span is left out.
     """
     events = data["traceEvents"] if isinstance(data, dict) else data
-    threads: dict[tuple[Any, Any], list[Event]] = {}
-    for event in events if isinstance(events, list) else []:
-        if isinstance(event, dict) and event.get("ph") == "X" and "ts" in event and "dur" in event:
-            threads.setdefault((event.get("pid"), event.get("tid")), []).append(event)
+    listed = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    threads: dict[Thread, list[Slice]] = {}
+    for thread, piece in _slices(listed):
+        threads.setdefault(thread, []).append(piece)
     if not threads:
-        raise FormatError("no complete events (ph X) in the trace")
-    tasks: list[Event] = []
+        raise FormatError("no complete events (ph X, or B and E) in the trace")
+    tasks: list[Slice] = []
     edges: list[tuple[int, int]] = []
-    rows: dict[tuple[Any, Any], list[int]] = {}
-    for thread, listed in threads.items():
-        ordered = sorted(listed, key=lambda e: (float(e["ts"]), -float(e["dur"])))
-        for event, behind in zip(ordered, [*ordered[1:], None], strict=True):
-            if behind is None or float(behind["ts"]) >= float(event["ts"]) + float(event["dur"]):
-                row = rows.setdefault(thread, [])
-                if row:
-                    edges.append((row[-1], len(tasks)))
-                row.append(len(tasks))
-                tasks.append(event)
-    edges += _flow_edges(events, rows, tasks)
-    names = [f"{event.get('name', 'event')}#{i}" for i, event in enumerate(tasks)]
-    work = [float(event["dur"]) * 1e-6 for event in tasks]
+    rows: dict[Thread, list[int]] = {}
+    for thread, slices in threads.items():
+        pieces = _self_times(slices)
+        rows[thread] = list(range(len(tasks), len(tasks) + len(pieces)))
+        edges += zip(rows[thread], rows[thread][1:], strict=False)
+        tasks += pieces
+    edges += _flow_edges(listed, rows, tasks)
+    names = [f"{task.name}#{i}" for i, task in enumerate(tasks)]
+    work = [(task.end - task.begin) * 1e-6 for task in tasks]
     return TaskGraph.of(work, [a for a, _ in edges], [b for _, b in edges], names=names, unit="s")
 
 
-def _flow_edges(events: list[Any], rows: dict[tuple[Any, Any], list[int]], tasks: list[Event]) -> list[tuple[int, int]]:
+def _slices(events: list[Event]) -> Iterator[tuple[Thread, Slice]]:
+    """Slices in microseconds, from complete events (X) and from pairs (B, E); spans of the profiler are passed over."""
+    begun: dict[Thread, list[tuple[str, float]]] = {}
+    for event in events:
+        kind, thread, name = event.get("ph"), (event.get("pid"), event.get("tid")), str(event.get("name", "event"))
+        if "ts" not in event or event.get("cat") in PROFILER_CATEGORIES or event.get("pid") == "Spans":
+            continue
+        moment = float(event["ts"])
+        if kind == "X" and "dur" in event:
+            yield thread, Slice(name, moment, moment + float(event["dur"]))
+        elif kind == "B":
+            begun.setdefault(thread, []).append((name, moment))
+        elif kind == "E" and begun.get(thread):
+            name, begin = begun[thread].pop()
+            yield thread, Slice(name, begin, moment)
+
+
+def _self_times(slices: list[Slice]) -> list[Slice]:
+    """The pieces of one thread's slices in order of time: at each moment the one that began last."""
+    pieces: list[Slice] = []
+    open_slices: list[Slice] = []
+    now = -math.inf
+
+    def run_until(moment: float) -> None:
+        nonlocal now
+        while open_slices and now < moment:
+            top = open_slices[-1]
+            end = min(top.end, moment)
+            if end > now:
+                pieces.append(Slice(top.name, now, end))
+                now = end
+            if top.end <= now:
+                open_slices.pop()
+
+    for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
+        run_until(piece.begin)
+        now = max(now, piece.begin)
+        open_slices.append(piece)
+    run_until(math.inf)
+    return pieces or [Slice(each.name, each.begin, each.begin) for each in slices]
+
+
+def _flow_edges(events: list[Event], rows: dict[Thread, list[int]], tasks: list[Slice]) -> list[tuple[int, int]]:
     """Edges from the tasks that flow events start in to those they end in.
 
     A flow event belongs to the task around it, or to the next one that begins on its thread.
     """
     starts: dict[Any, int] = {}
     edges: list[tuple[int, int]] = []
-    flows = [e for e in events if isinstance(e, dict) and e.get("ph") in ("s", "f") and "ts" in e]
-    for event in sorted(flows, key=lambda e: float(e["ts"])):
-        row, moment = rows.get((event.get("pid"), event.get("tid")), []), float(event["ts"])
-        task = next((i for i in row if float(tasks[i]["ts"]) + float(tasks[i]["dur"]) >= moment), None)
-        if task is None:
+    ends = {thread: [tasks[i].end for i in row] for thread, row in rows.items()}
+    flows = [event for event in events if event.get("ph") in ("s", "f") and "ts" in event]
+    for event in sorted(flows, key=lambda each: float(each["ts"])):
+        thread = (event.get("pid"), event.get("tid"))
+        side = (
+            bisect_left if event["ph"] == "s" else bisect_right
+        )  # at a border: from the task before, to the one after
+        place = side(ends.get(thread, []), float(event["ts"]))
+        if place >= len(rows.get(thread, [])):
             continue
+        task = rows[thread][place]
         if event["ph"] == "s":
             starts[event.get("id")] = task
         elif event.get("id") in starts and starts[event["id"]] != task:

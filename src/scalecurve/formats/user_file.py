@@ -47,7 +47,7 @@ Count = Annotated[Positive, parsed(parse_count)]
 Whole = Annotated[int, Field(ge=1)]
 
 
-class Section(BaseModel):
+class FileSection(BaseModel):
     """A part of such a file: it cannot be changed after reading, and a field it does not know is a fault."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.formats.columns import worker_unit
+from scalecurve.formats.headers import k_unit_of
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.file import json_bytes, study_digest, study_to_dict
 
@@ -51,7 +51,7 @@ def to_csv(study: Study) -> str:
     """The plain table that every command reads back; its header says what the numbers are."""
     rows = io.StringIO()
     writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow([study.k_unit if worker_unit(study.k_unit) == study.k_unit else "K", str(study.quantity)])
+    writer.writerow([study.k_unit if k_unit_of(study.k_unit) == study.k_unit else "K", str(study.quantity)])
     for k, values in study.samples.by_k().items():
         writer.writerows((k, repr(value)) for value in values.tolist())
     return rows.getvalue()

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.laws.contract import Law, Parameter, check_law
     from scalecurve.laws.tables import LawTable, law_table
 
-    LAWS: dict[str, Law]
+__all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "check_law", "law", "law_table"]
 
-__all__ = ["LAWS", "Law", "LawTable", "Parameter", "check_law", "law", "law_table"]
-
-_HOME = {"LawTable": "tables", "law_table": "tables"} | dict.fromkeys(("Law", "Parameter", "check_law"), "contract")
-_LAWS = {
+LAW_NAMES = {
     "amdahl": ("amdahl", "AMDAHL"),
     "gustafson": ("gustafson", "GUSTAFSON"),
     "sun-ni": ("sun_ni", "SUN_NI"),
@@ -30,23 +28,12 @@ _LAWS = {
 def law(name: str) -> Law:
     """A law by name: `law("amdahl").speedup(64, serial=0.05)`."""
     key = name.lower().replace("_", "-")
-    if key not in _LAWS:
-        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(_LAWS)}"))
-    module, constant = _LAWS[key]
+    if key not in LAW_NAMES:
+        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(LAW_NAMES)}"))
+    module, constant = LAW_NAMES[key]
     chosen: Law = getattr(import_module(f"scalecurve.laws.{module}"), constant)
     return chosen
 
 
-def __getattr__(name: str) -> Any:
-    if name == "LAWS":
-        value: Any = {key: law(key) for key in _LAWS}
-    elif name in _HOME:
-        value = getattr(import_module(f"scalecurve.laws.{_HOME[name]}"), name)
-    else:
-        raise AttributeError(f"module 'scalecurve.laws' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"contract": "Law Parameter check_law", "tables": "LawTable law_table"})

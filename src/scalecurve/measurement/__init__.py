@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from scalecurve.measurement.calibration.collectives import measure_collectives as measure_collectives
-    from scalecurve.measurement.calibration.load import measure_load as measure_load
-    from scalecurve.measurement.calibration.roofline import measure_roofline as measure_roofline
-    from scalecurve.measurement.calibration.roofline import place_torch_model as place_torch_model
-    from scalecurve.measurement.outlook import preview as preview
-    from scalecurve.measurement.readiness import doctor as doctor
-    from scalecurve.measurement.sweep import measure as measure
+    from scalecurve.measurement.calibration.collectives import measure_collectives
+    from scalecurve.measurement.calibration.load import measure_load
+    from scalecurve.measurement.calibration.roofline import measure_roofline, place_torch_model
+    from scalecurve.measurement.outlook import preview
+    from scalecurve.measurement.readiness import doctor
+    from scalecurve.measurement.sweep import measure
 
-_HOMES = {
-    "doctor": "readiness",
-    "measure": "sweep",
-    "measure_collectives": "calibration.collectives",
-    "measure_load": "calibration.load",
-    "measure_roofline": "calibration.roofline",
-    "place_torch_model": "calibration.roofline",
-    "preview": "outlook",
-}
+__all__ = [
+    "doctor",
+    "measure",
+    "measure_collectives",
+    "measure_load",
+    "measure_roofline",
+    "place_torch_model",
+    "preview",
+]
 
-__all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "calibration.collectives": "measure_collectives",
+            "calibration.load": "measure_load",
+            "calibration.roofline": "measure_roofline place_torch_model",
+            "outlook": "preview",
+            "readiness": "doctor",
+            "sweep": "measure",
+        },
+    )

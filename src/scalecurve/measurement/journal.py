@@ -1,7 +1,8 @@
 """The record of a measurement under way, and how an interrupted one continues.
 
-`<output>.work/` holds the journal, the files of runs and a lock.  Every completed run is one line of the journal,
-flushed to the disk before the next launch, so that a killed tool loses no completed run; a torn last line is cut off.
+`<output>.work/` holds the journal, the files of runs and a lock, readable by their owner only.  Every completed run is
+one line of the journal, flushed to the disk before the next launch, so that a killed tool loses no completed run; a
+torn last line is cut off.  A journal that begins with runs of a finished study appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,11 +23,13 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint
-from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
 from scalecurve.study import Run, RunStatus
+from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import read_study
 
 JOURNAL_VERSION = 1
+PRIVATE = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # another user's link is not followed
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,15 @@ class Workspace:
     def locked(self) -> Iterator[None]:
         """Hold the output for this process alone; the lock ends with the process, however it ends."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = open(self.folder / "lock", "a+")  # noqa: SIM115 - held until the end of the measurement
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            if self.folder.is_symlink() or self.folder.stat().st_uid != os.getuid():
+                fault = Fault("the work folder is a link or belongs to someone else", remedy="choose another -o")
+                raise InputError(fault, subject=str(self.folder))
+            handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | PRIVATE, 0o600)
         except OSError as problem:
             raise cannot_write(self.folder, problem) from None
-        with lock:
-            handle = lock.fileno()
+        with os.fdopen(handle, "r+"):  # held until the end of the measurement
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # A lock on a file that its last holder has just removed keeps nobody out.
@@ -81,9 +87,9 @@ class Workspace:
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Write one line and flush it to the disk; a line that does not fit is taken back whole."""
-        raw = (json.dumps(line, allow_nan=False, default=str) + "\n").encode()
+        raw = encoded(line)
         try:
-            handle = os.open(self.journal, os.O_WRONLY | os.O_CREAT, 0o644)
+            handle = os.open(self.journal, os.O_WRONLY | os.O_CREAT | PRIVATE, 0o600)
             try:
                 end = os.lseek(handle, 0, os.SEEK_END)
                 try:
@@ -99,6 +105,14 @@ class Workspace:
         except OSError as problem:
             raise cannot_write(self.journal, problem) from None
 
+    def create(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Write a new journal with all its lines, or nothing."""
+        try:
+            write_atomically(self.journal, b"".join(map(encoded, lines)))
+        except InputError as problem:
+            reason = problem.faults[0].message.removeprefix("cannot be written: ")
+            raise cannot_write(self.journal, OSError(0, reason)) from None
+
     def lines(self, *, repair: bool = True) -> list[dict[str, Any]]:
         """The lines of the journal; `repair` cuts off a last line that was not written whole."""
         if not self.journal.exists():
@@ -107,10 +121,25 @@ class Workspace:
         whole = raw[: raw.rfind(b"\n") + 1]
         if repair and len(whole) < len(raw):
             os.truncate(self.journal, len(whole))
-        return [json.loads(line) for line in whole.splitlines()]
+        lines, faults = [], []
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                lines.append(json.loads(line))
+            except ValueError:
+                faults.append(Fault("damaged", where=f"line {number}", value=line[:40].decode(errors="replace")))
+        if faults:
+            hint = "delete the damaged lines and --resume to keep the others, or --force to start anew"
+            raise FormatError(
+                [*faults[:5], Fault(f"{len(lines)} lines are whole", remedy=hint)], subject=str(self.journal)
+            )
+        return lines
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def encoded(line: Mapping[str, Any]) -> bytes:
+    return (json.dumps(line, allow_nan=False, default=str) + "\n").encode()
 
 
 def cannot_write(path: Path, problem: OSError) -> InputError:
@@ -141,9 +170,13 @@ class Journal:
 
     def add(self, planned: Planned, run: Run) -> None:
         """Save a run at once; only then is it done."""
+        self.keep(run)
+        self.done[planned] = run
+
+    def keep(self, run: Run) -> None:
+        """Save a run that is evidence only; its launch is made again."""
         self.space.append({"run": asdict(run)})
         self.restore(run)
-        self.done[planned] = run
 
     def successes(self) -> dict[Planned, Run]:
         return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}
@@ -173,7 +206,7 @@ class Journal:
 
 def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, resume: bool, force: bool) -> Journal:
     """A fresh journal, or with `resume` the one to continue; an old one is never overwritten silently."""
-    if not any("run" in line for line in space.lines(repair=False)) or (force and not resume):
+    if (force and not resume) or not space.holds_runs():
         space.journal.unlink(missing_ok=True)  # it holds no completed run, or the user wants it gone
     unfinished = space.journal.exists()
     if not resume and not force and (unfinished or space.output.exists()):
@@ -204,7 +237,6 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         "software": software_facts(world, settings.folder),
     }
     journal = Journal(space, header)
-    space.append({"header": header})
     if resume and space.output.exists():
         study = read_study(space.output)
         job = study.provenance.settings.get("job")
@@ -213,14 +245,19 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
             raise InputError(fault, subject=str(space.output))
         _refuse_other_job(job, settings, space)
         for run in study.runs:
-            space.append({"run": asdict(run)})
             journal.restore(run)
+    space.create([{"header": header}, *({"run": asdict(run)} for run in journal.runs)])
     return journal
 
 
 def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace) -> None:
     """Runs of different jobs are never joined."""
     new = settings.job()
+    defaults = {"timing": TimingSettings(), "launcher": LauncherSettings(), "sameness": SamenessSettings()}
+    # An option that an older version did not have was at its default then.
+    old = dict(old) | {
+        name: {**table.model_dump(mode="json"), **old[name]} for name, table in defaults.items() if name in old
+    }
     hint = "measure the same job, or choose another -o"
     faults = [
         Fault(f"was {old.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)

@@ -5,8 +5,9 @@ The verbs and nouns below are loaded when first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.mechanisms.collectives import CollectiveCost, StepCost, collective_cost, training_step_cost
@@ -21,35 +22,48 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.workdepth import WorkDepth, work_depth
 
 __all__ = [
-    "CollectiveCost", "FittedNetwork", "FittedNetworks", "HeldOutNetworks", "LatencySummaries", "LatencySummary",
-    "LoadCurve", "ReplicaPlan", "Roofline", "StepCost", "StragglerCost", "Tails", "TaskRecorder", "WorkDepth",
-    "collective_cost", "fit_collectives", "fit_sweep", "hold_out_collectives", "load_curve", "place_kernels",
-    "replicas_needed", "save_sweep", "straggler_cost", "summarise_latencies", "tail_latency", "training_step_cost",
+    "CollectiveCost",
+    "FittedNetwork",
+    "FittedNetworks",
+    "HeldOutNetworks",
+    "LatencySummaries",
+    "LatencySummary",
+    "LoadCurve",
+    "ReplicaPlan",
+    "Roofline",
+    "StepCost",
+    "StragglerCost",
+    "Tails",
+    "TaskRecorder",
+    "WorkDepth",
+    "collective_cost",
+    "fit_collectives",
+    "fit_sweep",
+    "hold_out_collectives",
+    "load_curve",
+    "place_kernels",
+    "replicas_needed",
+    "save_sweep",
+    "straggler_cost",
+    "summarise_latencies",
+    "tail_latency",
+    "training_step_cost",
     "work_depth",
-]  # fmt: skip
+]
 
-_MODULES = {
-    "collectives": "CollectiveCost StepCost collective_cost training_step_cost",
-    "latencies": "LatencySummaries LatencySummary summarise_latencies",
-    "load": "LoadCurve ReplicaPlan load_curve replicas_needed",
-    "network_extension": "HeldOutNetworks hold_out_collectives",
-    "network_fit": "FittedNetwork FittedNetworks fit_collectives fit_sweep save_sweep",
-    "recorder": "TaskRecorder",
-    "roofline": "Roofline place_kernels",
-    "stragglers": "StragglerCost straggler_cost",
-    "tails": "Tails tail_latency",
-    "workdepth": "WorkDepth work_depth",
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'scalecurve.mechanisms' has no attribute {name!r}")
-    value = getattr(import_module(f"scalecurve.mechanisms.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "collectives": "CollectiveCost StepCost collective_cost training_step_cost",
+            "latencies": "LatencySummaries LatencySummary summarise_latencies",
+            "load": "LoadCurve ReplicaPlan load_curve replicas_needed",
+            "network_extension": "HeldOutNetworks hold_out_collectives",
+            "network_fit": "FittedNetwork FittedNetworks fit_collectives fit_sweep save_sweep",
+            "recorder": "TaskRecorder",
+            "roofline": "Roofline place_kernels",
+            "stragglers": "StragglerCost straggler_cost",
+            "tails": "Tails tail_latency",
+            "workdepth": "WorkDepth work_depth",
+        },
+    )

@@ -14,13 +14,13 @@ from scalecurve.findings import Finding, info
 from scalecurve.mechanisms.percentiles import (
     USUAL,
     Percentile,
+    clock_findings,
     corrected,
     omission_findings,
     omits,
     percentile_name,
     percentiles,
     samples_needed,
-    share_within,
 )
 from scalecurve.study.latency_record import LatencyRecord, merged
 from scalecurve.units import format_seconds
@@ -72,7 +72,8 @@ class LatencySummary(Result):
             "seconds": record.seconds,
             "throughput": record.throughput,
             "errors": record.errors,
-            "mean": None if histogram is None else histogram.mean,
+            "timeouts": record.timeouts,
+            "mean": None if histogram is None or histogram.mean < histogram.resolution else histogram.mean,
             "max": None if histogram is None else histogram.most,
             "percentiles": [item.to_dict() for item in self.percentiles],
             "corrected": None if self.corrected is None else [item.to_dict() for item in self.corrected],
@@ -101,25 +102,27 @@ class LatencySummary(Result):
         if record.throughput is not None:
             parts.append(f"{record.throughput:.4g}/s")
         if record.errors:
-            parts.append(f"{record.errors} errors")
+            parts.append(f"{record.errors:,} errors" + (f" ({record.timeouts:,} time-outs)" if record.timeouts else ""))
         if record.histogram is not None:
-            parts.append(f"longest {format_seconds(record.histogram.most)}")
+            longest, step = record.histogram.most, record.histogram.resolution
+            parts.append(f"longest {format_seconds(longest) if longest >= step else f'below {format_seconds(step)}'}")
         if self.goodput is not None and self.slo is not None:
             parts.append(f"goodput {self.goodput:.4g}/s within {format_seconds(self.slo)}")
         columns: list[Column | str] = [Column("percentile", "left"), "latency", "95 % interval"]
         columns += ["corrected"] if self.corrected else []
         rows = []
         for i, item in enumerate(self.percentiles):
-            cells: list[Cell | str | None] = [item.name, Cell("not enough samples", "warn")]
-            if item.estimate is None:
+            cells: list[Cell | str | None] = [item.name, Cell(str(item), "warn")]
+            if item.below is not None:
+                cells.append(Cell("the clock's resolution", "muted"))
+            elif item.estimate is None:
                 cells.append(Cell(f"needs {item.needed:,}", "muted"))
             else:
                 low, high = item.estimate.low, item.estimate.high
                 interval = None if low is None or high is None else f"{format_seconds(low)} .. {format_seconds(high)}"
-                cells[1:] = [format_seconds(item.estimate.value), interval]
+                cells[1:] = [str(item), interval]
             if self.corrected:
-                fixed = self.corrected[i].estimate
-                cells.append("not enough samples" if fixed is None else format_seconds(fixed.value))
+                cells.append(str(self.corrected[i]))
             rows.append(cells)
         return Document(record.name, (Paragraph(", ".join(parts)), table(columns, rows), FindingList(self.findings)))
 
@@ -130,14 +133,13 @@ def summarise_latency(
     """Percentiles, goodput in requests/s within the SLO (seconds), and findings about the tail."""
     if slo is not None and not slo > 0:
         raise InputError(Fault("the SLO is a positive time", value=f"{slo:g}"))
-    histogram, findings = record.histogram, [*record.findings, *omission_findings(record)]
-    fixed, goodput, quantiles = None, None, []
+    histogram, findings = record.histogram, [*record.findings, *clock_findings(record), *omission_findings(record)]
+    fixed, quantiles = None, []
+    goodput = None if slo is None else record.goodput(slo)
     if histogram is not None:
         quantiles = list(percentiles(histogram, shares))
         if record.intended_rate and omits(record):
             fixed = percentiles(corrected(histogram, 1 / record.intended_rate), shares)
-        if slo is not None and record.throughput is not None:
-            goodput = record.throughput * share_within(histogram, slo)
     else:
         names = ", ".join(percentile_name(share) for share in record.stated)
         text = f"the tool states percentiles only ({names}): they have no interval and cannot be merged with others"
@@ -146,7 +148,9 @@ def summarise_latency(
             needed = samples_needed(share) if 0 < share < 1 else 1
             enough = record.count is None or record.count >= needed
             estimate = Estimate(seconds, method=f"as printed by {record.provenance.tool}") if enough else None
-            quantiles.append(Percentile(share=share, estimate=estimate, needed=needed))
+            below = 0.0 if enough and seconds <= 0 else None
+            estimate = None if below is not None else estimate
+            quantiles.append(Percentile(share=share, estimate=estimate, needed=needed, below=below))
     return LatencySummary(
         record=record,
         percentiles=tuple(quantiles),

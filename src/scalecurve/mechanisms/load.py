@@ -15,11 +15,10 @@ from typing import Any
 
 from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
-from scalecurve.mechanisms.percentiles import percentiles, share_within
+from scalecurve.mechanisms.percentiles import Percentile, clock_findings, percentiles
 from scalecurve.units import format_seconds
 
 SATURATED = 0.95  # finished per offered below which the server no longer keeps up
@@ -27,6 +26,7 @@ LITTLE_TOLERANCE = 0.2
 MAX_SERVERS = 64  # tried for the model beside the data
 UNSTABLE = 3.0  # misfit of a load that the model cannot carry
 AROUND = 2  # replica counts shown on either side of the answer
+MOST_BUSY = 100_000  # replicas: beyond, M/M/c is summed for minutes and the question is one of units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +36,13 @@ class LoadPoint:
     offered: float
     throughput: float
     mean: float
-    p50: Estimate | None
-    p99: Estimate | None
+    p50: Percentile
+    p99: Percentile
     goodput: float | None
     in_flight: float | None
+    requests: int
     errors: int | None
+    timeouts: int | None
     mmc: float | None
     kingman: float | None
 
@@ -53,12 +55,14 @@ class LoadPoint:
             "offered": self.offered,
             "throughput": self.throughput,
             "mean": self.mean,
-            "p50": None if self.p50 is None else self.p50.to_dict(),
-            "p99": None if self.p99 is None else self.p99.to_dict(),
+            "p50": None if self.p50.estimate is None else self.p50.estimate.to_dict(),
+            "p99": None if self.p99.estimate is None else self.p99.estimate.to_dict(),
             "goodput": self.goodput,
             "in_flight": self.in_flight,
             "little": self.throughput * self.mean,
+            "requests": self.requests,
             "errors": self.errors,
+            "timeouts": self.timeouts,
             "mmc_mean": self.mmc,
             "kingman_mean": self.kingman,
             "power": self.power,
@@ -67,25 +71,40 @@ class LoadPoint:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LoadCurve(Result):
-    """A sweep of load with its knee and the replicas an SLO needs."""
+    """A sweep of load with its knee and the replicas an SLO needs.
+
+    One load has no knee and no queue beside it; where requests failed there is neither a queue nor advice on replicas.
+    """
 
     points: tuple[LoadPoint, ...]
-    knee: float
+    knee: float | None
     slo: float | None
     slo_share: float
-    service_seconds: float
-    servers: int
+    service_seconds: float | None
+    servers: int | None
     replicas: dict[float, int | None]
     findings: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         first, last = self.points[0], self.points[-1]
         span = f"{len(self.points)} loads from {first.offered:.4g} to {last.offered:.4g}/s"
-        return f"<LoadCurve {span}, knee at {self.knee:.4g}/s>"
+        knee = "no knee" if self.knee is None else f"knee at {self.knee:.4g}/s"
+        return f"<LoadCurve {span}, {knee}>"
+
+    @property
+    def failures(self) -> str:
+        """How many requests failed, in one line; empty where none did."""
+        errors = sum(point.errors or 0 for point in self.points)
+        if not errors:
+            return ""
+        timeouts = sum(point.timeouts or 0 for point in self.points)
+        late = f", {timeouts:,} of them by time-out" if timeouts else ""
+        return f"{errors:,} of {sum(point.requests for point in self.points):,} requests failed{late}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "rows": [point.to_dict() for point in self.points],
+            "failures": self.failures or None,
             "knee": {"offered": self.knee, "rule": "largest throughput / mean latency"},
             "slo": None if self.slo is None else {"seconds": self.slo, "share": self.slo_share},
             "model": {"service_seconds": self.service_seconds, "servers": self.servers},
@@ -100,23 +119,28 @@ class LoadCurve(Result):
         ]
 
     def document(self) -> Document:
-        columns: list[Column | str] = ["offered/s", "finished/s", "mean", "p50", "p99"]
+        columns: list[Column | str] = ["offered/s", "finished/s", "errors", "mean", "p50", "p99"]
         columns += [Column("M/M/c mean", meaning="the nearest queue beside the data")]
         columns += [Column("Kingman mean", meaning="Allen-Cunneen with the measured variation"), "goodput/s"]
         rows = []
         for point in self.points:
-            measured = ["not enough samples" if p is None else format_seconds(p.value) for p in (point.p50, point.p99)]
+            measured = [str(point.p50), str(point.p99)]
             models = ["unstable" if mean is None else format_seconds(mean) for mean in (point.mmc, point.kingman)]
+            models = models if self.servers is not None else ["-", "-"]
             rates = [f"{point.offered:.4g}", f"{point.throughput:.4g}"]
             goodput = None if point.goodput is None else f"{point.goodput:.4g}"
-            rows.append([*rates, format_seconds(point.mean), *measured, *models, goodput])
-        lines = [f"knee at {self.knee:.4g}/s (largest throughput per mean latency)"]
-        lines.append(f"nearest M/M/c: {self.servers} servers of {format_seconds(self.service_seconds)} each")
-        if self.slo is not None:
+            errors = Cell(f"{point.errors:,}", "bad") if point.errors else "0" if point.errors == 0 else "-"
+            rows.append([*rates, errors, format_seconds(point.mean), *measured, *models, goodput])
+        lines = []
+        if self.knee is not None:
+            lines.append(f"knee at {self.knee:.4g}/s (largest throughput per mean latency)")
+        if self.servers is not None and self.service_seconds is not None:
+            lines.append(f"nearest M/M/c: {self.servers} servers of {format_seconds(self.service_seconds)} each")
+        if self.slo is not None and self.replicas:
             counts = ", ".join(f"{r:.4g}/s: {'none' if c is None else c}" for r, c in self.replicas.items())
             lines.append(f"replicas for {self.slo_share:.4%} within {format_seconds(self.slo)}: {counts}")
         body = (table(columns, rows), Paragraph("\n".join(lines)), FindingList(self.findings))
-        return Document("Load and latency", body)
+        return Document(f"Load and latency: {self.failures}" if self.failures else "Load and latency", body)
 
 
 def load_curve(
@@ -137,19 +161,26 @@ def load_curve(
         (r.intended_rate or r.throughput, r.throughput, r.histogram, r) for r in records if r.histogram is not None
     ]
     usable = sorted(((o, x, h, r) for o, x, h, r in loads if o and x), key=lambda load: load[0])
-    if len(usable) < 2:
-        hint = "give the records of two or more loads, each with samples and its duration"
-        raise InputError(Fault("a load curve needs several loads", value=f"{len(usable)} usable records", remedy=hint))
-    service, servers = _nearest_queue([(throughput, histogram.mean) for _, throughput, histogram, _ in usable])
+    if not usable:
+        hint = "give the records of one or more loads, each with samples and its duration"
+        raise InputError(Fault("no record has both latencies and a load", value=f"{len(records)} records", remedy=hint))
+    failed, several = any(record.errors for *_, record in usable), len(usable) > 1
+    coarse = any(histogram.resolution and histogram.mean < histogram.resolution for _, _, histogram, _ in usable)
+    service, servers = None, None
+    if several and not failed and not coarse:
+        service, servers = _nearest_queue([(throughput, histogram.mean) for _, throughput, histogram, _ in usable])
     lightest = usable[0][2]
     values, counts = lightest.nonzero()
     mean = float(values @ counts) / lightest.n
     variation = float(((values - mean) ** 2) @ counts) / lightest.n / mean**2  # squared, of the service times
     points = []
     for offered, throughput, histogram, record in usable:
-        p50, p99 = (item.estimate for item in percentiles(histogram, (0.5, 0.99)))
+        p50, p99 = percentiles(histogram, (0.5, 0.99))
         arrivals = 0.0 if record.open_loop else 1.0  # squared variation of the arrivals
-        wait = queueing.allen_cunneen_wait(throughput, 1 / service, servers, arrivals, variation)
+        mmc = wait = None
+        if service is not None and servers is not None:
+            mmc = queueing.mmc_response(throughput, 1 / service, servers)
+            wait = queueing.allen_cunneen_wait(throughput, 1 / service, servers, arrivals, variation)
         points.append(
             LoadPoint(
                 offered=offered,
@@ -157,23 +188,34 @@ def load_curve(
                 mean=histogram.mean,
                 p50=p50,
                 p99=p99,
-                goodput=None if slo is None else throughput * share_within(histogram, slo),
+                goodput=None if slo is None else record.goodput(slo),
                 in_flight=float(record.connections) if record.connections else None,
+                requests=histogram.n,
                 errors=record.errors,
-                mmc=queueing.mmc_response(throughput, 1 / service, servers),
-                kingman=None if wait is None else wait + service,
+                timeouts=record.timeouts,
+                mmc=mmc,
+                kingman=None if wait is None or service is None else wait + service,
             )
         )
     asked = rates or [point.offered for point in points]
+    findings = [finding for *_, record in usable for finding in (*record.findings, *clock_findings(record))]
+    findings += _findings(points)
+    if failed:
+        text = "requests failed: there is no queue model and no advice on replicas from such a run"
+        findings.append(warning("errors", text, remedy="find out why they fail, then load the address again"))
+    if not several:
+        findings.append(info("one-load", "one load has no knee and no queue model", remedy="offer several: --rates"))
     return LoadCurve(
         points=tuple(points),
-        knee=max(points, key=lambda point: point.power).offered,
+        knee=max(points, key=lambda point: point.power).offered if several and not failed else None,
         slo=slo,
         slo_share=slo_share,
         service_seconds=service,
         servers=servers,
-        replicas={rate: queueing.servers_for(slo, slo_share, rate, 1 / service) for rate in asked} if slo else {},
-        findings=_findings(points),
+        replicas={r: queueing.servers_for(slo, slo_share, r, 1 / service) for r in asked}
+        if slo is not None and service is not None
+        else {},
+        findings=tuple({finding.code + finding.message: finding for finding in findings}.values()),
     )
 
 
@@ -192,13 +234,13 @@ def _nearest_queue(loads: Sequence[tuple[float, float]]) -> tuple[float, int]:
     return nearest
 
 
-def _findings(points: Sequence[LoadPoint]) -> tuple[Finding, ...]:
-    findings = []
+def _findings(points: Sequence[LoadPoint]) -> list[Finding]:
+    findings: list[Finding] = []
     behind = [point for point in points if point.throughput < SATURATED * point.offered]
     if behind:
         text = f"from {behind[0].offered:.4g}/s on fewer than {SATURATED:.0%} of the offered requests finish: saturated"
         findings.append(warning("saturated", text, remedy="add replicas or lower the load", offered=behind[0].offered))
-    if not behind and max(points, key=lambda point: point.power) is points[-1]:
+    if len(points) > 1 and not behind and max(points, key=lambda point: point.power) is points[-1]:
         text = "the knee is at the largest load: it may lie beyond what was offered"
         findings.append(info("knee-not-bracketed", text, remedy="offer more load"))
     for point in points:
@@ -208,7 +250,7 @@ def _findings(points: Sequence[LoadPoint]) -> tuple[Finding, ...]:
             hint = "check whether the generator was the bottleneck or latencies leave out waiting"
             findings.append(warning("little-violated", text, remedy=hint))
             break
-    return tuple(findings)
+    return findings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,6 +313,9 @@ def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float
     if not (service > 0 and slo > 0 and 0 < slo_share < 1):
         values = f"service {service:g} s, SLO {slo:g} s, share {slo_share:g}"
         raise InputError(Fault("service and SLO are positive times and the share lies between 0 and 1", value=values))
+    if rate * service > MOST_BUSY:
+        value = f"{rate:g} requests/s of {service:g} s keep {rate * service:.3g} replicas busy"
+        raise InputError(Fault(f"at most {MOST_BUSY:,} busy replicas", value=value, remedy="check the units"))
     mu = 1 / service
     count = queueing.servers_for(slo, slo_share, rate, mu)
     if count is None:

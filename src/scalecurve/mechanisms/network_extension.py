@@ -270,10 +270,15 @@ def hold_out_all(sweeps: Sequence[MessageSweep], *, operation: str | None = None
 
 
 def hold_out_collectives(
-    files: Sequence[str | Path], *, operation: str | None = None, ranks: int | None = None, nodes: int | None = None
+    files: Sequence[str | Path],
+    *,
+    operation: str | None = None,
+    ranks: int | None = None,
+    nodes: int | None = None,
+    k_from: str | None = None,
 ) -> HeldOutNetworks:
     """How well the larger half of the ranks is predicted from the smaller half, from files of other tools."""
     from scalecurve.formats.sweeps import read_sweeps
 
-    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes)
+    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
     return hold_out_all(sweeps, operation=operation)

@@ -321,15 +321,17 @@ def fit_collectives(
     operation: str | None = None,
     ranks: int | None = None,
     nodes: int | None = None,
+    k_from: str | None = None,
     predict: WorkersLike | None = None,
 ) -> FittedNetworks:
     """Latency and bandwidth per operation from timings of other tools (OSU, IMB, nccl-tests, CSV, a saved sweep).
 
-    `ranks` and `nodes` are those of the run where the file does not say; `predict` adds times at these ranks.
+    `ranks` and `nodes` are those of the run where the file does not say; `k_from` is a pattern whose group finds the
+    ranks in the path of each file; `predict` adds times at these ranks.
     """
     from scalecurve.formats.sweeps import read_sweeps
 
-    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes)
+    sweeps = read_sweeps([Path(file) for file in files], operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
     return FittedNetworks(systems=tuple(fit_sweep(sweep, operation=operation, predict=predict) for sweep in sweeps))
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
-from scalecurve.study.latency_record import Histogram, LatencyRecord, middles
+from scalecurve.study.latency_record import LOWEST, Histogram, LatencyRecord, middles
+from scalecurve.units import format_seconds
 
 LEVEL = 0.95
 USUAL = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
@@ -31,11 +32,15 @@ MISSING = 0.005  # share of intended requests that may be absent without suspici
 
 @dataclass(frozen=True, kw_only=True)
 class Percentile:
-    """A percentile in seconds, or None with the number of samples it would need."""
+    """A percentile in seconds, or None with the number of samples it would need.
+
+    Also None where it is `below` the step of the clock, in seconds: then no number can be told.
+    """
 
     share: float
     estimate: Estimate | None
     needed: int
+    below: float | None = None
 
     @property
     def name(self) -> str:
@@ -47,7 +52,13 @@ class Percentile:
             "share": self.share,
             "seconds": None if self.estimate is None else self.estimate.to_dict(),
             "samples_needed": self.needed,
+            "below_resolution": self.below,
         }
+
+    def __str__(self) -> str:
+        if self.below is not None:
+            return f"below {format_seconds(self.below)}" if self.below > 0 else "below the clock's resolution"
+        return "not enough samples" if self.estimate is None else format_seconds(self.estimate.value)
 
 
 def percentile_name(share: float) -> str:
@@ -68,22 +79,20 @@ def percentiles(histogram: Histogram, shares: Sequence[float] = USUAL, level: fl
     cumulative = np.cumsum(histogram.counts)
     n, tail, results = int(cumulative[-1]), (1 - level) / 2, []
     for share in shares:
-        needed, estimate = samples_needed(share, level), None
+        needed, estimate, below = samples_needed(share, level), None, None
         if n >= needed:
             middle = max(1, math.ceil(share * n - 1e-9))
             low = max(1, int(binom.ppf(tail, n, share)))
             high = min(n, int(binom.ppf(1 - tail, n, share)) + 1)
             values = middles(np.searchsorted(cumulative, (middle, low, high)))
             value, bottom, top = np.clip(values, histogram.least, histogram.most).tolist()
-            estimate = Estimate(value, bottom, top, level, "order statistics, no distribution assumed")
-        results.append(Percentile(share=share, estimate=estimate, needed=needed))
+            if value < histogram.resolution:
+                below = histogram.resolution
+            else:
+                bottom = 0.0 if bottom < histogram.resolution else bottom
+                estimate = Estimate(value, bottom, top, level, "order statistics, no distribution assumed")
+        results.append(Percentile(share=share, estimate=estimate, needed=needed, below=below))
     return tuple(results)
-
-
-def share_within(histogram: Histogram, seconds: float) -> float:
-    """The share of latencies at or below a limit."""
-    values, counts = histogram.nonzero()
-    return float(counts[values <= seconds].sum()) / histogram.n
 
 
 def corrected(histogram: Histogram, interval: float) -> Histogram:
@@ -125,3 +134,15 @@ def omission_findings(record: LatencyRecord) -> tuple[Finding, ...]:
     )
     hint = "read the corrected percentiles, or record from intended start times"
     return (warning("coordinated-omission", text, remedy=hint, missing=missing, intended=intended),)
+
+
+def clock_findings(record: LatencyRecord) -> tuple[Finding, ...]:
+    """How many latencies of 0 there are: they are below the clock's resolution, not fast."""
+    histogram = record.histogram
+    if histogram is None or not histogram.resolution:
+        return ()
+    values, counts = histogram.nonzero()
+    zeros = int(counts[values < 2 * LOWEST].sum())
+    step = format_seconds(histogram.resolution)
+    text = f"{zeros:,} of {histogram.n:,} latencies are 0: below the clock's resolution of {step}"
+    return (warning("clock-resolution", text, remedy="log finer times; none of these is known better", zeros=zeros),)

@@ -8,8 +8,9 @@ errors is chosen.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.findings import Finding, info
+from scalecurve.findings import Finding, info, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.curves import Array, LogCurve
 from scalecurve.forecasting.prediction import predict
@@ -32,6 +33,7 @@ OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out wor
 NEARLY = 0.95  # a cheaper plan with this share of the best gain is preferred
 LEAST_GAIN = 0.01  # of the half-width: less is not worth a run
 LEVEL = 0.9
+TYPICAL = 0.5  # level of the interval whose half-width is the typical error of a run
 INDISTINCT = 0.05  # standard errors
 ASSUMED_SECONDS = 60.0  # of a run, where throughput is measured and its length is not stated
 
@@ -138,15 +140,34 @@ def next_runs(
         raise InputError(faults, subject="next")
     data, calibration = view(study), calibration or shipped()
     goal = float(target or 4 * data.largest_k)
-    candidates = _candidates(data, min(goal, float(largest or goal)), run_seconds, calibration)
-    if separate is not None:
-        result = _separate(study, candidates, separate, budget)
-    else:
-        result = _narrow(data, candidates, goal, budget, calibration)
+
+    def within(most: float) -> NextRuns:
+        candidates = _candidates(data, min(goal, most), run_seconds, calibration)
+        if separate is not None:
+            return _separate(study, candidates, separate, budget)
+        return _narrow(data, candidates, goal, budget, calibration)
+
+    result = _within_reach(study, within) if largest is None else within(float(largest))
     if study.quantity is Quantity.SECONDS:
         return result
     message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
-    return replace(result, findings=(info("run-length-assumed", message, remedy="state it: --run-seconds"),))
+    assumed = info("run-length-assumed", message, remedy="state it: --run-seconds")
+    return replace(result, findings=(*result.findings, assumed))
+
+
+def _within_reach(study: Study, within: Callable[[float], NextRuns]) -> NextRuns:
+    """Runs that the machine of the study can make; where none helps, larger ones, with a finding that says so."""
+    reach = study.provenance.reach
+    if reach is None:
+        return within(math.inf)
+    try:
+        result = within(float(max(reach, study.all_k[-1])))
+        text = f"only K up to the {reach} workers that the machine of the study runs are considered"
+        return replace(result, findings=(info("within-reach", text, remedy="say how many there are: --largest"),))
+    except Refused:
+        result = within(math.inf)
+    text = f"the machine of the study runs {reach} workers, and no run within them helps; these runs need a larger one"
+    return replace(result, findings=(warning("beyond-reach", text, remedy="find a machine of that size", reach=reach),))
 
 
 def parse_worker_seconds(text: str) -> float:
@@ -171,7 +192,7 @@ def _candidates(data: View, last: float, run_seconds: float | None, calibration:
     expected = list(zip(measured, data.fitted.log_performance.tolist(), [0.0] * len(measured), strict=True))
     if len(beyond):
         ahead = predict([data.fitted], [data.kind], [beyond], calibration)[0]
-        expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.scale.tolist(), strict=True)
+        expected += zip(beyond.tolist(), ahead.ahead.tolist(), ahead.half_width(TYPICAL).tolist(), strict=True)
     candidates = []
     for k, log, scale in expected:
         timed = data.study.quantity is Quantity.SECONDS
@@ -200,14 +221,13 @@ def _narrow(
         raise Refused(f"no allowed run narrows the forecast at K = {goal:g} by {LEAST_GAIN:.0%} or more; {hint}")
     good = gains >= NEARLY * gains.max()
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
-    quantile = calibration.widths[data.kind].quantile(LEVEL)
     return NextRuns(
         name=data.name,
         aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
         budget=budget,
         suggestions=_suggest(plans[chosen], budget),
-        before=float(np.exp(2 * quantile * now)),
-        after=float(np.exp(2 * quantile * min(now, float(after[chosen])))),
+        before=float(np.exp(2 * now)),
+        after=float(np.exp(2 * min(now, float(after[chosen])))),
         findings=(),
     )
 
@@ -227,11 +247,11 @@ def _suggest(plan: Sequence[Candidate], budget: float | None) -> tuple[Suggestio
 
 
 def _half_widths(data: View, plans: Sequence[Sequence[Candidate]], goal: float, calibration: Calibration) -> Array:
-    """The scale of the error at the goal after each plan, averaged over how its runs might turn out."""
+    """Half the width of the interval at the goal after each plan, averaged over how its runs might turn out."""
     continued = [_continued(data.fitted, plan, outcome) for plan in plans for outcome in OUTCOMES]
     at = [np.array([max(goal, curve.k[-1] * 1.0001)]) for curve in continued]
     predictions = predict(continued, [data.kind] * len(continued), at, calibration)
-    scales = np.array([one.scale[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
+    scales = np.array([one.half_width(LEVEL)[0] for one in predictions]).reshape(len(plans), len(OUTCOMES))
     return np.asarray(scales.mean(axis=1))
 
 
@@ -245,7 +265,7 @@ def _continued(curve: LogCurve, plan: Sequence[Candidate], outcome: float) -> Lo
         else:
             k, error = np.r_[k, candidate.k], np.r_[error, np.nan]
             log = np.r_[log, candidate.log + outcome * candidate.scale]
-    return LogCurve(k, log, error, curve.believed)
+    return LogCurve(k, log, error, curve.traits)
 
 
 def _separate(study: Study, candidates: list[Candidate], laws: tuple[str, str], budget: float | None) -> NextRuns:

@@ -218,7 +218,7 @@ def _study_rows(
         ahead = forecast(study, others)
         findings = ahead.findings
         for row in ahead.rows:
-            if row.refused:
+            if row.value is None:
                 continue
             # The interval of E is that of the value, turned round where the value is a time.
             value, low, high, e = (float(number or 0.0) for number in (row.value, row.low, row.high, row.efficiency))

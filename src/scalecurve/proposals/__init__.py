@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scalecurve.proposals.assessment import Assessment, assess
@@ -10,11 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Assessment", "Proposal", "assess"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: pydantic stays out of `scalecurve --help`."""
-    from importlib import import_module
-
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{'proposal' if name == 'Proposal' else 'assessment'}"), name)
+if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
+    __getattr__, __dir__ = lazy_names(__name__, {"assessment": "Assessment assess", "proposal": "Proposal"})

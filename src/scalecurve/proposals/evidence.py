@@ -25,7 +25,7 @@ from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import as_study
-from scalecurve.formats.user_file import Positive, Section, Share, Text
+from scalecurve.formats.user_file import FileSection, Positive, Share, Text
 from scalecurve.laws.collectives import as_operation, best, cost
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.planning.curve import curve_of_study
@@ -43,7 +43,7 @@ Efficiency = Annotated[FiniteFloat, Field(gt=0, le=2)]
 Workers = Annotated[int, Field(ge=1, le=10**9)]
 
 
-class StatedSection(Section):
+class StatedSection(FileSection):
     """A section; `source` says who stands behind its numbers."""
 
     source: Text = "stated"
@@ -245,7 +245,7 @@ def fitted_serial(study: Study) -> SerialShare | None:
     return SerialShare.model_construct(share=shares[0][1].value, low=low, high=high, source=source)  # may exceed 1
 
 
-class StatedPoint(Section):
+class StatedPoint(FileSection):
     """Exactly one of the five says what is known; low and high may stand beside efficiency."""
 
     k: Workers

@@ -18,9 +18,9 @@ from scalecurve.formats.user_file import (
     Bandwidth,
     Bytes,
     Count,
+    FileSection,
     Positive,
     Seconds,
-    Section,
     Share,
     Text,
     Whole,
@@ -219,7 +219,7 @@ class BigMachine(StatedSection):
     per_hour: Amount | None = Field(default=None, examples=["20 USD"])
 
 
-class Proposal(Section):
+class Proposal(FileSection):
     """From `workers_today` to `workers`, with everything that is known about the job."""
 
     title: Text = Field(examples=["Our cluster, from 256 to 512 GPUs"])

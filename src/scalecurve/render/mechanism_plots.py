@@ -92,10 +92,11 @@ def load_axes(axes: Axes, result: LoadCurve) -> None:
     """Latency against offered load, with the knee and the queue model."""
     points = result.points
     axes.plot(*xy([(point.offered, point.mean) for point in points]), color=BLUE, marker="o", label="mean")
-    tails = [(point.offered, point.p99.value) for point in points if point.p99 is not None]
+    tails = [(point.offered, point.p99.estimate.value) for point in points if point.p99.estimate is not None]
     axes.plot(*xy(tails), color=RED, marker="^", label="p99")
     axes.plot(*xy([(point.offered, point.mmc) for point in points]), color=GREY, linestyle="--", label="M/M/c mean")
-    axes.axvline(result.knee, color=GREEN, linestyle=":", label=f"knee {result.knee:.4g}/s")
+    if result.knee is not None:
+        axes.axvline(result.knee, color=GREEN, linestyle=":", label=f"knee {result.knee:.4g}/s")
     if result.slo is not None:
         axes.axhline(result.slo, color=ORANGE, linestyle=":", label="SLO")
     axes.set_yscale("log")

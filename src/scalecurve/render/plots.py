@@ -219,18 +219,23 @@ def forecast_axes(axes: Axes, result: Forecast) -> None:
     """Measured medians, and the expected values beyond them with their interval; grey where the forecast is far."""
     study = result.view.study
     workers, medians = zip(*result.measured, strict=True)
-    band = [row for row in result.curve if row.value is not None and row.low is not None and row.high is not None]
-    ahead = [row.k for row in band]
-    lows, highs = [row.low for row in band if row.low], [row.high for row in band if row.high]
+    band = [(row.k, row.low, row.high) for row in result.curve if row.low is not None and row.high is not None]
+    ahead, lows, highs = zip(*band, strict=True) if band else ((), (), ())
     axes.fill_between(ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{result.level:.0%} interval")
-    axes.plot(*xy([(row.k, row.value) for row in band]), color=ORANGE, linestyle="--", label="forecast")
+    expected = [(row.k, row.value) for row in result.curve if row.value is not None]
+    if expected:
+        axes.plot(*xy(expected), color=ORANGE, linestyle="--", label="forecast")
+    for alike in result.explanation.alike if result.explained and result.explanation else ():
+        label = plain_text(f"shape of {alike.source[:40]}")
+        axes.plot(*xy(list(alike.line)), color=GREY, linewidth=0.9, linestyle=":", label=label)
     axes.plot(workers, medians, color=BLUE, marker="o", label="measured (median)")
     for row in result.rows:
-        if row.value is None or row.extrapolation <= 1:
+        if row.low is None or row.high is None or row.extrapolation <= 1:
             continue
         colour = GREY if row.extrapolation > GREY_BEYOND else RED
-        axes.plot([row.k], [row.value], color=colour, marker="D", linestyle="none", zorder=4)
-        axes.vlines(row.k, row.low or row.value, row.high or row.value, color=colour, linewidth=1.3, zorder=3)
+        if row.value is not None:
+            axes.plot([row.k], [row.value], color=colour, marker="D", linestyle="none", zorder=4)
+        axes.vlines(row.k, row.low, row.high, color=colour, linewidth=1.3, zorder=3)
     log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
     axes.set_yscale("log")
     plain_numbers(axes.yaxis)

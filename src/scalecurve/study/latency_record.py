@@ -36,20 +36,28 @@ BUCKETS = _key(HIGHEST) - BASE + 1
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts of latencies in seconds.  Two histograms add up exactly; percentiles cannot be averaged."""
+    """Counts of latencies in seconds.  Two histograms add up exactly; percentiles cannot be averaged.
+
+    `resolution` is the step of the clock in seconds where latencies of 0 were recorded (no request takes 0 s), else 0.
+    """
 
     counts: Counts
     least: float
     most: float
     total: float
+    resolution: float = 0.0
 
     @classmethod
     def empty(cls) -> Histogram:
         return cls(np.zeros(BUCKETS, np.int64), float("inf"), 0.0, 0.0)
 
     @classmethod
-    def of(cls, samples: Iterable[float] | npt.NDArray[Any]) -> Histogram:
-        """All samples at once; 100 million take well under a second."""
+    def of(cls, samples: Iterable[float] | npt.NDArray[Any], *, resolution: float | None = None) -> Histogram:
+        """All samples at once; 100 million take well under a second.
+
+        `resolution` is the step of their clock in seconds; where zeros show that it is coarse and it is not stated, it
+        is taken as the smallest latency above 0.
+        """
         array = np.asarray(samples if isinstance(samples, np.ndarray) else list(samples), dtype=np.float64)
         array = np.ascontiguousarray(array.ravel())
         if not len(array):
@@ -58,7 +66,14 @@ class Histogram:
         for start in range(0, len(array), CHUNK):
             counter.add(array[start : start + CHUNK])
         used = np.flatnonzero(counter.counts)
-        return cls(counter.counts, counter.least, counter.most, float(middles(used) @ counter.counts[used]))
+        step = 0.0
+        if counter.least < LOWEST:
+            positive = array[array > 0]
+            if not len(positive) and resolution is None:
+                remedy = "record finer times, such as microseconds"
+                raise InputError(Fault("all latencies are 0: below the clock's resolution", remedy=remedy))
+            step = resolution or float(positive.min())
+        return cls(counter.counts, counter.least, counter.most, float(middles(used) @ counter.counts[used]), step)
 
     @classmethod
     def from_counts(cls, values: Sequence[float] | Floats, counts: Sequence[int] | Counts) -> Histogram:
@@ -71,7 +86,9 @@ class Histogram:
         places = _places(np.clip(seconds, LOWEST, HIGHEST))
         filled = np.zeros(BUCKETS, np.int64)
         np.add.at(filled, places, weights)
-        return cls(filled, float(seconds.min()), float(seconds.max()), float(seconds @ weights))
+        step = float(seconds[seconds > 0].min(initial=np.inf)) if seconds.min() < LOWEST else 0.0
+        step = step if np.isfinite(step) else LOWEST
+        return cls(filled, float(seconds.min()), float(seconds.max()), float(seconds @ weights), step)
 
     @property
     def n(self) -> int:
@@ -83,7 +100,8 @@ class Histogram:
 
     def __add__(self, other: Histogram) -> Histogram:
         least, most = min(self.least, other.least), max(self.most, other.most)
-        return Histogram(self.counts + other.counts, least, most, self.total + other.total)
+        step = max(self.resolution, other.resolution)
+        return Histogram(self.counts + other.counts, least, most, self.total + other.total, step)
 
     def nonzero(self) -> tuple[Floats, Counts]:
         """The middle of every bucket in use, with its count."""
@@ -153,6 +171,8 @@ class LatencyRecord:
     `histogram` where single latencies are recorded; otherwise `stated`, the percentiles the tool printed (share ->
     seconds).  `seconds` is how long the test ran; `intended_rate` is the rate it was to send, in requests per second,
     None for a closed loop; `open_loop` says that latencies count from intended starts, so that none is omitted.
+    `errors` are answers that were no good, `timeouts` those of them that never came; `good` has the latencies of the
+    good answers alone, where they are told apart.
     """
 
     name: str
@@ -161,6 +181,8 @@ class LatencyRecord:
     count: int | None = None
     seconds: float | None = None
     errors: int | None = None
+    timeouts: int | None = None
+    good: Histogram | None = None
     intended_rate: float | None = None
     open_loop: bool = False
     connections: int | None = None
@@ -179,6 +201,19 @@ class LatencyRecord:
     def throughput(self) -> float | None:
         """Requests finished per second."""
         return self.n / self.seconds if self.n and self.seconds else None
+
+    def goodput(self, slo: float) -> float | None:
+        """Good answers per second within `slo` seconds; at least so many where errors are not told apart."""
+        if self.seconds is None or self.histogram is None:
+            return None
+        if self.good is not None or not self.errors:
+            return _within(self.good or self.histogram, slo) / self.seconds
+        return max(0, _within(self.histogram, slo) - self.errors) / self.seconds
+
+
+def _within(histogram: Histogram, seconds: float) -> int:
+    values, counts = histogram.nonzero()
+    return int(counts[values <= seconds].sum())
 
 
 def merged(records: Sequence[LatencyRecord], *, name: str = "all") -> LatencyRecord:
@@ -199,6 +234,7 @@ def merged(records: Sequence[LatencyRecord], *, name: str = "all") -> LatencyRec
         histogram=total,
         seconds=max(spans) if spans else None,
         errors=sum(errors) if errors else None,
+        timeouts=sum(record.timeouts or 0 for record in records) or None,
         provenance=records[0].provenance,
         findings=tuple(finding for record in records for finding in record.findings),
     )

@@ -54,7 +54,18 @@ def test_own_names_are_answered(app: Guard, host: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", [b"evil.example", b"evil.example:8777", b"127.0.0.1.evil.example", b"192.168.0.5:8777", b"", b"[::1", b"0"]
+    "host",
+    [
+        b"evil.example",
+        b"evil.example:8777",
+        b"127.0.0.1.evil.example",
+        b"192.168.0.5:8777",
+        b"",
+        b"[::1",
+        b"0",
+        b"x@localhost",
+        b"localhost:99999999",
+    ],
 )
 def test_foreign_hosts_are_refused(app: Guard, host: bytes) -> None:
     assert call(app, "/", (b"host", host))[0] == 421
@@ -70,6 +81,17 @@ def test_missing_or_doubled_host_is_refused(app: Guard) -> None:
 )
 def test_foreign_origins_are_refused(app: Guard, origin: bytes) -> None:
     assert call(app, "/api/laws", OURS, JSON, (b"origin", origin), method="POST")[0] == 403
+
+
+def test_a_malformed_origin_is_a_bad_request(app: Guard) -> None:
+    status, headers, _ = call(app, "/api/laws", OURS, JSON, (b"origin", b"http://["), method="POST")
+    assert status == 400
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_name_that_is_no_question_never_reaches_a_worker(app: Guard) -> None:
+    for name in ("a" * 5000, "laws%0aevil", "LAWS"):
+        assert call(app, f"/api/{name}", OURS, JSON, method="POST", body=b"{}")[0] == 404
 
 
 def test_own_origin_is_answered(app: Guard) -> None:

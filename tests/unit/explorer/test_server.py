@@ -14,27 +14,42 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="the web extra is not installed")
 
-QUESTION = (
-    b"POST /api/laws HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n%s"
-)
+
+class Listening(NamedTuple):
+    """Where a server answers, and the token it printed."""
+
+    port: int
+    token: str
+
+    def question(self, body: bytes) -> bytes:
+        head = (
+            f"POST /api/laws HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
+            f"Cookie: scalecurve={self.token}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode() + body
+
+
+def listening(line: str) -> Listening:
+    match = re.search(r":(\d+)/\?token=(\S+)", line)
+    assert match is not None, line
+    return Listening(int(match[1]), match[2])
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
+def server() -> Iterator[Listening]:
     command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        port = int(re.search(r":(\d+)/", line)[1])  # type: ignore[index]
-        _wait_until_answering(port)
-        yield process, port
+        where = listening(process.stdout.readline())
+        _wait_until_answering(where)
+        yield where
     finally:
         process.kill()
         process.wait()
@@ -42,11 +57,11 @@ def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
             process.stdout.close()
 
 
-def _wait_until_answering(port: int, seconds: float = 60.0) -> None:
+def _wait_until_answering(where: Listening, seconds: float = 60.0) -> None:
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         try:
-            if talk(port, QUESTION % (port, 2, b"{}")).startswith(b"HTTP/1.1 200"):
+            if talk(where.port, where.question(b"{}")).startswith(b"HTTP/1.1 200"):
                 return
         except OSError:
             time.sleep(0.1)
@@ -63,19 +78,30 @@ def talk(port: int, said: bytes, seconds: float = 60.0) -> bytes:
     return b"".join(parts)
 
 
-def test_it_answers_over_a_socket(server: tuple[subprocess.Popen[str], int]) -> None:
-    _, port = server
-    body = talk(port, QUESTION % (port, 15, b'{"serial": 0.1}')).partition(b"\r\n\r\n")[2]
+def test_it_answers_over_a_socket(server: Listening) -> None:
+    body = talk(server.port, server.question(b'{"serial": 0.1}')).partition(b"\r\n\r\n")[2]
     assert json.loads(body)["answers"]["ceiling"]["value"] == 10
 
 
-def test_two_hundred_clients_at_once_all_get_an_answer(server: tuple[subprocess.Popen[str], int]) -> None:
-    _, port = server
+def test_without_the_token_nothing_is_told(server: Listening) -> None:
+    """Other users of a login node can reach the port: they get neither the page nor an answer."""
+    stranger = Listening(server.port, "guess")
+    assert talk(server.port, stranger.question(b"{}")).startswith(b"HTTP/1.1 401")
+    page = b"GET /%s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    assert talk(server.port, page % b"").startswith(b"HTTP/1.1 401")
+    opened = talk(server.port, page % b"?token=" + b"")
+    assert opened.startswith(b"HTTP/1.1 401")
+    opened = talk(server.port, page % f"?token={server.token}".encode())
+    assert opened.startswith(b"HTTP/1.1 200")
+    assert b"httponly; samesite=strict" in opened.lower()
+
+
+def test_two_hundred_clients_at_once_all_get_an_answer(server: Listening) -> None:
 
     async def client(number: int) -> int:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         body = json.dumps({"serial": number / 1000}).encode()
-        writer.write(QUESTION % (port, len(body), body))
+        writer.write(server.question(body))
         await writer.drain()
         answer = await asyncio.wait_for(reader.read(), 120)
         writer.close()
@@ -87,14 +113,13 @@ def test_two_hundred_clients_at_once_all_get_an_answer(server: tuple[subprocess.
     assert asyncio.run(run()) == [200] * 200
 
 
-def test_slow_clients_do_not_keep_others_out_and_are_dropped(server: tuple[subprocess.Popen[str], int]) -> None:
+def test_slow_clients_do_not_keep_others_out_and_are_dropped(server: Listening) -> None:
     """Three hundred connections that send half a request head and then nothing."""
-    _, port = server
-    slow = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(300)]
+    slow = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(300)]
     try:
         for connection in slow:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-        assert talk(port, QUESTION % (port, 2, b"{}")).startswith(b"HTTP/1.1 200")
+        assert talk(server.port, server.question(b"{}")).startswith(b"HTTP/1.1 200")
         limit = time.monotonic() + 60
         waiting = list(slow)
         while waiting and time.monotonic() < limit:
@@ -107,16 +132,14 @@ def test_slow_clients_do_not_keep_others_out_and_are_dropped(server: tuple[subpr
             connection.close()
 
 
-def test_a_head_that_never_ends_is_cut_off(server: tuple[subprocess.Popen[str], int]) -> None:
-    _, port = server
+def test_a_head_that_never_ends_is_cut_off(server: Listening) -> None:
     said = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-Long: " + b"a" * 200_000
     with suppress(ConnectionResetError, BrokenPipeError):  # it may close on us while we are still talking
-        assert b" 400 " in talk(port, said).partition(b"\r\n")[0] + b" "
+        assert b" 400 " in talk(server.port, said).partition(b"\r\n")[0] + b" "
 
 
-def test_a_port_in_use_is_one_sentence(server: tuple[subprocess.Popen[str], int]) -> None:
-    _, port = server
-    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", str(port)]
+def test_a_port_in_use_is_one_sentence(server: Listening) -> None:
+    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", str(server.port)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
     assert "--port" in result.stderr
@@ -129,8 +152,7 @@ def test_ctrl_c_stops_it_and_its_workers() -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     assert process.stdout is not None
-    port = int(re.search(r":(\d+)/", process.stdout.readline())[1])  # type: ignore[index]
-    _wait_until_answering(port)
+    _wait_until_answering(listening(process.stdout.readline()))
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole foreground group
     assert process.wait(timeout=30) == 0
     rest = process.stdout.read()

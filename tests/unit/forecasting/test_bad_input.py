@@ -35,8 +35,13 @@ def _sound(result: object) -> None:
         if row.refused:
             assert row.value is None
             continue
-        assert all(math.isfinite(x) for x in (row.value, row.low, row.high, row.efficiency, row.speedup))
-        assert 0 < row.low <= row.value <= row.high
+        assert all(math.isfinite(x) for x in (row.low, row.high))
+        assert 0 < row.low <= row.high
+        if row.value is None:
+            assert "interval-only" in [finding.code for finding in row.findings]
+            continue
+        assert all(math.isfinite(x) for x in (row.value, row.efficiency, row.speedup))
+        assert row.low <= row.value <= row.high
 
 
 @pytest.mark.parametrize(
@@ -72,8 +77,21 @@ def test_noise_gives_a_wide_answer_and_says_why() -> None:
 def test_two_points_give_a_wide_answer_and_say_why() -> None:
     result = forecast(sc.Study.from_samples({1: [10.0], 2: [6.0]}, regime="strong"), at=[8])
 
+    assert result[0].value is None
+    assert result[0].efficiency is None
     assert result[0].high / result[0].low > 2
-    assert {"few-points", "no-repeats"} <= {finding.code for finding in result.findings}
+    assert {"few-points", "no-repeats", "interval-only"} <= {finding.code for finding in result.findings}
+    assert "interval only" in str(result)
+
+
+def test_a_curve_that_jumps_up_and_down_gets_an_interval_alone() -> None:
+    study = sc.Study.from_samples({1: [10.0], 2: [1.0], 4: [9.0], 8: [0.2]}, regime="strong")
+
+    row = forecast(study, at=[64])[0]
+
+    assert row.value is None
+    assert row.high / row.low > 10
+    assert "measure a K in between" in row.findings[0].remedy
 
 
 def test_one_worker_count_is_refused_with_the_way_out() -> None:

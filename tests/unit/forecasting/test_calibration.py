@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
-from scalecurve.forecasting.calibration import (
-    Calibration,
-    Residuals,
-    balance,
-    learn_shapes,
-    learn_width,
-    shipped,
-    weighted_quantile,
-)
+from scalecurve.forecasting.calibration import Residuals, balance, learn_width, shipped, weighted_quantile
 from scalecurve.forecasting.curves import LogCurve
+from scalecurve.forecasting.shapes import learn_shapes, shape_evidence
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
@@ -26,27 +19,12 @@ def test_the_shipped_calibration_is_whole() -> None:
     learned = shipped()
 
     assert learned.shapes.prior.sum() == pytest.approx(1.0)
-    assert set(learned.widths) == {"strong", "weak", "collective"}
+    assert set(learned.widths) == {"weak", "collective"}
     for width in learned.widths.values():
         assert np.all(np.diff(width.quantiles) >= 0)
         assert width.quantile(0.0) == 0.0
     assert all(len(digest) == 64 for digest in learned.provenance["sha256"].values())
     assert learned.provenance["curves"] >= sum(learned.provenance["judged"].values()) > 900
-
-
-def test_the_calibration_can_be_read_from_a_dictionary() -> None:
-    width = {"coefficients": [0, 0, 0, 0, 0], "levels": [0.5, 0.9], "quantiles": [1.0, 2.0]}
-    data = {
-        "shapes": {"rows": [[1, 1, 0, 1, 3], [1, 0, 0, 1, 1]]},
-        "widths": {"strong": width},
-        "standing": {},
-        "provenance": {},
-    }
-
-    result = Calibration.from_dict(data)
-
-    assert result.shapes.prior.tolist() == [0.75, 0.25]
-    assert result.widths["strong"].quantile(0.7) == pytest.approx(1.5)
 
 
 def test_learned_widths_follow_the_scale_and_cover() -> None:
@@ -60,8 +38,6 @@ def test_learned_widths_follow_the_scale_and_cover() -> None:
 
     assert result.coefficients[:2] == pytest.approx([-1.0, 0.8], abs=0.08)
     assert result.quantile(0.9) == pytest.approx(np.log(10), rel=0.06)
-    borrowed = learn_width(residuals, 10_000, result.coefficients)
-    assert borrowed.coefficients == pytest.approx(result.coefficients, abs=0.05)
 
 
 def test_few_sources_make_the_interval_wider() -> None:
@@ -78,7 +54,7 @@ def test_balance_and_quantiles() -> None:
 
 def test_the_prior_learns_what_curves_look_like() -> None:
     def mass_near_zero(performance: np.ndarray) -> float:
-        result = learn_shapes([curve(performance)] * 6, np.ones(6))
+        result = learn_shapes(shape_evidence([curve(performance)] * 6), np.ones(6))
         ends = result.parameters[:, 0] - result.parameters[:, 1]
         return float(result.prior[np.abs(ends) < 0.2].sum())
 

@@ -61,8 +61,9 @@ def test_many_studies_at_once_are_each_as_alone() -> None:
 
     for own, result in zip(studies, together, strict=True):
         alone = forecast(own, at=[128, 256], extrapolate=True)
-        assert [row.value for row in result] == pytest.approx([row.value for row in alone], rel=1e-6)
+        assert [row.low for row in result] == pytest.approx([row.low for row in alone], rel=1e-6)
         assert [row.high for row in result] == pytest.approx([row.high for row in alone], rel=1e-6)
+        assert [row.value or 0.0 for row in result] == pytest.approx([row.value or 0.0 for row in alone], rel=1e-6)
 
 
 def test_higher_levels_are_wider_and_an_uncalibrated_one_is_refused() -> None:
@@ -89,19 +90,20 @@ def test_units_of_time_do_not_matter() -> None:
     assert other.efficiency == pytest.approx(one.efficiency)
 
 
-def test_time_and_its_inverse_are_the_same_forecast() -> None:
+def test_a_rate_is_forecast_alike_however_it_is_stated() -> None:
+    """Published rates go flat sooner than published times do, so a time and its inverse differ a little."""
     curve = {1: 100.0, 2: 55.0, 4: 30.0, 8: 18.0, 16: 13.0}
     rates = sc.Study.from_samples({k: [1 / v] for k, v in curve.items()}, regime="strong", quantity="throughput")
     shares = sc.Study.from_samples(
         {k: [1 / v / k] for k, v in curve.items()}, regime="strong", quantity="throughput_per_worker"
     )
 
-    time = forecast(times(curve), at=[64])[0]
+    time, rate, share = (forecast(study, at=[64])[0] for study in (times(curve), rates, shares))
 
-    assert forecast(rates, at=[64])[0].throughput == pytest.approx(1 / time.seconds)
-    assert forecast(shares, at=[64])[0].throughput == pytest.approx(1 / time.seconds)
-    assert forecast(rates, at=[64])[0].low == pytest.approx(1 / time.high)
-    assert forecast(rates, at=[64]).to_dict()["rows"][0]["throughput"] == pytest.approx(1 / time.seconds)
+    assert rate.throughput == pytest.approx(share.throughput)
+    assert rate.low == pytest.approx(64 * share.low)
+    assert rate.throughput == pytest.approx(1 / time.seconds, rel=0.1)
+    assert forecast(rates, at=[64]).to_dict()["rows"][0]["throughput"] == pytest.approx(rate.throughput)
 
 
 def test_weak_throughput_grows_with_the_workers() -> None:
@@ -202,6 +204,34 @@ def test_threads_do_not_outgrow_their_node() -> None:
 
     assert capped.seconds > free.seconds
     assert capped.seconds == pytest.approx(1.05, rel=0.05)
+
+
+def test_cores_limit_threads_and_widen_the_rest() -> None:
+    curve = {1: 8.0, 2: 4.0, 4: 2.0, 8: 1.05}
+
+    threads, ranks = (times(curve, k_unit=unit) for unit in ("threads", "ranks"))
+    capped, free = forecast(threads, at=[32], cores=8), forecast(threads, at=[32])
+    wider, narrower = (forecast(ranks, at=[32], cores=cores)[0] for cores in (8, 64))
+
+    assert capped[0].seconds == pytest.approx(1.05, rel=0.05)
+    assert free[0].seconds < 0.7
+    assert "beyond-the-cores" in codes(capped)
+    assert "beyond-the-cores" not in codes(free)
+    assert wider.seconds == pytest.approx(narrower.seconds)
+    assert wider.high / wider.low > narrower.high / narrower.low
+    with pytest.raises(sc.InputError, match="at least one core"):
+        forecast(threads, at=[32], cores=0)
+
+
+def test_cores_that_a_measurement_recorded_count() -> None:
+    from dataclasses import replace
+
+    from scalecurve.study import Provenance
+
+    study = times({1: 8.0, 2: 4.0, 4: 2.0, 8: 1.05}, k_unit="threads")
+    recorded = replace(study, provenance=Provenance(machine={"usable_cores": 8}))
+
+    assert forecast(recorded, at=[32])[0].seconds == pytest.approx(1.05, rel=0.05)
 
 
 def test_the_bend_is_expected_where_doubling_stops_paying() -> None:

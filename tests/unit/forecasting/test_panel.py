@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.curves import LogCurve, pack
-from scalecurve.forecasting.panel import consult, smooth_laws, strong_panel
-from scalecurve.forecasting.shapes import grid, log_shape, weighted_median
+from scalecurve.forecasting.panel import STRONG_FAMILIES, consult, smooth_laws
+from scalecurve.forecasting.shapes import grid, log_shape, shape_quantiles
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
@@ -25,15 +25,16 @@ def test_the_library_holds_amdahl_and_plateaus() -> None:
     assert log_shape(grid(), np.zeros(1)) == pytest.approx(0.0)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.01, 1.0)), min_size=1, max_size=9))
-def test_weighted_median_halves_the_weight(pairs: list[tuple[float, float]]) -> None:
-    values, weight = np.array(pairs, dtype=np.float32).astype(float).T
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6))
+def test_quantiles_of_shapes_rise_with_the_level(steps: list[float]) -> None:
+    k = 2.0 ** np.arange(len(steps) + 1)
+    packed = pack([LogCurve(k, np.r_[0.0, np.cumsum(steps)])])
 
-    middle = float(weighted_median(values[None], weight[None])[0])
+    result = shape_quantiles(packed, np.array([[2 * k[-1], 8 * k[-1]]]), shipped().shapes, (0.15, 0.5, 0.85))
 
-    assert weight[values <= middle].sum() >= weight.sum() / 2 - 1e-6
-    assert weight[values >= middle].sum() >= weight.sum() / 2 - 1e-6
+    assert result.shape == (1, 2, 3)
+    assert np.all(np.diff(result, axis=-1) >= 0)
 
 
 def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
@@ -46,6 +47,16 @@ def test_a_smooth_law_is_trusted_and_a_kink_is_not() -> None:
     assert result.trust[0] > 0.99
     assert result.trust[1] < 0.01
     assert np.exp(-result.ahead[0, 0]) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=0.01)
+
+
+def test_a_law_that_fits_counts_for_at_most_half() -> None:
+    k = 2.0 ** np.arange(7)
+    packed, at = pack([curve(1 / (0.04 + 0.96 / k), k)]), np.array([[512.0]])
+    shapes = np.full((1, 1), packed.last)
+
+    verdict = consult(packed, at, STRONG_FAMILIES, shapes=shapes)
+
+    assert verdict.trust[0] == pytest.approx(0.5, abs=0.01)
 
 
 def test_three_points_prove_no_law() -> None:
@@ -63,7 +74,10 @@ def test_misfit_that_repeats_explain_is_forgiven() -> None:
 
 def test_the_verdict_lies_between_the_families() -> None:
     packed = pack([curve(np.array([1, 1.9, 3.0, 5.6, 6.0]))])
-    verdict = consult(packed, np.array([[32.0, 64.0]]), strong_panel(shipped().shapes))
+    at = np.array([[32.0, 64.0]])
+    shapes = shape_quantiles(packed, at, shipped().shapes, (0.5,))[..., 0]
+    verdict = consult(packed, at, STRONG_FAMILIES, shapes=shapes)
 
+    assert len(verdict.families) == len(STRONG_FAMILIES) + 1
     assert np.all(verdict.ahead[0] <= np.maximum(verdict.families.max(axis=0), packed.last)[0])
     assert np.all(verdict.spread > 0)

@@ -36,7 +36,7 @@ def test_arrays_for_large_graphs(tmp_path: Path) -> None:
         read_task_graph(str(tmp_path / "bad.npz"))
 
 
-def test_a_trace_joins_threads_by_flows_and_counts_innermost_events() -> None:
+def test_a_trace_joins_threads_by_flows_and_counts_self_times() -> None:
     events = [
         {"ph": "X", "pid": 1, "tid": 1, "name": "outer", "ts": 0, "dur": 10},
         {"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 1, "dur": 4},
@@ -47,8 +47,9 @@ def test_a_trace_joins_threads_by_flows_and_counts_innermost_events() -> None:
     ]
     graph = graph_from_trace({"traceEvents": events})
     found = work_depth(graph, [1])
-    assert found.tasks == 2
-    assert found.depth == pytest.approx(9e-6)
+    assert found.tasks == 4  # outer before a, a, outer after a, b
+    assert found.work == pytest.approx(15e-6)
+    assert found.depth == pytest.approx(10e-6)
 
 
 def test_a_dask_graph() -> None:

@@ -9,16 +9,16 @@ import pytest
 from pydantic import Field
 
 from scalecurve.errors import FormatError, InputError
-from scalecurve.formats.user_file import Section, read_toml, template, validate, write_template
+from scalecurve.formats.user_file import FileSection, read_toml, template, validate, write_template
 
 
-class Wheel(Section):
+class Wheel(FileSection):
     """A part."""
 
     inches: float = Field(gt=0, description="rim", examples=[28])
 
 
-class Bike(Section):
+class Bike(FileSection):
     """A file."""
 
     name: str = Field(examples=["tour"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.calibration import collectives, roofline
 from scalecurve.measurement.calibration.collectives import command_for, measure_collectives
+from scalecurve.mechanisms.roofline import machine_ceilings
 
 
 def _printing(size: int, jobs: int = 1) -> Any:
@@ -77,13 +79,14 @@ def test_operations_run_back_to_back_in_blocks() -> None:
     assert engine.calls == 2 + 3 * 10
 
 
-def test_ceilings_are_measured_by_a_fake_clock() -> None:
+def test_ceilings_are_measured_by_a_fake_clock(tmp_path: Path) -> None:
     ticks = iter(range(1_000_000))
     found = roofline.measure_roofline([1], size=64, words=1024, clock=lambda: float(next(ticks)))
     assert found.rows[0].fp64 == 2 * 64**3  # one tick for each product
     assert found.rows[0].memory == 24 * 1024
-    again = roofline.ceilings_from_dict(found.to_dict(), subject="x")
-    assert again.ceilings("fp32").peak == found.rows[0].fp32
+    (tmp_path / "box.json").write_text(json.dumps(found.to_dict()))
+    ceilings, _ = machine_ceilings(tmp_path / "box.json", "fp32")
+    assert ceilings.peak == found.rows[0].fp32
     assert "method" in str(found)
 
 
@@ -98,5 +101,3 @@ def test_without_a_compiler_numpy_streams_and_says_so(monkeypatch: pytest.Monkey
 def test_bad_ceilings_are_refused() -> None:
     with pytest.raises(InputError, match="threads are from 1"):
         roofline.measure_roofline([0])
-    with pytest.raises(InputError, match="not a file of roofline measure"):
-        roofline.ceilings_from_dict({"rows": [{}]}, subject="x")

@@ -1,4 +1,4 @@
-"""The open loop: against a fake client always, against a real local server where httpx is installed."""
+"""The open loop against a real local server."""
 
 from __future__ import annotations
 
@@ -7,53 +7,12 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from scalecurve.errors import InputError, MissingExtra, RunError
 from scalecurve.measurement.calibration.load import load_records, measure_load
-
-
-class FakeClient:
-    """Answers at once; a path with `gone` is not answered, one with `missing` is a 404."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.settings = settings
-
-    async def __aenter__(self) -> FakeClient:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        return None
-
-    async def get(self, url: str) -> SimpleNamespace:
-        if "gone" in url:
-            raise OSError("connection refused")
-        return SimpleNamespace(status_code=404 if "missing" in url else 200)
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = {"AsyncClient": FakeClient, "Limits": dict, "Timeout": lambda *_, **__: None, "HTTPError": ValueError}
-    monkeypatch.setitem(sys.modules, "httpx", SimpleNamespace(**parts))
-
-
-@pytest.mark.usefixtures("fake")
-def test_an_open_loop_sends_every_intended_request() -> None:
-    slow, fast = load_records("http://host/", [100, 50], seconds=0.2)
-
-    assert (slow.n, slow.intended_rate, slow.open_loop) == (10, 50, True)
-    assert (fast.n, fast.intended_rate) == (20, 100)
-    assert load_records("http://host/missing", [50], seconds=0.2)[0].errors == 10
-    assert len(measure_load("http://host/", rates=[50, 100], seconds=0.2).records()) == 2
-
-
-@pytest.mark.usefixtures("fake")
-def test_an_address_that_does_not_answer_stops_at_once() -> None:
-    with pytest.raises(RunError, match="does not answer: connection refused"):
-        load_records("http://host/gone", [1000], seconds=60)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "nonsense", "http://host:port/", "http://"])
@@ -64,8 +23,8 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         load_records("http://127.0.0.1/", [0])
 
 
-def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
+def test_without_h11_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "h11", None)
     with pytest.raises(MissingExtra, match=r"scalecurve\[load\]"):
         load_records("http://host/", [1])
 
@@ -79,6 +38,19 @@ def server() -> Iterator[str]:
             if "empty" in self.path:
                 self.send_response(204)
                 self.end_headers()
+                return
+            if "chunked" in self.path:
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                self.wfile.write(b"2\r\nok\r\n0\r\n\r\n")
+                return
+            if "until-the-end" in self.path:
+                self.send_response(200)
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(b"ok")
+                self.close_connection = True
                 return
             self.send_response(404 if "missing" in self.path else 200)
             self.send_header("Content-Length", "2")
@@ -96,13 +68,22 @@ def server() -> Iterator[str]:
     listening.server_close()
 
 
-def test_a_real_server_also_one_that_answers_204(server: str) -> None:
-    pytest.importorskip("httpx")
-    records = load_records(server, [50, 100], seconds=0.4)
-    assert [record.n for record in records] == [20, 40]
+def test_an_open_loop_sends_every_intended_request(server: str) -> None:
+    slow, fast = load_records(server, [100, 50], seconds=0.4)
+    assert (slow.n, slow.intended_rate, slow.open_loop, slow.errors) == (20, 50, True, 0)
+    assert (fast.n, fast.intended_rate) == (40, 100)
+    assert fast.findings[0].code in ("generator-lateness", "generator-late")
     assert load_records(server + "missing", [50], seconds=0.2)[0].errors == 10
+    assert len(measure_load(server, rates=[50, 100], seconds=0.2).records()) == 2
+
+
+def test_answers_without_a_body_in_chunks_or_until_the_end_are_whole(server: str) -> None:
     begin = time.monotonic()
-    assert load_records(server + "empty", [50], seconds=0.2)[0].errors == 0
+    for path in ("empty", "chunked", "until-the-end"):
+        assert load_records(server + path, [50], seconds=0.2)[0].errors == 0, path
     assert time.monotonic() - begin < 8  # a 204 has no body to wait for
+
+
+def test_an_address_that_does_not_answer_stops_at_once() -> None:
     with pytest.raises(RunError, match="does not answer"):
         load_records("http://127.0.0.1:1/", [1000], seconds=60)

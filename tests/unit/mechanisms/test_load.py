@@ -28,9 +28,12 @@ def test_a_load_curve_of_one_server_shows_its_knee_and_replicas() -> None:
     assert found.records()[0]["offered"] == 5
 
 
-def test_one_load_makes_no_curve() -> None:
-    with pytest.raises(InputError, match="several loads"):
-        load_curve([_load(5, 0.01, 1)])
+def test_one_load_is_shown_without_a_knee_or_a_model() -> None:
+    found = load_curve([_load(5, 0.01, 1)], slo=0.1)
+    assert (found.knee, found.servers, found.replicas) == (None, None, {})
+    assert [finding.code for finding in found.findings] == ["one-load"]
+    with pytest.raises(InputError, match="latencies and a load"):
+        load_curve([LatencyRecord(name="x", stated={0.5: 0.1})])
 
 
 def test_the_fewest_replicas_and_their_neighbours() -> None:

@@ -128,4 +128,4 @@ def test_a_run_that_narrows_nothing_is_not_suggested() -> None:
     with pytest.raises(sc.Refused, match="no allowed run narrows the forecast at K = 32 by 1% or more; allow larger K"):
         next_runs(done, largest=8)
     with pytest.raises(sc.Refused, match="or a larger budget"):
-        next_runs(small(), budget=0.05 * 3600, target=128)
+        next_runs(small(), budget=0.035 * 3600, target=128)

@@ -83,6 +83,7 @@ async function begin() {
     show();
   });
   store.listen(show);
+  if (location.search) history.replaceState(null, "", location.pathname + location.hash); // a shared link carries no token
   if (location.hash) await store.read(location.hash);
   else await openGiven();
   show();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,8 @@ def _first_line(source: Source) -> str:
 
 def _column(source: Source, place: int, *, skip: int) -> FloatArray:
     try:
-        with source.open_text() as file:
+        with source.open_text() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a file without rows is said by Histogram
             return np.loadtxt(file, delimiter=",", usecols=place, skiprows=skip, ndmin=1, comments="#")
     except (ValueError, IndexError) as problem:
         raise FormatError(f"a row has no number: {problem}") from None

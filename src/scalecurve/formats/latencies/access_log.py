@@ -1,24 +1,66 @@
-"""Access logs of web servers that record the request's time.
+"""Access logs of web servers that record the request's time, as lines of text or of JSON.
 
-nginx with $request_time (seconds) as the last field or as rt=/request_time=; Apache with %D (microseconds) or %T
-(seconds) as the last field, which look alike: whole numbers there need the unit stated.
+Text: nginx with $request_time (seconds, three decimals) anywhere behind the status, bare, quoted or named
+(rt=, request_time=); Apache with %D (microseconds) or %T (seconds), which look alike: whole numbers need the unit
+stated; Traefik with 12ms.  JSON: one object a line, with request_time, duration_ms, response_time_us ... as a key;
+a key without a unit is taken as its server writes it (nginx seconds, Caddy seconds, Traefik nanoseconds, Envoy
+milliseconds) or must be stated.  Lines without a time are counted.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 from scalecurve.errors import Fault, FormatError
+from scalecurve.findings import Finding, info, warning
+from scalecurve.formats.columns import as_float
 from scalecurve.formats.latencies import UNITS, Records
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 
-_REQUEST = re.compile(r'\[(?P<time>[^\]]+)\] "(?:[A-Z]+ \S+[^"]*|-)" (?P<status>\d{3}) ')
-_NAMED = re.compile(r"\b(?:rt|request_time|duration)=(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)?\b")
-_LAST = re.compile(r"\s(?P<value>\d+(?:\.\d+)?)\s*$")
+SERVER_ERROR = 500
+_REQUEST = re.compile(r'\[(?P<time>[^\]]+)\] "(?:[A-Z]+ \S+[^"]*|-|[^"]*)" (?P<status>\d{3}) ')
+_NAMED = re.compile(
+    r'(?:^|[\s,;|])(?:rt|request_time|response_time|duration|time_taken)[=:]"?(?P<value>-|\d+(?:\.\d+)?)'
+    r'(?P<unit>us|µs|ms|s)?"?(?=$|[\s,;|])'
+)
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
+_TIME = re.compile(r"(?P<value>\d+(?:\.(?P<decimals>\d+))?)(?P<unit>ns|us|µs|ms|s)?$")
+_KEY = re.compile(
+    r"(?:request_?time|response_?time|duration|latency|elapsed|time_?taken)(?:_?(?P<unit>ns|us|ms|s|sec|seconds))?$"
+)
+# Keys without a unit in their name, told by the keys beside them: the server, and seconds per unit.
+SERVERS: tuple[tuple[frozenset[str], str, float], ...] = (
+    (frozenset({"requestline", "duration"}), "Traefik", 1e-9),
+    (frozenset({"downstreamstatus", "duration"}), "Traefik", 1e-9),
+    (frozenset({"response_flags", "duration"}), "Envoy", 1e-3),
+    (frozenset({"logger", "duration"}), "Caddy", 1.0),
+    (frozenset({"request_time"}), "nginx", 1.0),
+)
+STATUS_KEYS = ("status", "status_code", "response_code", "downstreamstatus")
+MOMENT_KEYS = ("time_iso8601", "time", "ts", "timestamp", "@timestamp", "start_time", "startutc", "msec", "time_local")
+
+
+@dataclass
+class _Requests:
+    """The requests of a log that carry their time, in seconds."""
+
+    good: list[float] = field(default_factory=list)
+    failed: list[float] = field(default_factory=list)
+    moments: list[datetime] = field(default_factory=list)
+    skipped: int = 0
+    resolution: float | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, seconds: float, status: int | None, moment: datetime | None) -> None:
+        (self.failed if status is not None and status >= SERVER_ERROR else self.good).append(seconds)
+        if moment is not None:
+            self.moments.append(moment)
 
 
 def recognise(source: Source) -> str | None:
@@ -28,41 +70,155 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, options: ReadOptions) -> Records:
     """Every request that carries its time; a log in which none does is refused."""
-    samples: list[float] = []
-    times: list[datetime] = []
-    errors = 0
-    for line in source.text.splitlines():
-        request = _REQUEST.search(line)
-        if request is None:
+    requests = _Requests()
+    lines = [line for line in source.text.splitlines() if line.strip()]
+    entries = [(line, match) for line in lines if (match := _REQUEST.search(line)) is not None]
+    rests = [line[match.end() :] for line, match in entries]
+    named = [_NAMED.search(rest) for rest in rests]
+    if any(named):
+        times = [match and _seconds(match["value"], match["unit"], options.unit or 1.0) for match in named]
+        requests.resolution = 1e-3 if any(match and _decimals(match["value"]) == 3 for match in named) else None
+    else:
+        times = _unnamed_times(rests, requests, options.unit)
+    for (_, match), seconds in zip(entries, times, strict=True):
+        if seconds is None:
             continue
-        rest = line[request.end() :]
-        named, last = _NAMED.search(rest), _LAST.search(rest)
-        if named:
-            seconds = float(named["value"]) * (UNITS.get(named["unit"] or "") or options.unit or 1.0)
-        elif last is None or len(rest.split()) < 2:  # the size alone is no time
-            continue
-        elif "." not in last["value"] and options.unit is None:
-            remedy = "Apache's %D is --unit us, %T is --unit s"
-            raise FormatError(Fault("a whole number at the end may be any unit", remedy=remedy))
-        else:
-            seconds = float(last["value"]) * (options.unit or 1.0)
         try:
-            times.append(datetime.strptime(request["time"], "%d/%b/%Y:%H:%M:%S %z"))
+            moment = datetime.strptime(match["time"], "%d/%b/%Y:%H:%M:%S %z")
         except ValueError as problem:
             raise FormatError(f"the time of a request cannot be read: {problem}") from None
-        samples.append(seconds)
-        errors += int(request["status"]) >= 500
+        requests.add(seconds, int(match["status"]), moment)
+    requests.skipped = len(lines) - sum(seconds is not None for seconds in times)
+    return (_record(source, requests, len(lines)),)
+
+
+def _seconds(value: str, unit: str | None, otherwise: float) -> float | None:
+    number = as_float(value)
+    return None if number is None else number * UNITS.get(unit or "", otherwise)
+
+
+def _decimals(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) -> list[float | None]:
+    """The times of a place behind the status that is not named; the one that is never the shorter, of several.
+
+    $request_time is never below $upstream_response_time, whichever is logged first.
+    """
+    rows = [[quoted or bare for quoted, bare in _TOKEN.findall(rest)][1:] for rest in rests]  # the first is the size
+    width = max((len(row) for row in rows), default=0)
+    places: dict[int, list[float | None]] = {}
+    whole = False
+    for place in range(width):
+        cells = [row[place] if place < len(row) else "-" for row in rows]
+        matches = [_TIME.fullmatch(cell) for cell in cells]
+        times = [match for match in matches if match is not None]
+        if not times or any(
+            match is None and cell not in ("-", "") for match, cell in zip(matches, cells, strict=True)
+        ):
+            continue
+        fine = all(match["unit"] or len(match["decimals"] or "") >= 3 for match in times)
+        if not fine and unit is None:
+            whole = True
+            continue
+        places[place] = [match and _seconds(match["value"], match["unit"], unit or 1.0) for match in matches]
+        if any(not match["unit"] and len(match["decimals"] or "") == 3 for match in times) and unit in (None, 1.0):
+            requests.resolution = 1e-3
+    if not places and whole:
+        remedy = "Apache's %D is --unit us, %T is --unit s"
+        raise FormatError(Fault("a whole number, or one of few decimals, may be any unit", remedy=remedy))
+    longest = [place for place, times in places.items() if all(_covers(times, other) for other in places.values())]
+    if places and not longest:
+        remedy = "log the time by name: rt=$request_time"
+        raise FormatError(Fault(f"{len(places)} fields could be the request's time", remedy=remedy))
+    if not places:
+        return [None] * len(rests)
+    if len(places) > 1:
+        text = f"field {longest[0] + 1} behind the size is taken as the request's time: it is never below the others"
+        requests.findings.append(info("time-field", text, remedy="log it by name: rt=$request_time"))
+    return places[longest[0]]
+
+
+def _covers(times: list[float | None], others: list[float | None]) -> bool:
+    """Whether `times` are there wherever `others` are, and never below them."""
+    return all(b is None or (a is not None and a >= b) for a, b in zip(times, others, strict=True))
+
+
+def recognise_json(source: Source) -> str | None:
+    rows = [row for row in (source.json_lines or [])[:5] if isinstance(row, dict)]
+    keys = {key.lower() for row in rows for key in row}
+    has_time = any(_KEY.match(key) for key in keys)
+    return "JSON lines with a status and a request's time" if has_time and keys & {*STATUS_KEYS} else None
+
+
+def read_json(source: Source, options: ReadOptions) -> Records:
+    """One object a line; the unit is in the key, known of the server, or stated."""
+    rows = [{key.lower(): value for key, value in row.items()} for row in source.json_lines or []]
+    keys = frozenset(key for row in rows[:100] for key in row)
+    names = [key for key in keys if _KEY.match(key)]
+    requests = _Requests()
+    server = next((entry for entry in SERVERS if entry[0] <= keys), None)
+    known = [name for name in names if (match := _KEY.match(name)) and match["unit"]] or (
+        ["request_time" if server[1] == "nginx" else "duration"] if server is not None else []
+    )
+    if len(known or names) != 1:
+        listed = ", ".join(sorted(known or names))
+        raise FormatError(Fault("several keys could be the request's time", value=listed, remedy="log one of them"))
+    (name,) = known or names
+    match = _KEY.match(name)
+    unit = options.unit or UNITS.get((match["unit"] if match else None) or "") or (server[2] if server else None)
+    if unit is None:
+        raise FormatError(Fault("the unit of the request's time is not stated", value=name, remedy="say --unit ms"))
+    if server is not None and options.unit is None and not (match and match["unit"]):
+        requests.findings.append(info("unit-taken", f"`{name}` is in {unit:g} s, as {server[1]} writes it"))
+        requests.resolution = {"nginx": 1e-3, "Envoy": 1e-3}.get(server[1])
+    for row in rows:
+        seconds = as_float(row.get(name))
+        if seconds is None or seconds < 0:
+            requests.skipped += 1
+            continue
+        status = next((number for key in STATUS_KEYS if (number := as_float(row.get(key))) is not None), None)
+        requests.add(seconds * unit, None if status is None else int(status), _moment(row))
+    return (_record(source, requests, len(rows)),)
+
+
+def _moment(row: dict[str, Any]) -> datetime | None:
+    """When the request was logged: ISO 8601, the common log format, or seconds since 1970."""
+    value = next((row[key] for key in MOMENT_KEYS if row.get(key) not in (None, "")), None)
+    seconds = as_float(value)
+    try:
+        if seconds is not None:
+            return datetime.fromtimestamp(seconds / 1e3 if seconds > 1e11 else seconds, UTC)
+        text = str(value)
+        if "/" in text:
+            return datetime.strptime(text, "%d/%b/%Y:%H:%M:%S %z")
+        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _record(source: Source, requests: _Requests, lines: int) -> LatencyRecord:
+    samples = [*requests.good, *requests.failed]
     if not samples:
         remedy = "log the time: nginx 'rt=$request_time', Apache %D (then say --unit us)"
         raise FormatError(Fault("no request carries its time", remedy=remedy))
-    record = LatencyRecord(
+    if requests.skipped:
+        text = f"{requests.skipped:,} of {lines:,} lines carry no time and were left out"
+        evidence = {"skipped": requests.skipped, "lines": lines}
+        requests.findings.append(warning("skipped-lines", text, remedy="log the time of every request", **evidence))
+    moments = requests.moments
+    return LatencyRecord(
         name=source.stem,
-        histogram=Histogram.of(samples),
-        seconds=(max(times) - min(times)).total_seconds() or None,
-        errors=errors,
+        histogram=Histogram.of(samples, resolution=requests.resolution),
+        good=Histogram.of(requests.good, resolution=requests.resolution) if requests.good else Histogram.empty(),
+        seconds=(max(moments) - min(moments)).total_seconds() or None if moments else None,
+        errors=len(requests.failed),
         provenance=Provenance(source=source.file_name, tool="access log"),
+        findings=tuple(requests.findings),
     )
-    return (record,)
 
 
 READER = Reader("access-log", "access log", recognise, read)
+JSON = Reader("access-log-json", "access log in JSON", recognise_json, read_json)

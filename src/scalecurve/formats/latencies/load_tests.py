@@ -16,8 +16,9 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, warning
+from scalecurve.formats.columns import as_count, as_float
 from scalecurve.formats.latencies import Records
-from scalecurve.formats.reading import MOST_FAULTS, Reader, ReadOptions
+from scalecurve.formats.reading import MOST_FAULTS, FormatNote, Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
@@ -26,6 +27,7 @@ from scalecurve.units import parse_seconds
 _WRK_TARGET = re.compile(r"Running .*? test @ (?P<url>\S+)")
 _WRK_PLACES = re.compile(r"(?P<threads>\d+) threads? and (?P<connections>\d+) connections?")
 _WRK_LINE = re.compile(r"^\s*(?P<share>\d+(?:\.\d+)?)%\s+(?P<value>[\d.]+)(?P<unit>us|ms|s|m|h)\s*$", re.MULTILINE)
+_WRK_LONGEST = re.compile(r"^\s*Latency\s+\S+\s+\S+\s+(?P<most>[\d.]+(?:us|ms|s|m|h))\s", re.MULTILINE)
 _WRK_TOTAL = re.compile(r"(?P<count>\d+) requests in (?P<time>[\d.]+(?:us|ms|s|m|h))")
 _WRK_SPECTRUM = re.compile(
     r"^\s*(?P<value>[\d.]+)\s+(?P<share>[01]\.\d+)\s+(?P<count>\d+)\s+(?:[\d.]+|inf)\s*$", re.MULTILINE
@@ -41,7 +43,7 @@ _K6_METRIC = "http_req_duration"
 _K6_SHARE = re.compile(r"p\((?P<share>[\d.]+)\)")
 
 
-def _closed_loop(tool: str) -> Finding:
+def closed_loop(tool: str) -> Finding:
     text = f"{tool} waits for each answer before it sends again, so a stall hides the requests that would have waited"
     remedy = "use a constant-rate generator (wrk2, oha -q, k6 arrival rate, scalecurve latency measure)"
     return warning("closed-loop", text, remedy=remedy)
@@ -65,6 +67,9 @@ def read_wrk(source: Source, options: ReadOptions) -> Records:
     stated = {
         round(float(m["share"]) / 100, 9): parse_seconds(m["value"] + m["unit"]) for m in _WRK_LINE.finditer(text)
     }
+    longest = _WRK_LONGEST.search(text)
+    if not stated and histogram is None and longest is not None:  # run without --latency
+        stated = {1.0: parse_seconds(longest["most"])}
     if not stated and histogram is None:
         raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"))
     socket, status = _WRK_SOCKET.search(text), _WRK_STATUS.search(text)
@@ -78,7 +83,7 @@ def read_wrk(source: Source, options: ReadOptions) -> Records:
         intended_rate=options.rate,
         connections=int(places["connections"]) if places else None,
         provenance=Provenance(source=source.file_name, tool="wrk2" if histogram else "wrk"),
-        findings=() if histogram else (_closed_loop("wrk"),),
+        findings=() if histogram else (closed_loop("wrk"),),
     )
     return (record,)
 
@@ -94,7 +99,7 @@ def read_hey(source: Source, options: ReadOptions) -> Records:
     common: dict[str, Any] = {
         "name": source.stem,
         "provenance": Provenance(source=source.file_name, tool="hey"),
-        "findings": (_closed_loop("hey"),),
+        "findings": (closed_loop("hey"),),
     }
     if source.text.lstrip().startswith(_HEY_CSV):
         return (_hey_samples(source, common),)
@@ -178,6 +183,10 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
             stated[0.5] = float(values["med"]) / 1e3
         requests = metrics["http_reqs"].get("values", metrics["http_reqs"])
         count, rate = int(requests["count"]), float(requests["rate"])
+        users = metrics.get("vus_max") or metrics.get("vus") or {}
+        failed = metrics.get("http_req_failed") or {}
+        users, failed = users.get("values", users), failed.get("values", failed)
+        share = failed.get("rate", failed.get("value"))
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FormatError(
             Fault("not a summary of k6", value=str(problem), remedy=f"expected metrics.{_K6_METRIC} and http_reqs")
@@ -187,6 +196,8 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
         stated=dict(sorted(stated.items())),
         count=count,
         seconds=count / rate if rate > 0 else None,
+        errors=None if as_float(share) is None else round(count * float(share)),
+        connections=as_count(users.get("max", users.get("value"))),
         provenance=Provenance(source=source.file_name, tool="k6"),
     )
     return (record,)
@@ -196,16 +207,20 @@ def _k6_samples(source: Source) -> LatencyRecord:
     samples: list[float] = []
     times: list[datetime] = []
     faults: list[Fault] = []
-    errors = 0
+    good: list[float] = []
+    users = 0
     for number, line in enumerate(source.text.splitlines(), 1):
         try:
             point = json.loads(line) if line.strip() else {}
             data = point.get("data", {})
+            if point.get("type") == "Point" and point.get("metric") == "vus":
+                users = max(users, as_count(data["value"]) or 0)
             if point.get("type") == "Point" and point.get("metric") == _K6_METRIC:
                 samples.append(float(data["value"]) / 1e3)
                 # Go writes nanoseconds; Python reads microseconds.
                 times.append(datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", data["time"])))
-                errors += str((data.get("tags") or {}).get("expected_response", "true")) == "false"
+                if str((data.get("tags") or {}).get("expected_response", "true")) != "false":
+                    good.append(samples[-1])
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             faults.append(Fault(f"the line is damaged: {problem}", where=f"line {number}"))
     if faults or not samples:
@@ -213,13 +228,60 @@ def _k6_samples(source: Source) -> LatencyRecord:
     return LatencyRecord(
         name=source.stem,
         histogram=Histogram.of(samples),
+        good=Histogram.of(good) if good else Histogram.empty(),
         seconds=(max(times) - min(times)).total_seconds() or None,
-        errors=errors,
+        errors=len(samples) - len(good),
+        connections=users or None,
         provenance=Provenance(source=source.file_name, tool="k6"),
     )
 
 
-WRK = Reader("wrk", "wrk or wrk2", recognise_wrk, read_wrk)
-HEY = Reader("hey", "hey", recognise_hey, read_hey)
-OHA = Reader("oha", "oha", recognise_oha, read_oha)
-K6 = Reader("k6", "k6", recognise_k6, read_k6)
+RATES = "good answers per second, or a percentile"
+WRK = Reader(
+    "wrk",
+    "wrk or wrk2",
+    recognise_wrk,
+    read_wrk,
+    FormatNote(
+        tried="wrk 4.1 (Debian); wrk2 by its format",
+        real=True,
+        k="connections",
+        value=RATES,
+        keeps="percentiles, errors",
+    ),
+)
+HEY = Reader(
+    "hey",
+    "hey",
+    recognise_hey,
+    read_hey,
+    FormatNote(
+        tried="0.1.4 (Debian), summary and -o csv",
+        real=True,
+        k="--k-from: hey does not print it",
+        value=RATES,
+        keeps="percentiles or every request",
+    ),
+)
+OHA = Reader(
+    "oha",
+    "oha",
+    recognise_oha,
+    read_oha,
+    FormatNote(
+        tried="--json", real=False, k="--k-from: oha does not print it", value=RATES, keeps="percentiles, errors"
+    ),
+)
+K6 = Reader(
+    "k6",
+    "k6",
+    recognise_k6,
+    read_k6,
+    FormatNote(
+        tried="--out json and --summary-export",
+        real=False,
+        k="the most vus",
+        value=RATES,
+        keeps="percentiles or every request",
+    ),
+)

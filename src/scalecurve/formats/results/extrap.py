@@ -1,6 +1,6 @@
 """Extra-P: its text format, its JSON, its JSON Lines, and the experiment it saves (a zip).
 
-    text      PARAMETER, POINTS, REGION, METRIC, and one DATA line (the repeats) for every point
+    text      PARAMETER, POINTS, REGION, METRIC, and one DATA line (the repeats) for every point: fewer are refused
     JSON      {"parameters": ["p"], "measurements": {region: {metric: [{"point", "values"}]}}}
     lines     {"params": {"p": 4}, "metric": "time", "callpath": "main", "value": 1.2}
     .extra-p  a zip whose member `experiment.json` has the same shape as the JSON; only that member is read, bounded
@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from scalecurve.errors import Fault, FormatError
+from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_floats, as_list, as_text, metric_point
 from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, ReadOptions, bounded, capped
 from scalecurve.formats.source import Source, unpacked_limit
@@ -32,6 +33,7 @@ ZIP = b"PK\x03\x04"
 MEMBER = "experiment.json"
 KEYWORDS = ("PARAMETER", "POINTS", "REGION", "METRIC", "DATA")
 OURS = "# scalecurve "
+OLDER_KEYS = {"parameters", "measurements", "coordinates", "callpaths"}
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -39,14 +41,16 @@ Word = TypeVar("Word", bound=StrEnum)
 def recognise_json(source: Source) -> str | None:
     if source.head.startswith(ZIP):
         return f"a zip with {MEMBER}" if MEMBER.encode() in source.content else None
-    if {"parameters", "measurements"} <= source.keys and "callpaths" not in source.keys:
-        return "JSON with parameters and measurements"
-    return None
+    if source.keys >= OLDER_KEYS:
+        return "JSON with parameters, coordinates, callpaths and measurements, as Extra-P 3 reads it"
+    return "JSON with parameters and measurements" if {"parameters", "measurements"} <= source.keys else None
 
 
 def read_json(source: Source, options: ReadOptions) -> Reading:
     zipped = source.head.startswith(ZIP)
     data = _member(source) if zipped else source.json
+    if data.keys() >= OLDER_KEYS:
+        return Reading(points=_older_points(data), provenance=Provenance(tool="Extra-P"))
     names = [str(name.get("name") if isinstance(name, dict) else name) for name in as_list(data.get("parameters"))]
     points: list[Point] = []
     for region, metrics in as_dict(data.get("measurements")).items():
@@ -61,6 +65,35 @@ def read_json(source: Source, options: ReadOptions) -> Reading:
         regime=_word(Regime, data.get("scaling")),
         provenance=Provenance(tool="Extra-P"),
         assumed=("the mean of each point is one observation",) if zipped else (),
+    )
+
+
+def _older_points(data: dict[str, Any]) -> tuple[Point, ...]:
+    """The layout of Extra-P 3: every value names its coordinate, callpath and metric by number."""
+
+    def names(key: str) -> dict[str, str]:
+        return {str(item.get("id")): as_text(item.get("name"), 500) or "" for item in as_dicts(data.get(key))}
+
+    parameters, metrics, regions = names("parameters"), names("metrics"), names("callpaths")
+    coordinates: dict[str, dict[str, Any]] = {}
+    for item in as_dicts(data.get("coordinates")):
+        pairs = as_dicts(item.get("parameter_value_pairs"))
+        by_name = {parameters.get(str(pair.get("parameter_id")), ""): pair.get("parameter_value") for pair in pairs}
+        coordinates[str(item.get("id"))] = {name: as_float(value) for name, value in by_name.items() if name}
+    values: dict[tuple[str, str, str], list[float]] = {}
+    faults: list[Fault] = []
+    for i, item in enumerate(as_dicts(data.get("measurements"))):
+        key = (str(item.get("callpath_id")), str(item.get("metric_id")), str(item.get("coordinate_id")))
+        value = as_float(item.get("value"))
+        if value is None or key[0] not in regions or key[1] not in metrics or key[2] not in coordinates:
+            faults.append(Fault("a value without its callpath, metric or coordinate", where=f"measurements[{i}]"))
+        else:
+            values.setdefault(key, []).append(value)
+    if faults:
+        raise FormatError(capped(faults))
+    return bounded(
+        _point(numbers, regions[region], metrics[metric], coordinates[coordinate], {})
+        for (region, metric, coordinate), numbers in values.items()
     )
 
 
@@ -92,7 +125,7 @@ def recognise_text(source: Source) -> str | None:
 def read_text(source: Source, options: ReadOptions) -> Reading:
     parameters: list[str] = []
     coordinates: list[list[str]] = []
-    region, metric, place = "", "time", 0
+    names, place = {"REGION": "", "METRIC": "time"}, 0
     points: list[Point] = []
     faults: list[Fault] = []
     ours: dict[str, Any] = {}
@@ -112,22 +145,34 @@ def read_text(source: Source, options: ReadOptions) -> Reading:
                 coordinates += [group[1].split() for group in groups] if "(" in text else [[v] for v in text.split()]
                 if len(coordinates) > MOST_POINTS:
                     raise FormatError(f"more than {MOST_POINTS} POINTS")
-            case "REGION":
-                region, place = text, 0
-            case "METRIC":
-                metric, place = text, 0
+            case "REGION" | "METRIC":
+                faults += _incomplete(names, place, len(coordinates) if place else 0)
+                names[keyword], place = text, 0
             case "DATA":
                 values = _data(text, coordinates[place : place + 1], len(parameters), f"line {number}", faults)
                 if values is not None:
                     fields = dict(zip(parameters, coordinates[place], strict=True))
-                    points.append(_point(values, region, metric, fields, ours))
+                    points.append(_point(values, names["REGION"], names["METRIC"], fields, ours))
                 place += 1
             case _:
                 remedy = f"a line begins with one of {', '.join(KEYWORDS)}"
                 faults.append(Fault("unknown keyword", where=f"line {number}", value=keyword, remedy=remedy))
+    faults += _incomplete(names, place, len(coordinates))
     if faults:
         raise FormatError(capped(faults))
-    return _reading(points, ours, source)
+    text = "the file does not end with a line break: its last number may be cut short"
+    remedy = "compare its last line with the tool"
+    open_end = () if source.text[-1:] in "\r\n" else (warning("last-line-open", text, remedy=remedy),)
+    return replace(_reading(points, ours, source), findings=open_end)
+
+
+def _incomplete(names: dict[str, str], lines: int, points: int) -> list[Fault]:
+    """A fault where a block has fewer DATA lines than there are POINTS; Extra-P refuses such a file too."""
+    if lines >= points:
+        return []
+    text = f"{lines} DATA lines for {points} POINTS"
+    where = " ".join(word for word in names.values() if word)
+    return [Fault(text, where=where, remedy="the file is cut short: write it again, whole")]
 
 
 def _data(

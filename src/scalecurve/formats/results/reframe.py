@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from scalecurve.formats.columns import as_dict, as_dicts, as_float, as_list, as_text, counts_in, facts, metric_point
-from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RunStatus, Treatment
 
+_OLDER_PERFLOG = re.compile(r"\| *\S.* using [^|]*\|.*num_tasks=\d+\|")
 COUNTS = ("num_tasks", "num_nodes", "num_cpus_per_task", "num_gpus")
 
 
@@ -58,4 +60,77 @@ def read(source: Source, options: ReadOptions) -> Reading:
     )
 
 
-READER = Reader("reframe", "ReFrame report", recognise, read)
+def recognise_perflog(source: Source) -> str | None:
+    first = source.head_text.partition("\n")[0]
+    if "job_completion_time|" in first and "num_tasks" in first:
+        return "the header of a ReFrame perflog"
+    return "lines of a ReFrame perflog" if _OLDER_PERFLOG.search(first) else None
+
+
+def read_perflog(source: Source, options: ReadOptions) -> Reading:
+    """One line for each test: columns NAME_value and NAME_unit since 4.0, before that `key=value` parted by bars."""
+    lines = [line for line in source.text.splitlines() if line.strip()]
+    points: list[Point] = []
+    header: list[str] = []
+    for line in lines:
+        cells = line.split("|")
+        if "job_completion_time" in cells and "name" in cells:  # a new header where the columns changed
+            header = cells
+            continue
+        row = dict(zip(header, cells, strict=False)) if header else _older_cells(line)
+        name = row.get("name") or ""
+        common: dict[str, Any] = {"name": name, "series": name.partition(" ")[0], "fields": counts_in(row, COUNTS)}
+        if row.get("result", "pass") != "pass":
+            points.append(Point(values=(), status=RunStatus.FAILED, details={"error": "the test failed"}, **common))
+            continue
+        metrics = {
+            key[: -len("_value")]: row.get(f"{key[: -len('_value')]}_unit") for key in row if key.endswith("_value")
+        }
+        for metric, unit in metrics.items():
+            value = as_float(row.get(f"{metric}_value"))
+            if value is not None:
+                points.append(metric_point([value], metric, unit, **common))
+    return Reading(points=bounded(points), provenance=Provenance(tool="ReFrame"))
+
+
+def _older_cells(line: str) -> dict[str, str]:
+    """`...|Solve on sys:part using env|jobid=1|num_tasks=2|time=8.0|ref=0 (l=null, u=null)|s` as columns."""
+    cells = line.split("|")
+    pairs = [cell.partition("=") for cell in cells]
+    row = {name.strip(): value for name, sign, value in pairs if sign and name.strip() in COUNTS}
+    title = next((cell for cell in cells if " using " in cell), "")
+    row["name"] = title.partition(" on ")[0].strip()
+    place = next((i for i, (name, sign, _) in enumerate(pairs) if sign and name.strip() == "ref"), 0)
+    if place:
+        metric, _, value = pairs[place - 1]
+        row[f"{metric.strip()}_value"] = value
+        row[f"{metric.strip()}_unit"] = cells[place + 1].strip() if place + 1 < len(cells) else ""
+    return row
+
+
+READER = Reader(
+    "reframe",
+    "ReFrame report",
+    recognise,
+    read,
+    FormatNote(
+        tried="4.x (PyPI)",
+        real=True,
+        k="num_tasks",
+        value="a performance variable",
+        keeps="host, failed tests",
+    ),
+)
+PERFLOG = Reader(
+    "reframe-perflog",
+    "ReFrame perflog",
+    recognise_perflog,
+    read_perflog,
+    FormatNote(
+        tried="4.x (PyPI); 3.x by its format",
+        real=True,
+        k="num_tasks",
+        value="a performance variable",
+        keeps="failed tests",
+    ),
+)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.columns import as_count
 from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import MOST_FAULTS, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
@@ -25,20 +27,49 @@ NAMES = {"op": ("op", "operation"), "ranks": ("ranks", "np", "processes"), "byte
 
 
 def read_sweeps(
-    paths: Sequence[Path], *, operation: str | None = None, ranks: int | None = None, nodes: int | None = None
+    paths: Sequence[Path],
+    *,
+    operation: str | None = None,
+    ranks: int | None = None,
+    nodes: int | None = None,
+    k_from: str | None = None,
 ) -> Sweeps:
-    """The sweeps in these files; several files of one tool are one system at several sizes or ranks, and are merged."""
-    options = ReadOptions(operation=operation, ranks=ranks, nodes=nodes)
+    """The sweeps in these files; several files of one tool are one system at several sizes or ranks, and are merged.
+
+    Where a file does not say how many ranks ran, they come from its path by the pattern `k_from`, or from `ranks`.
+    """
+    options = replace(ReadOptions.checked(k_from=k_from), operation=operation, ranks=ranks, nodes=nodes)
     sweeps: list[MessageSweep] = []
+    stated: dict[tuple[str, float], str] = {}
     for path in paths:
         detection = detect(Source.at(path), FileKind.SWEEPS)
-        sweeps += detection.read(options)
+        found: Sweeps = detection.read(replace(options, ranks=_ranks_of(path, options)))
+        sweeps += found
+        if detection.reader.name == "osu" and k_from is None:
+            for key in {(str(timing.operation), timing.message) for sweep in found for timing in sweep.timings}:
+                other = stated.setdefault(key, str(path))
+                if other != str(path):
+                    text = f"both time {key[0]} of {key[1]:g} bytes, and one --ranks would be given to both"
+                    remedy = r"say where each file's number of ranks is, such as --k-from '_n(\d+)'"
+                    raise InputError(Fault(text, value=str(ranks), remedy=remedy), subject=f"{other} and {path}")
     if len(paths) == 1:
         return tuple(sweeps)
     tools: dict[str | None, list[MessageSweep]] = {}
     for sweep in sweeps:
         tools.setdefault(sweep.provenance.tool, []).append(sweep)
     return tuple(merged(group) for group in tools.values())
+
+
+def _ranks_of(path: Path, options: ReadOptions) -> int | None:
+    """The ranks that ran: matched in the path where a pattern is stated."""
+    if options.k_from is None:
+        return options.ranks
+    match = options.k_from.search(str(path))
+    count = as_count(match[1]) if match else None
+    if count is None:
+        text = "the pattern finds no number of ranks in the path"
+        raise InputError(Fault(text, where="--k-from", value=options.k_from.pattern), subject=str(path))
+    return count
 
 
 def as_results(sweeps: Sweeps, source: Source, *, k_origin: str | None) -> Reading:

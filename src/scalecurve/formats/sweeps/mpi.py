@@ -32,7 +32,7 @@ def recognise_osu(source: Source) -> str | None:
 def read_osu(source: Source, options: ReadOptions) -> Sweeps:
     """Average latency by size; the ranks must be stated because OSU does not print them."""
     if options.ranks is None or options.ranks < 1:
-        remedy = "OSU does not print the number of ranks; give --ranks"
+        remedy = r"OSU does not print them: give --ranks, or --k-from '_n(\d+)' where the file's name has them"
         raise FormatError(Fault("how many ranks ran is not stated", remedy=remedy))
     lines = source.text.splitlines()
     title = next((match for line in lines[:30] if (match := _OSU_TITLE.match(line.strip()))), None)

@@ -1,7 +1,9 @@
 """An open-loop load: requests leave at their intended times whether or not earlier ones have come back.
 
 Latency counts from the intended start, so a stalled server cannot hide the requests that should have been sent in the
-meantime.  Requests are made by httpx; its pool keeps connections and uses them again.
+meantime; a request that fails or times out counts as at least the time-out, since nobody who waits for it gets less.
+HTTP/1.1 is spoken by h11 over plain asyncio, because a full client costs more than a small answer takes: see
+docs/decisions/0064-a-thin-load-generator.md.
 """
 
 from __future__ import annotations
@@ -12,25 +14,138 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+import numpy as np
 
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.load import LoadCurve, load_curve
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.provenance import Provenance
+from scalecurve.units import format_seconds
 
 TIMEOUT = 10.0
 LATE = 0.01  # a sender later than this share of the interval, or a millisecond, is itself overloaded
+NEAR = 2.5e-3  # asyncio sleeps in whole milliseconds: nearer than this the sender watches the clock instead
+ERROR_STATUS = 400
+ATTEMPTS = 3  # to get a first answer, before an address counts as dead
+
+
+class _Connection(asyncio.Protocol):
+    """One connection that asks one question at a time; `reusable` once the answer is complete."""
+
+    def __init__(self, h11: Any) -> None:
+        self.h11, self.state = h11, h11.Connection(h11.CLIENT)
+        self.reusable, self.used, self.status = False, False, 0
+        self.answer: asyncio.Future[int] | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport if isinstance(transport, asyncio.Transport) else None
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self.state.receive_data(data)
+            self._take_events()
+        except self.h11.RemoteProtocolError as problem:
+            self._fail(ConnectionError(str(problem)))
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self.reusable = False
+        try:
+            self.state.receive_data(b"")  # an answer without a length ends with the connection
+            self._take_events()
+        except self.h11.RemoteProtocolError:
+            pass
+        self._fail(problem or ConnectionResetError("the connection was closed"))
+
+    def ask(self, request: Any) -> asyncio.Future[int]:
+        """Send the request; the future gives the status once the whole answer is here."""
+        self.answer = asyncio.get_running_loop().create_future()
+        self.reusable = False
+        if self.transport is None or self.transport.is_closing():
+            self._fail(ConnectionResetError("the connection was closed"))
+        else:
+            self.transport.write(self.state.send(request) + self.state.send(self.h11.EndOfMessage()))
+        return self.answer
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _take_events(self) -> None:
+        while self.answer is not None and not self.answer.done():
+            event = self.state.next_event()
+            if event is self.h11.NEED_DATA or event is self.h11.PAUSED:
+                return
+            if isinstance(event, self.h11.Response):
+                self.status = event.status_code
+            elif isinstance(event, self.h11.EndOfMessage):
+                if self.state.our_state is self.h11.DONE and self.state.their_state is self.h11.DONE:
+                    self.state.start_next_cycle()
+                    self.reusable = True
+                self.answer.set_result(self.status)
+
+    def _fail(self, problem: Exception) -> None:
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(problem)
+
+
+class _Client:
+    """Keeps connections to one address and uses them again; at most `limit` at once."""
+
+    def __init__(self, h11: Any, parts: SplitResult, limit: int, timeout: float) -> None:
+        self.h11, self.timeout = h11, timeout
+        self.host, self.secure = parts.hostname or "", parts.scheme == "https"
+        self.port = parts.port or (443 if self.secure else 80)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = [("host", parts.netloc.rpartition("@")[2]), ("user-agent", "scalecurve"), ("accept", "*/*")]
+        self.request = h11.Request(method="GET", target=target, headers=headers)
+        self.idle: list[_Connection] = []
+        self.places = asyncio.Semaphore(limit)
+
+    async def get(self) -> int:
+        """The status of one answer; TimeoutError or OSError where none comes."""
+        async with self.places, asyncio.timeout(self.timeout):
+            while True:
+                connection = self.idle.pop() if self.idle else await self._connect()
+                reused, connection.used = connection.used, True
+                try:
+                    status = await connection.ask(self.request)
+                except ConnectionError:
+                    if reused and not connection.status:  # the server closed a connection it had kept: ask again
+                        continue
+                    raise
+                except asyncio.CancelledError:
+                    connection.close()
+                    raise
+                if connection.reusable:
+                    connection.status = 0
+                    self.idle.append(connection)
+                else:
+                    connection.close()
+                return status
+
+    async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
+        secure = True if self.secure else None
+        _, connection = await loop.create_connection(lambda: _Connection(self.h11), self.host, self.port, ssl=secure)
+        return connection
+
+    def close(self) -> None:
+        for connection in self.idle:
+            connection.close()
 
 
 @dataclass
 class _Answers:
-    """Seconds from the intended starts, failed or refused requests, and requests that left late."""
+    """Seconds from the intended starts of good answers and of failures, and how late requests left."""
 
-    latencies: list[float] = field(default_factory=list)
-    errors: int = 0
-    late: int = 0
+    good: list[float] = field(default_factory=list)
+    failed: list[float] = field(default_factory=list)
+    timeouts: int = 0
+    lateness: list[float] = field(default_factory=list)
 
 
 def measure_load(
@@ -41,18 +156,22 @@ def measure_load(
     slo: float | None = None,
     slo_share: float = 0.99,
     limit: int = 1000,
+    timeout: float = TIMEOUT,
 ) -> LoadCurve:
     """Throughput and latency at each rate (requests per second), held for `seconds`; at most `limit` in flight."""
-    return load_curve(load_records(url, rates, seconds=seconds, limit=limit), slo=slo, slo_share=slo_share)
+    records = load_records(url, rates, seconds=seconds, limit=limit, timeout=timeout)
+    return load_curve(records, slo=slo, slo_share=slo_share)
 
 
 def load_records(
-    url: str, rates: Sequence[float], *, seconds: float = 10.0, limit: int = 1000
+    url: str, rates: Sequence[float], *, seconds: float = 10.0, limit: int = 1000, timeout: float = TIMEOUT
 ) -> tuple[LatencyRecord, ...]:
-    """One record for each rate, lowest first; an address that does not answer one request is not loaded."""
-    if not rates or any(not rate > 0 for rate in rates) or not seconds > 0:
-        asked = f"rates {list(rates)}, {seconds:g} s"
-        raise InputError(Fault("rates and duration are positive", value=asked, remedy="such as --rates 10,20,40"))
+    """One record for each rate, lowest first; an address that answers none of three requests is not loaded."""
+    if not rates or any(not rate > 0 for rate in rates) or not seconds > 0 or not timeout > 0:
+        asked = f"rates {list(rates)}, {seconds:g} s, time-out {timeout:g} s"
+        raise InputError(
+            Fault("rates, duration and time-out are positive", value=asked, remedy="such as --rates 10,20,40")
+        )
     parts = urlsplit(url)
     try:
         port_is_valid = parts.port is None or parts.port > 0
@@ -62,70 +181,94 @@ def load_records(
         hint = "write http://host:port/path"
         raise InputError(Fault("not an address that can be loaded", value=url, remedy=hint))
     try:
-        httpx = import_module("httpx")
+        h11 = import_module("h11")
     except ImportError:
         raise MissingExtra("loading an address", "load") from None
-    return asyncio.run(_load_all(httpx, url, sorted(rates), seconds, limit))
+    return asyncio.run(_load_all(h11, parts, url, sorted(rates), seconds, limit, timeout))
 
 
 async def _load_all(
-    httpx: Any, url: str, rates: Sequence[float], seconds: float, limit: int
+    h11: Any, parts: SplitResult, url: str, rates: Sequence[float], seconds: float, limit: int, timeout: float
 ) -> tuple[LatencyRecord, ...]:
-    limits = httpx.Limits(max_connections=limit, max_keepalive_connections=limit)
-    # A full pool is this client's own limit: a request waits there without a timeout, and its latency shows it.
-    timeout = httpx.Timeout(TIMEOUT, pool=None)
-    async with httpx.AsyncClient(limits=limits, timeout=timeout, headers={"user-agent": "scalecurve"}) as client:
+    client = _Client(h11, parts, limit, timeout)
+    for attempt in range(ATTEMPTS):
         try:
-            await client.get(url)
-        except (httpx.HTTPError, OSError) as problem:
+            await client.get()
+            break
+        except (TimeoutError, OSError) as problem:
             reason = str(problem) or type(problem).__name__
-            raise RunError(f"{url} does not answer: {reason}; nothing was loaded and nothing written") from None
-        return tuple([await _load_at(httpx, client, url, rate, seconds) for rate in rates])
+            if isinstance(problem, ConnectionRefusedError) or attempt == ATTEMPTS - 1:
+                raise RunError(f"{url} does not answer: {reason}; nothing was loaded and nothing written") from None
+    try:
+        return tuple([await _load_at(client, url, rate, seconds) for rate in rates])
+    finally:
+        client.close()
 
 
-async def _load_at(httpx: Any, client: Any, url: str, rate: float, seconds: float) -> LatencyRecord:
+async def _load_at(client: _Client, url: str, rate: float, seconds: float) -> LatencyRecord:
     """One rate: every request leaves at its intended time."""
     answers = _Answers()
 
     async def request(intended: float) -> None:
+        answers.lateness.append(max(0.0, time.perf_counter() - intended))
         try:
-            response = await client.get(url)
-        except (httpx.HTTPError, OSError):
-            answers.errors += 1
-            return
-        answers.latencies.append(time.perf_counter() - intended)
-        answers.errors += response.status_code >= 400
+            good = await client.get() < ERROR_STATUS
+        except TimeoutError:
+            good = False
+            answers.timeouts += 1
+        except OSError:
+            good = False
+        waited = time.perf_counter() - intended
+        if good:
+            answers.good.append(waited)
+        else:
+            answers.failed.append(max(waited, client.timeout))
 
     total, begin = max(1, round(rate * seconds)), time.perf_counter()
     tasks = []
     for i in range(total):
         intended = begin + i / rate
-        wait = intended - time.perf_counter()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        elif -wait > max(1e-3, LATE / rate):
-            answers.late += 1
+        while (wait := intended - time.perf_counter()) > 0:
+            await asyncio.sleep(wait - NEAR / 2 if wait > NEAR else 0)
         tasks.append(asyncio.create_task(request(intended)))
     await asyncio.gather(*tasks)
     span = max(time.perf_counter() - begin, seconds)
-    if not answers.latencies:
-        raise RunError(f"{url}: all {answers.errors} requests at {rate:g}/s failed; stopped")
-    findings: tuple[Finding, ...] = ()
-    if answers.late > 0.05 * total:
-        text = f"{answers.late} of {total} requests left late: this client, not the server, is at its limit."
-        findings = (warning("generator-late", text, remedy="lower the rate or use a faster generator (wrk2, oha)"),)
     return LatencyRecord(
         name=f"{rate:g}/s",
-        histogram=Histogram.of(answers.latencies),
+        histogram=Histogram.of([*answers.good, *answers.failed]),
+        good=Histogram.of(answers.good) if answers.good else Histogram.empty(),
         seconds=span,
-        errors=answers.errors,
+        errors=len(answers.failed),
+        timeouts=answers.timeouts,
         intended_rate=rate,
         open_loop=True,
         provenance=Provenance(
             source=url,
             tool="scalecurve",
             timing="open loop, from intended starts",
-            settings={"offered_per_second": rate},
+            settings={"offered_per_second": rate, "timeout_seconds": client.timeout},
         ),
-        findings=findings,
+        findings=_run_findings(answers, rate, client.timeout),
     )
+
+
+def _run_findings(answers: _Answers, rate: float, timeout: float) -> tuple[Finding, ...]:
+    """How late requests left, and what counts for those that failed."""
+    median, tail = np.quantile(answers.lateness, (0.5, 0.99)).tolist()
+    total = len(answers.lateness)
+    late = sum(lateness > max(1e-3, LATE / rate) for lateness in answers.lateness)
+    text = f"at {rate:g}/s requests left {format_seconds(median)} late (median; p99 {format_seconds(tail)})"
+    numbers = {"rate": rate, "median": median, "p99": tail}
+    if late > 0.05 * total:
+        text += f", {late} of {total} noticeably: this client, not the server, is at its limit"
+        remedy = "lower the rate or use a faster generator (wrk2, oha)"
+        findings = [warning("generator-late", text, remedy=remedy, **numbers)]
+    else:
+        findings = [info("generator-lateness", f"{text}; latencies count from the intended time", **numbers)]
+    if answers.failed:
+        text = (
+            f"at {rate:g}/s {len(answers.failed)} of {total} requests failed ({answers.timeouts} by time-out): each "
+            f"counts as at least the time-out of {format_seconds(timeout)} in the percentiles"
+        )
+        findings.insert(0, warning("failed-requests", text, remedy="look at the server's log", **numbers))
+    return tuple(findings)

@@ -1,0 +1,368 @@
+"""A gated stack of experts: which simple extrapolation to believe for a curve, learned from published curves.
+
+Every expert states a gain of log performance over the last measured point.  The point forecast is their weighted mean,
+
+    gain = sum_j softmax_j(x A + b) e_j,
+
+averaged over five gates that see different features x and are shrunk by different amounts; b = 2 for the panel's median
+is its head start.  The interval comes from a mixture of Laplace densities centred on some experts and on quantiles of
+the published shapes; their weights and scales depend on the same features, so it is wider towards what is likelier.
+Everything is learned with whole sources left out (tools/learn_stack.py) and shipped in calibration.json.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scalecurve.forecasting.curves import LN2, Array, Curves, last_slope, repeat_error, roughness
+from scalecurve.forecasting.panel import AMDAHL, LAW_SHARE, STRONG_FAMILIES, Verdict, consult, positive
+from scalecurve.forecasting.shapes import Shapes, shape_quantiles
+
+LARGEST_GAIN = 3.0  # experts are cut to this change of log performance
+MIXTURE_SHARE = 0.25  # of the mixture's median in the point forecast
+SHAPE_LEVELS = (0.15, 0.5, 0.85)
+RECENT = 0.2  # weight of a point per doubling back, for the Amdahl fit that forgets fast
+EXPERTS = (*STRONG_FAMILIES, "published shapes", "smooth laws", "recent Amdahl", "panel", "last value")
+PANEL, LAWS = EXPERTS.index("panel"), EXPERTS.index("smooth laws")
+CENTRES = ("panel", "serial + shared + log K", "recent Amdahl", "last value", "fading trend")
+BISECTIONS = 24  # leaves less than 1e-5 of log performance
+LAW_POINTS = 6
+UNSEEN, UNSEEN_LEVEL = 0.4, 0.9
+NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
+
+FEATURES = (
+    "last slope", "slope before", "change of slope", "curvature", "local misfit", "roughness", "ln spread of experts",
+    "drop below best", "ln points", "span in doublings", "doublings ahead", "trust in a law", "misfit of the law",
+    "halfway", "starts beyond 1", "is a time",
+    "device rate", "server load", "threads", "clients", "gpus", "nodes", "ranks",
+)  # fmt: skip
+SLOPE, SPREAD, POINTS, AHEAD, TRUST, IS_TIME, DEVICE, LOAD, THREADS, CLIENTS, NODES = (
+    0,
+    6,
+    8,
+    10,
+    11,
+    15,
+    16,
+    17,
+    18,
+    19,
+    21,
+)
+OCTAVES = 7
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What gates and mixture see of N curves asked at Q worker counts.
+
+    `gains` is N x Q x experts, `centres` N x Q x components (gains too), `features` N x Q x 23, `octaves` N x 7.
+    """
+
+    gains: Array
+    centres: Array
+    features: Array
+    octaves: Array
+    noise: Array
+    verdict: Verdict
+
+    def for_gate(self, kind: str) -> Array:
+        """The features of one kind of gate: all see the first 23, some see slopes by octave or units by slope."""
+        f = self.features
+        if kind == "octaves":
+            slopes = np.broadcast_to(self.octaves[:, None, :], (*f.shape[:2], OCTAVES))
+            return np.concatenate([f, slopes], axis=-1)
+        if kind == "units":
+            blocks = [f[..., i] for i in (DEVICE, LOAD, CLIENTS, THREADS, IS_TIME)]
+            crossed = [block * f[..., SLOPE] for block in blocks] + [block * f[..., AHEAD] for block in blocks]
+            crossed.append((1 - f[..., IS_TIME]) * f[..., NODES] * f[..., SLOPE])
+            return np.concatenate([f, np.stack(crossed, axis=-1)], axis=-1)
+        return f
+
+    def for_scale(self) -> Array:
+        """What the scale of the error depends on, N x Q x 11."""
+        f = self.features
+        t = np.maximum(f[..., AHEAD], 0.0)
+        noise = np.broadcast_to(self.noise[:, None], t.shape)
+        kept = [f[..., i] for i in (SPREAD, 13, POINTS, TRUST, DEVICE, LOAD, CLIENTS, 7)]
+        return np.stack([np.log(t + 0.1), np.log(noise + 0.01), np.log(f[..., 12] + 0.005), *kept], axis=-1)
+
+
+def circumstances(curves: Curves, at: Array, shapes: Shapes) -> Circumstances:
+    """Experts and features of curves at the K asked for; `at` is N x Q."""
+    quantiles = shape_quantiles(curves, at, shapes, SHAPE_LEVELS)
+    verdict = consult(curves, at, STRONG_FAMILIES, shapes=quantiles[..., 1])
+    laws, last = verdict.laws, curves.last
+    if laws is None:
+        raise ValueError("the stack needs the smooth laws")
+    recent = positive(curves, at, AMDAHL, curves.weights(RECENT))
+    experts = [*verdict.families, laws.ahead, recent, verdict.ahead, np.broadcast_to(last, at.shape)]
+    gains = np.clip(np.stack(experts, axis=-1) - last[..., None], -LARGEST_GAIN, LARGEST_GAIN)
+    chosen = [gains[..., EXPERTS.index(name)] for name in CENTRES]
+    cut = np.clip(quantiles - last[..., None], -LARGEST_GAIN, LARGEST_GAIN)
+    centres = np.concatenate([np.stack(chosen, axis=-1), cut], axis=-1)
+    noise = np.hypot(roughness(curves), repeat_error(curves))
+    return Circumstances(gains, centres, _features(curves, at, verdict), _octave_slopes(curves), noise, verdict)
+
+
+def _features(curves: Curves, at: Array, verdict: Verdict) -> Array:
+    """N x Q x 23 numbers in the order of FEATURES, not standardised."""
+    x, y, mask = np.log(curves.k), curves.y - curves.last, curves.mask
+    slope = last_slope(curves)
+    before = slope
+    if x.shape[1] > 2:
+        gap = x[:, -2] - x[:, -3]
+        before = np.where(mask[:, -3], (y[:, -2] - y[:, -3]) / np.where(gap > 0, gap, 1.0), slope)
+    t = (x - x[:, -1:]) / LN2
+    weight = np.where(mask, 0.5**-t, 0.0)
+    design = np.stack([np.ones_like(t), t, t * t], axis=-1)
+    gram = np.einsum("npi,np,npj->nij", design, weight, design) + 1e-12 * np.eye(3)
+    local = np.linalg.solve(gram, np.einsum("npi,np,np->ni", design, weight, y)[..., None])[..., 0]
+    residual = y - np.einsum("npi,ni->np", design, local)
+    misfit = np.sqrt((weight * residual**2).sum(axis=1) / weight.sum(axis=1))
+    halfway = np.clip(slope, 0, 1) * (1 - np.clip(slope, 0, 1))
+    best, law = np.where(mask, y, -np.inf).max(axis=1), verdict.laws
+    zeros = np.zeros(len(curves))
+    trust, law_misfit = (zeros, zeros) if law is None else (law.trust, np.minimum(law.misfit, 1.0))
+    unit, worker, is_time = curves.traits.T
+    columns = [slope, before, slope - before, local[:, 2], misfit, roughness(curves), zeros, best, np.log(curves.count)]
+    columns += [-t[:, 0], zeros, trust, law_misfit, halfway, curves.k[:, 0] > 1, is_time, unit == 0, unit == 1]
+    columns += [worker == i for i in range(5)]
+    table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=-1)
+    out = np.repeat(table[:, None, :], at.shape[1], axis=1)
+    out[..., SPREAD] = np.log(verdict.families.std(axis=0) + 0.02)
+    out[..., AHEAD] = curves.doublings(at)
+    return out
+
+
+def _octave_slopes(curves: Curves) -> Array:
+    """N x 7 slopes over the last doubling, the one before, and so on; before the first point the earliest repeats."""
+    x = np.log2(curves.k)  # padded points repeat the first one, so that they change no interpolation
+    first, last = x[:, :1], x[:, -1:]
+    ends = np.maximum(last - np.arange(OCTAVES + 1), first)
+    below = sum((column[:, None] < ends).astype(np.int64) for column in x.T)
+    place = np.clip(below - 1, 0, x.shape[1] - 2)
+    left, right = (np.take_along_axis(x, place + step, axis=1) for step in (0, 1))
+    low, high = (np.take_along_axis(curves.y, place + step, axis=1) for step in (0, 1))
+    share = np.where(right > left, (ends - left) / np.where(right > left, right - left, 1.0), 0.0)
+    height = low + share * (high - low)
+    width = ends[:, :-1] - ends[:, 1:]
+    slopes = (height[:, :-1] - height[:, 1:]) / (np.where(width > 0, width, 1.0) * LN2)
+    reached = np.maximum((width > 0).sum(axis=1, keepdims=True) - 1, 0)
+    return np.asarray(np.take_along_axis(slopes, np.minimum(np.arange(OCTAVES), reached), axis=1))
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Features made comparable: (x - mean) / scale, cut to three, times an emphasis."""
+
+    mean: Array
+    scale: Array
+    emphasis: Array
+
+    def apply(self, features: Array) -> Array:
+        return np.asarray(np.clip((features - self.mean) / self.scale, -3.0, 3.0) * self.emphasis)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One softmax over the experts; `weights` is features x experts, `bias` one number for each expert."""
+
+    kind: str
+    standard: Standard
+    weights: Array
+    bias: Array
+
+    def shares(self, case: Circumstances) -> Array:
+        """The weight of each expert, N x Q x experts."""
+        return softmax(self.standard.apply(case.for_gate(self.kind)) @ self.weights + self.bias)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Laplace densities around the centres: softmax weights, log scale = features . slope + one offset a component."""
+
+    standard: Standard
+    weights: Array
+    bias: Array
+    scale_standard: Standard
+    scale_slope: Array
+    scale_offset: Array
+
+    def density(self, case: Circumstances) -> Density:
+        shares = softmax(self.standard.apply(case.features) @ self.weights + self.bias)
+        log_scale = (self.scale_standard.apply(case.for_scale()) @ self.scale_slope)[..., None] + self.scale_offset
+        return Density(shares, case.centres, np.exp(np.clip(log_scale, NARROWEST, WIDEST)))
+
+
+@dataclass(frozen=True)
+class Density:
+    """A mixture of Laplace densities of the gain at each K; the last axis runs over components."""
+
+    shares: Array
+    centres: Array
+    scales: Array
+
+    def quantile(self, *levels: float) -> Array:
+        """The gains below which each level of the probability lies, levels x N x Q, by bisection."""
+        share = np.array(levels).reshape(-1, *(1,) * (self.centres.ndim - 1))
+        low = np.broadcast_to(
+            (self.centres - 14 * self.scales).min(axis=-1), np.broadcast(share, self.centres[..., 0]).shape
+        )
+        high = np.broadcast_to((self.centres + 14 * self.scales).max(axis=-1), low.shape)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            u = (middle[..., None] - self.centres) / self.scales
+            tail = 0.5 * np.exp(-np.abs(u))
+            below = (self.shares * np.where(u < 0, tail, 1 - tail)).sum(axis=-1) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The gates and the mixture; `sources` is the number of sources they were learned from."""
+
+    gates: tuple[Gate, ...]
+    mixture: Mixture
+    sources: int
+
+    def shares(self, case: Circumstances) -> Array:
+        """The mean weight of each expert over the gates, N x Q x experts."""
+        return np.asarray(np.mean([gate.shares(case) for gate in self.gates], axis=0))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Stack:
+        def standard(part: Mapping[str, Any]) -> Standard:
+            return Standard(*(np.array(part[name], dtype=np.float64) for name in ("mean", "scale", "emphasis")))
+
+        gates = tuple(
+            Gate(part["kind"], standard(part["standard"]), np.array(part["weights"]), np.array(part["bias"]))
+            for part in data["gates"]
+        )
+        mix = data["mixture"]
+        mixture = Mixture(
+            standard(mix["standard"]),
+            np.array(mix["weights"]),
+            np.array(mix["bias"]),
+            standard(mix["scale_standard"]),
+            np.array(mix["scale_slope"]),
+            np.array(mix["scale_offset"]),
+        )
+        return cls(gates, mixture, int(data["sources"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        def standard(part: Standard) -> dict[str, Any]:
+            return {name: rounded(getattr(part, name)) for name in ("mean", "scale", "emphasis")}
+
+        gates = [
+            {
+                "kind": gate.kind,
+                "standard": standard(gate.standard),
+                "weights": rounded(gate.weights),
+                "bias": rounded(gate.bias),
+            }
+            for gate in self.gates
+        ]
+        mix = self.mixture
+        mixture = {
+            "standard": standard(mix.standard),
+            "weights": rounded(mix.weights),
+            "bias": rounded(mix.bias),
+            "scale_standard": standard(mix.scale_standard),
+            "scale_slope": rounded(mix.scale_slope),
+            "scale_offset": rounded(mix.scale_offset),
+        }
+        return {"gates": gates, "mixture": mixture, "sources": self.sources}
+
+
+class GainInterval(NamedTuple):
+    """Low and high gain, N x Q; `disagreement` is the width without what a boundary that nobody saw adds."""
+
+    low: Array
+    high: Array
+    disagreement: Array
+
+
+@dataclass(frozen=True)
+class StackedGains:
+    """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
+
+    `unseen` is the weight of a boundary that nobody saw, see `unseen_boundary`.  `intervals`
+    remembers those at each level asked for, so that a thousand curves cost one bisection.
+    """
+
+    point: Array
+    median: Array
+    density: Density
+    shares: Array
+    unseen: Array
+    sources: int
+    intervals: dict[float, GainInterval] = field(default_factory=dict, repr=False, compare=False)
+
+    def interval(self, level: float) -> GainInterval:
+        """The mixture's quantiles moved halfway to the point, and the depth of a boundary that nobody saw.
+
+        The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
+        """
+        if level not in self.intervals:
+            corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
+            shift = (self.point - self.median) / 2
+            low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
+            low, high = np.minimum(low, self.point), np.maximum(high, self.point)
+            depth = UNSEEN * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
+            deeper = low - self.unseen * np.maximum(low + depth, 0.0)
+            self.intervals[level] = GainInterval(deeper, high, high - low)
+        return self.intervals[level]
+
+
+def stacked_gains(case: Circumstances, stack: Stack) -> StackedGains:
+    """The forecast of the stack."""
+    density, law = stack.mixture.density(case), law_share(case.features)[..., None]
+    shares = (1 - law) * stack.shares(case) + law * (np.arange(len(EXPERTS)) == LAWS)
+    median = density.quantile(0.5)[0]
+    share = MIXTURE_SHARE * (1 - law[..., 0])
+    point = (1 - share) * (shares * case.gains).sum(axis=-1) + share * median
+    return StackedGains(np.asarray(point), median, density, shares, unseen_boundary(case.features), stack.sources)
+
+
+def law_share(features: Array) -> Array:
+    """The share of the smooth laws beside the gates, N x Q: half where a clean curve of at least six K has bent.
+
+    Few published curves are that clean, so gates learn nothing of it: errors there are the same with and without.
+    """
+    enough = features[..., POINTS] > math.log(LAW_POINTS - 0.5)
+    return np.asarray(LAW_SHARE * features[..., TRUST] * enough * (1 - _rising(features)))
+
+
+def _rising(features: Array) -> Array:
+    """1 where the last slope is above 0.7, 0 where the curve has bent below 0.3."""
+    return np.asarray(np.clip((features[..., SLOPE] - 0.3) / 0.4, 0.0, 1.0))
+
+
+def unseen_boundary(features: Array) -> Array:
+    """How far the low end moves to 0.4 below the last value (at 90 %), N x Q: all the way for a clean rising curve.
+
+    A curve that follows a law within its noise is no proof that it goes on: a full node or memory beyond the largest
+    measured K shows in none of its points.  So clean curves are too few among the published ones to learn that from.
+    """
+    near = np.clip(features[..., AHEAD], 0.0, 1.0)
+    return np.asarray(features[..., TRUST] * _rising(features) * near)
+
+
+def softmax(logits: Array) -> Array:
+    """Positive weights that sum to one along the last axis."""
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def rounded(numbers: Array, digits: int = 5) -> Any:
+    """Nested lists with so many significant digits, small enough to ship."""
+    if numbers.ndim > 1:
+        return [rounded(row, digits) for row in numbers]
+    return [float(f"{number:.{digits}g}") for number in numbers.tolist()]

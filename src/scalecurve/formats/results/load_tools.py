@@ -1,0 +1,95 @@
+"""Load tests as scaling studies: good answers per second, or a percentile of the latency, against clients or rate.
+
+K is the number of clients where the tool prints it (wrk, ab, autocannon, k6, locust's history), the rate sent where the
+load is open (vegeta), and comes from the file's name (--k-from) where the output says neither (hey, oha).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from scalecurve.findings import Finding, warning
+from scalecurve.formats.columns import as_count
+from scalecurve.formats.latencies import Records, load_reports, load_tests
+from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.source import Source
+from scalecurve.study import Quantity, Treatment
+from scalecurve.study.latency_record import LatencyRecord
+
+SHARES = (0.5, 0.9, 0.95, 0.99)
+RATE = "requests/s"
+
+
+def as_study(reader: Reader[Records]) -> Reader[Reading]:
+    """The reader of a load test as a reader of study results."""
+
+    def read(source: Source, options: ReadOptions) -> Reading:
+        records = reader.read(source, options)
+        points = [point for record in records for point in _points(record, source)]
+        clients = any(record.connections for record in records)
+        return Reading(
+            points=bounded(points),
+            k_origin="the number of clients" if clients else "the rate sent",
+            k_unit="clients" if clients else "requests/s" if points and points[0].k else None,
+            warmup=Treatment.INCLUDED,
+            setup=Treatment.EXCLUDED,
+            provenance=replace(records[0].provenance, source=None),
+            assumed=("one test is one observation",),
+            findings=tuple(finding for record in records for finding in _findings(record)),
+        )
+
+    return Reader(reader.name, reader.title, reader.recognise, read, reader.note)
+
+
+def _points(record: LatencyRecord, source: Source) -> list[Point]:
+    rate = None if record.intended_rate is None else as_count(round(record.intended_rate))
+    k = record.connections or rate
+    stated, histogram = dict(record.stated), record.histogram
+    if histogram is not None:
+        values, counts = histogram.nonzero()
+        places = np.searchsorted(np.cumsum(counts), [share * histogram.n for share in SHARES])
+        stated = {
+            share: float(values[min(place, len(values) - 1)]) for share, place in zip(SHARES, places, strict=True)
+        }
+        stated = {share: value for share, value in stated.items() if value >= histogram.resolution}
+    points = [
+        Point(values=(seconds,), name=source.name, metric=f"p{100 * share:g}", k=k)
+        for share, seconds in stated.items()
+        if share in SHARES and seconds > 0
+    ]
+    if record.n and record.seconds:
+        good = max(0, record.n - (record.errors or 0)) / record.seconds
+        points.append(
+            Point(
+                values=(good,),
+                name=source.name,
+                metric=RATE,
+                quantity=Quantity.THROUGHPUT,
+                unit=RATE,
+                k=k,
+                main=True,
+            )
+        )
+    return points
+
+
+def _findings(record: LatencyRecord) -> tuple[Finding, ...]:
+    if not record.errors:
+        return record.findings
+    text = f"{record.errors} of {record.n} requests failed ({record.name}): they are not in the rate"
+    remedy = "find out why; a server that refuses work answers fast"
+    return (warning("failed-requests", text, remedy=remedy, errors=record.errors), *record.findings)
+
+
+WRK = as_study(load_tests.WRK)
+HEY = as_study(load_tests.HEY)
+OHA = as_study(load_tests.OHA)
+K6 = as_study(load_tests.K6)
+K6_CSV = as_study(load_reports.K6_CSV)
+K6_PRINTED = as_study(load_reports.K6_PRINTED)
+AB = as_study(load_reports.AB)
+AUTOCANNON = as_study(load_reports.AUTOCANNON)
+VEGETA = as_study(load_reports.VEGETA)
+LOCUST = as_study(load_reports.LOCUST)
