@@ -105,15 +105,13 @@ def main(trials: int = 20_000) -> None:
     print("interval of E, runs in blocks: coverage and mean width; in brackets without the order")
     for drift in (0.0, 0.1, 0.2):
         for blocks in (3, 5, 10):
-            paired, free = (
-                coverage_of_studies(
-                    max(100, trials // 40), drift=drift, noise=0.02, blocks=blocks, seed=3, forget=forget
-                )
+            count = max(100, trials // 40)
+            (held, width), (held_free, width_free) = (
+                coverage_of_studies(count, drift=drift, noise=0.02, blocks=blocks, seed=3, forget=forget)
                 for forget in (False, True)
             )
-            print(
-                f"drift {drift:.0%}, {blocks:2} blocks: {paired[0]:.3f}, {paired[1]:.3f} ({free[0]:.3f}, {free[1]:.3f})"
-            )
+            words = f"drift {drift:.0%}, {blocks:2} blocks"
+            print(f"{words}: {held:.3f}, {width:.3f}  ({held_free:.3f}, {width_free:.3f})")
 
 
 if __name__ == "__main__":

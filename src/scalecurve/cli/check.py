@@ -74,12 +74,12 @@ def command(
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("checks", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--name", help="Which study, where the file holds several.")
 @plot_option
 @output_options
-def history(file: Path, name: str | None, plot: Path | None, output: Output) -> None:
+def history(checks: Path, name: str | None, plot: Path | None, output: Output) -> None:
     """T and E per K over the checks in FILE (written by `check --history`), and the commits where T changed."""
     from scalecurve.auditing.history import history as read_history
 
-    emit_drawn(read_history(file, name=name), plot, output)
+    emit_drawn(read_history(checks, name=name), plot, output)

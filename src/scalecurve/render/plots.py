@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.analysis.table import rule_words
+from scalecurve.auditing.history import History
 from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.forecast import Forecast
@@ -101,6 +102,10 @@ def picture(result: Result | StudyLike, kind: str) -> bytes:
     from scalecurve.render.planning_plots import PLANS
 
     name = type(result).__name__
+    if isinstance(result, History):
+        from scalecurve.render.history_plots import paint_history
+
+        return paint(lambda figure: paint_history(figure, result), kind, (8.5, 6.0))
     if name in PLANS:
         return paint(lambda figure: PLANS[name](figure, result), kind, (8.5, 6.8) if name == "Plan" else (7.0, 4.8))
     if name in MECHANISMS:

@@ -115,11 +115,12 @@ def attempt(verb: Callable[[], Any]) -> Any:
         return Refusal(str(problem))
 
 
-def answer(material: Material) -> tuple[str, str, str]:
-    """Three sentences: how far the job scales, why it stops, what to do; for a broken study, what is broken."""
+def answer(material: Material) -> tuple[str, ...]:
+    """How far the job scales, why it stops, what to do, and the audit's verdict; for a broken study, what is broken."""
     fault = material.fault
     if fault is None:
-        return how_far(material), why(material), what_to_do(material)
+        verdict = trust(material)
+        return (how_far(material), why(material), what_to_do(material), *([] if verdict is None else [verdict]))
     message = fault.message.removeprefix("broken: ").rstrip(".")
     is_unsaid = fault.code in DIFFERENT_JOBS and "different jobs" not in message
     remedy = (fault.remedy or "fix this").rstrip(".")

@@ -49,7 +49,7 @@ class StudyPart:
     """One study's part of the page."""
 
     name: str
-    answer: tuple[str, str, str]
+    answer: tuple[str, ...]
     sections: tuple[Section, ...]
 
 
