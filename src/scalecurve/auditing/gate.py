@@ -19,7 +19,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ from scalecurve.analysis.curve import Curve, LogRatio, curve_of, log_ratio
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.table import tabulate
 from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.errors import Fault, InputError, Refused, ScalecurveError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding, info, warning
+from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Study
+from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
 
 FALSE_ALARM = 0.01
@@ -126,6 +127,8 @@ class Gate(Result):
             return f"FAIL {self.name}: {'; '.join(failed)}"
         detectable = [row.detectable for row in self.regressions if row.detectable is not None]
         tested = sum(check.passed is not None for check in self.checks)
+        if not self.checks:
+            return f"PASS {self.name}: nothing to compare with yet"
         extra = f"; a loss of {max(detectable):.1%} at one K would be detected" if detectable else ""
         return f"PASS {self.name}: {tested} check{'' if tested == 1 else 's'}{extra}"
 
@@ -162,11 +165,23 @@ class Gate(Result):
             output = f"<system-out>{escape(str(check))}</system-out>"
             kind = f'classname="scalecurve.{check.to_dict()["kind"]}"'
             cases.append(f'  <testcase {kind} name="K={check.k}">{body}{output}</testcase>')
+        if not cases:
+            output = f"<system-out>{escape(self.line)}</system-out>"
+            cases.append(
+                f'  <testcase classname="scalecurve.baseline" name="{escape(self.name)}"><skipped/>{output}</testcase>'
+            )
         failures = sum(check.passed is False for check in self.checks)
-        skipped = sum(check.passed is None for check in self.checks)
+        skipped = sum(check.passed is None for check in self.checks) if self.checks else 1
         counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}"'
         head = f"<testsuite name={quoteattr(self.name)} {counts}>"
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join([head, *cases, "</testsuite>"]) + "\n"
+
+    def annotations(self) -> tuple[str, ...]:
+        """The failed checks and the findings as workflow commands of GitHub, which shows them beside the change."""
+        failed = [f"::error title=scalecurve K = {row.k}::{row}" for row in self.checks if row.passed is False]
+        kinds = {Severity.INFO: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
+        said = [f"::{kinds[finding.severity]} title=scalecurve::{finding.message}" for finding in self.findings]
+        return tuple(line.replace("%", "%25").replace("\n", "%0A") for line in (*failed, *said))
 
     def append_history(self, study: Study, path: str | Path) -> None:
         """Add one JSON line with T and E at every K, so that slow drifts show; two checks at once leave whole lines."""
@@ -203,11 +218,13 @@ def check(
     workers: WorkersLike | None = None,
     false_alarm: float = FALSE_ALARM,
     allow_mixed: bool = False,
+    any_machine: bool = False,
 ) -> Gate:
     """Test efficiency floors and, against an older study, regressions at every gated K.
 
     `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
-    `false_alarm` is the chance that identical code fails.
+    `false_alarm` is the chance that identical code fails.  With `any_machine` an older study of another machine is
+    compared by efficiency instead of seconds, and a finding says so.
     """
     new = as_study(study)
     floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
@@ -220,12 +237,20 @@ def check(
     rows: list[Regression] = []
     old = None if against is None else as_study(against, regime=str(new.regime))
     if old is not None:
-        findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=("machine", "workload"))
+        machines = [difference for difference in differences(new, old) if difference.kind == "machine"]
+        by_efficiency = any_machine and bool(machines)
+        if by_efficiency:
+            text = f"the older study ran on another machine ({machines[0]}): efficiency is compared, not seconds"
+            remedy = "use one runner to compare seconds"
+            findings.append(warning("other-machine", text, remedy=remedy, differences=[str(item) for item in machines]))
+        kinds = ("workload",) if by_efficiency else ("machine", "workload")
+        findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=kinds)
         versions = [difference for difference in differences(new, old) if difference.kind == "software"]
         if versions:  # other versions are what a gate is for: a note, not a refusal
             mixed = mixed_finding(versions)
             findings.append(info("versions-differ", mixed.message, **mixed.evidence))
-        rows, untrusted = _regressions(new, old, () if workers is None else as_workers(workers), false_alarm)
+        gated = () if workers is None else as_workers(workers)
+        rows, untrusted = _regressions(new, old, gated, false_alarm, by_efficiency=by_efficiency)
         findings += untrusted
     return Gate(
         name=new.name,
@@ -297,10 +322,13 @@ class _Pair:
 
 
 def _regressions(
-    new: Study, old: Study, workers: tuple[int, ...], false_alarm: float
+    new: Study, old: Study, workers: tuple[int, ...], false_alarm: float, *, by_efficiency: bool
 ) -> tuple[list[Regression], list[Finding]]:
     """The tests at every gated K, and which of them cannot be trusted."""
     common = [k for k in new.all_k if k in old.all_k and (not workers or k in workers)]
+    if by_efficiency:  # E is 1 at the baseline by definition
+        common = [k for k in common if k not in (new.baseline_k, old.baseline_k)]
+        workers = tuple(k for k in workers if k not in (new.baseline_k, old.baseline_k))
     absent = [k for k in workers if k not in common]
     if absent or not common:
         raise InputError(
@@ -312,7 +340,7 @@ def _regressions(
     digits = next((d for d, values in scaled if np.all(np.abs(values - np.rint(values)) < 1e-6)), None)
     last_digit = 0.0 if digits is None else 10.0**-digits
     pair = _Pair(new, old, curve_of(new), curve_of(old), last_digit)
-    changed = pair.baseline_changed(BASELINE_SHARE * false_alarm)
+    changed = by_efficiency or pair.baseline_changed(BASELINE_SHARE * false_alarm)
     alpha = (1.0 - BASELINE_SHARE) * false_alarm / len(common)
     rows = [pair.regression(k, alpha, by_efficiency=changed and k != new.baseline_k) for k in common]
     findings = []
@@ -340,6 +368,32 @@ def _quantile(degrees: float, tail: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, 1.0 - tail))
+
+
+def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Sequence[str] = ()) -> Gate:
+    """The gate of a first push: floors only; the study is written to `baseline`, to compare the next ones with."""
+    new = as_study(study)
+    floors = parse_floors(min_efficiency)
+    gate = (
+        check(new, min_efficiency=floors)
+        if floors
+        else Gate(name=new.name, against=None, floors=(), regressions=(), false_alarm=FALSE_ALARM, findings=())
+    )
+    save(new, baseline)
+    text = f"there was no baseline: this study is now the baseline, in {baseline}"
+    made = info("baseline-made", text, remedy="keep the file: the next check compares with it")
+    return replace(gate, findings=(made, *gate.findings))
+
+
+def junit_of_error(problem: ScalecurveError) -> str:
+    """A JUnit test suite that says why nothing could be checked."""
+    from xml.sax.saxutils import quoteattr
+
+    case = (
+        f'  <testcase classname="scalecurve.check" name="study"><error message={quoteattr(str(problem))}/></testcase>'
+    )
+    head = '<testsuite name="scalecurve" tests="1" failures="0" errors="1" skipped="0">'
+    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, case, "</testsuite>", ""])
 
 
 def parse_floors(items: Sequence[str]) -> dict[int, float]:
