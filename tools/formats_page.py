@@ -152,7 +152,8 @@ def formats_page() -> str:
     parts = [
         "# Formats that are read",
         "A file is recognised by its content.  *Sample* says whether the file in the tests was written by the tool "
-        "itself or by hand from its documented format; *tried* names only versions that were run.  `scalecurve import FILES --explain` shows what was understood; "
+        "itself or by hand from its documented format; *tried* names only versions that were run.  "
+        "`scalecurve import FILES --explain` shows what was understood; "
         "[adding a reader](../guide/adding-a-reader.md) says how to add one.",
     ]
     for kind, entries in READERS.items():

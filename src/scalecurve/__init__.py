@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.render.plots import plot as plot
     from scalecurve.render.report.writing import write_report as write_report
     from scalecurve.study import Study as Study
+    from scalecurve.study import StudySet as StudySet
     from scalecurve.study.file import save as save
     from scalecurve.training.answers.plan import plan_training as plan_training
 
@@ -63,6 +64,7 @@ HOMES = {
     "Refused": "scalecurve.errors",
     "ScalecurveError": "scalecurve.errors",
     "Study": "scalecurve.study",
+    "StudySet": "scalecurve.study",
     "Undecided": "scalecurve.errors",
     "assess": "scalecurve.proposals.assessment",
     "audit": "scalecurve.auditing.audit",

@@ -41,6 +41,7 @@ WARMUP = "SCALECURVE_WARMUP_STEPS"
 MEET = "SCALECURVE_MEET"
 VERSION = 1
 MEETING_SECONDS = 300.0
+PHASED_STEPS = 1000  # phases are kept step by step for the first so many measured steps
 
 # Launchers that name the rank in the environment, the most specific first: inside an sbatch script SLURM_PROCID is 0
 # for every process that mpirun starts.
@@ -174,6 +175,7 @@ class _Recorder:
         self.origin = (time.perf_counter_ns(), time.time_ns())
         self.loops: list[list[int]] = []
         self.regions: list[list[int]] = []
+        self.totals: list[list[int]] = []  # nanoseconds of every phase at the end of each measured step
         self.series: dict[str, list[float]] = {}
         self.quality: list[tuple[int, float]] = []
         self.work: float | None = None
@@ -196,6 +198,7 @@ class _Recorder:
             self.warmup_work, self.work = self.work or 0.0, None
             for timer in _phases.values():
                 timer.nanoseconds = 0
+            self.totals.clear()
             ticks.pop()  # the first measured step begins anew, just below
         self._meet()
         yield from self._loop(iterator, ticks, work)
@@ -208,6 +211,8 @@ class _Recorder:
                 for item in iterator:
                     yield item
                     append(now())
+                    if _phases and len(self.totals) < PHASED_STEPS:
+                        self.totals.append([timer.nanoseconds for timer in _phases.values()])
             else:
                 amount_of = work if callable(work) else None
                 amount = 0.0 if callable(work) else work
@@ -217,6 +222,8 @@ class _Recorder:
                     append(now())
                     total += amount if amount_of is None else amount_of(item)
                     self.work = total
+                    if _phases and len(self.totals) < PHASED_STEPS:
+                        self.totals.append([timer.nanoseconds for timer in _phases.values()])
         except GeneratorExit:  # the caller left the loop: the step it left in is over now
             append(now())
             raise
@@ -302,6 +309,7 @@ class _Recorder:
             "steps": [(b - a) / 1e9 for ticks in self.loops for a, b in pairwise(ticks)],
             "warmup_steps": min(self.warmup_steps, max(0, len(self.loops[0]) - 1)) if self.loops else 0,
             "phases": {name: timer.nanoseconds / 1e9 for name, timer in _phases.items()},
+            "step_phases": {name: self._by_step(place) for place, name in enumerate(_phases)} if self.totals else {},
             "work": self.work,
             "warmup_work": self.warmup_work,
             "digest": self.digest,
@@ -316,6 +324,11 @@ class _Recorder:
             os.replace(path + ".tmp", path)
         except OSError as problem:
             sys.stderr.write(f"scalecurve.probe: nothing recorded, {name}: {problem.strerror}\n")
+
+    def _by_step(self, place: int) -> list[float]:
+        """Seconds of one phase in each step; a phase that came later was 0 until then."""
+        totals = [row[place] if place < len(row) else 0 for row in self.totals]
+        return [(b - a) / 1e9 for a, b in pairwise([0, *totals])]
 
     def _unix(self, tick: int) -> float:
         return (self.origin[1] + tick - self.origin[0]) / 1e9

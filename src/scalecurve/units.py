@@ -100,6 +100,21 @@ def parse_share(text: str) -> float:
     return value / 100 if value >= 2 else value
 
 
+def parse_level(text: str) -> float:
+    """A confidence level, as `parse_share` reads it, strictly between 0 and 1."""
+    level = parse_share(text)
+    if faults := level_faults(level):
+        raise InputError(faults)
+    return level
+
+
+def level_faults(level: float) -> list[Fault]:
+    """What is wrong with a confidence level: nothing, or that it is not strictly between 0 and 1."""
+    if 0 < level < 1:
+        return []
+    return [Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual")]
+
+
 def parse_number(text: str) -> float:
     """`1.5` or `20%` as a number; a bare number stays as it is."""
     value, suffix = _split(text, "a number", "0.05 or 5%")

@@ -40,6 +40,12 @@ def _openmpi() -> str | None:
     )
 
 
+def _debian_mpi() -> str | None:
+    programs = [f"{name}.{library}" for name in ("mpicc", "mpirun") for library in ("openmpi", "mpich")]
+    lacking = [name for name in (*programs, "lmp") if shutil.which(name) is None]
+    return f"not installed: {', '.join(lacking)} (tools/engines-install debian)" if lacking else None
+
+
 def _slurm_with_mpi() -> str | None:
     return slurm_cluster.why_not() or _needs("mpi4py")()
 
@@ -47,11 +53,14 @@ def _slurm_with_mpi() -> str | None:
 ENGINES: dict[str, Callable[[], str | None]] = {
     "mpi": _mpich,
     "openmpi": _openmpi,
+    "debian-mpi": _debian_mpi,
     "torchrun": _needs("torch"),
     "ray": _needs("ray"),
     "dask": _needs("distributed"),
     "slurm": _slurm_with_mpi,
     "hosts": shaped_hosts.why_not,
+    "amdahl": _needs("amdahl"),
+    "local": lambda: None if Path("/proc/stat").exists() else "no /proc/stat",
 }
 
 
@@ -98,7 +107,8 @@ def _with_output(words: Sequence[str], out: Path) -> list[str]:
     """-o before the command, which begins after `--`."""
     listed = list(words)
     place = listed.index("--") if "--" in listed else len(listed)
-    return [*listed[:place], "-o", str(out), *listed[place:]]
+    quiet = [] if "--quiet-below" in listed else ["--quiet-below", "1000"]  # engines share their machine with others
+    return [*listed[:place], *quiet, "-o", str(out), *listed[place:]]
 
 
 @pytest.fixture

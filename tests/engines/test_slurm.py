@@ -167,3 +167,51 @@ def _until(condition, seconds: float = 60.0) -> None:
         if time.monotonic() > deadline:
             pytest.fail("the awaited state did not come")
         time.sleep(0.1)
+
+
+MPI_PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    int rank, size;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double begin = MPI_Wtime(), sum = 0;
+    for (long i = 0; i < 100000000 / size; i++) sum += 1.0 / (1 + i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("elapsed %.6f for %g\n", MPI_Wtime() - begin, sum > 0 ? 1.0 : 0.0);
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.engine("debian-mpi")
+@pytest.mark.parametrize("hidden", [False, True])
+def test_singletons_are_refused_and_the_right_process_management_is_measured(
+    measure: Measure, cluster: dict[str, str], tmp_path: Path, hidden: bool
+) -> None:
+    """Without --mpi srun starts K jobs of size 1: by the library of the program, or by its time printed K times."""
+    (tmp_path / "job.c").write_text(MPI_PROGRAM)
+    job = tmp_path / "job"
+    subprocess.run(["mpicc.mpich", "-o", job, tmp_path / "job.c"], check=True)
+    if hidden:
+        job = tmp_path / "run.sh"
+        job.write_text(f"#!/bin/sh\nexec {tmp_path / 'job'}\n")
+        job.chmod(0o755)
+    file = study_file(tmp_path, [str(job)], more="[timing]\npattern = 'elapsed (\\S+)'")
+    done = subprocess.run(
+        [sys.executable, "-m", "scalecurve", "measure", str(file), "-o", str(tmp_path / "refused.json")],
+        env=cluster, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert "--srun-mpi" in done.stderr
+    assert ("MpiDefault = none" in done.stderr) is not hidden
+    assert ("prints its time 2 times" in done.stderr) is hidden
+    assert queue(cluster) == []
+    _, study = measure(str(file), "--srun-mpi", "pmi2", env=cluster)
+    assert study.all_k == (1, 2)
+    assert "singletons" not in {finding.code for finding in study.findings}
+    assert study.provenance.machine["host"]
+    assert study.provenance.software["job"]["sha256"]

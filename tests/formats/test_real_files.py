@@ -10,7 +10,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.imported import Imported
-from scalecurve.study import Quantity, RunStatus, Treatment
+from scalecurve.study import Quantity, RunStatus, StudySet, Treatment
 
 SAMPLES = Path(__file__).parent / "samples"
 US = 1e-6
@@ -42,8 +42,9 @@ def test_hyperfine_failed_runs_are_kept_but_do_not_count() -> None:
 
 
 def test_hyperfine_a_second_parameter_is_another_curve() -> None:
-    with pytest.raises(FormatError, match="2 curves"):
-        imported("hyperfine_two_parameters.json", regime="strong")
+    both = imported("hyperfine_two_parameters.json", regime="strong")
+    assert isinstance(both.study, StudySet)
+    assert both.study.names == ("sleep 0.01 size=10", "sleep 0.01 size=20")
 
     result = imported("hyperfine_two_parameters.json", regime="strong", series="size=20")
     assert [row["n"] for row in result.records()] == [3, 3]

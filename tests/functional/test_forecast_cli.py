@@ -80,3 +80,25 @@ def test_faults_are_one_message_and_exit_two(line: list[str], message: str, caps
     captured = capsys.readouterr()
     assert message in captured.err
     assert "Traceback" not in captured.err
+
+
+def test_forecast_learns_from_siblings_cores_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small, large = tmp_path / "small.csv", tmp_path / "large.csv"
+    small.write_text("threads,seconds\n1,10\n2,5\n4,2.5\n8,1.25\n")
+    large.write_text("threads,seconds\n1,90\n2,45\n4,22\n8,11.5\n16,11\n32,11\n")
+    base = ("forecast", str(small), "--regime", "strong", "--at", "16")
+
+    alone = _json(capsys, *base)
+    helped = _json(capsys, *base, "--like", str(large), "--explain")
+    limited = _json(capsys, *base, "--cores", "8")
+
+    assert helped["rows"][0]["seconds"] > alone["rows"][0]["seconds"]
+    assert "siblings-used" in {finding["code"] for finding in helped["findings"]}
+    assert len(helped["explanation"]["alike"]) == 3
+    assert limited["rows"][0]["seconds"] == pytest.approx(1.25, rel=0.05)
+    assert "beyond-the-cores" in {finding["code"] for finding in limited["findings"]}
+
+
+def test_a_sibling_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["forecast", *STRONG, "--like", str(tmp_path / "none.csv")]) == 2
+    assert "none.csv" in capsys.readouterr().err

@@ -36,6 +36,7 @@ def write_job(folder: Path, more: str = "") -> Path:
 
 def arguments(job: Path, out: Path, *options: str) -> list[str]:
     base = [sys.executable, "-m", "scalecurve", "measure", "--regime", "strong", "--workers", "1,2", "--oversubscribe"]
+    base += ["--quiet-below", "1000"]  # these tests are about other faults than load by others
     return [*base, "-o", str(out), *options, "--", sys.executable, str(job), "{workers}"]
 
 
@@ -100,7 +101,19 @@ def test_a_killed_worker_fails_its_run_and_ends_the_others(tmp_path: Path) -> No
         "if os.environ['SCALECURVE_RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
         "time.sleep(60)\n"
     )
-    command = [sys.executable, "-m", "scalecurve", "measure", "--regime", "strong", "--workers", "2", "--processes"]
+    command = [
+        sys.executable,
+        "-m",
+        "scalecurve",
+        "measure",
+        "--regime",
+        "strong",
+        "--workers",
+        "2",
+        "--processes",
+        "--quiet-below",
+        "1000",
+    ]
     command += ["--oversubscribe", "--repeats", "1", "--warmup-launches", "0", "-o", str(tmp_path / "s.json")]
     begun = time.monotonic()
     done = subprocess.run(
@@ -317,7 +330,18 @@ def test_another_job_is_not_resumed(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "scalecurve", "measure", "--regime", "strong", "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "scalecurve",
+        "measure",
+        "--regime",
+        "strong",
+        "--workers",
+        "1",
+        "--quiet-below",
+        "1000",
+    ]
     done = subprocess.run(
         [*command, "-o", str(tmp_path / "s.json"), "--", "./no-such-program", "{workers}"],
         capture_output=True,
@@ -339,7 +363,20 @@ def test_no_shell_unless_it_is_written(tmp_path: Path) -> None:
         f"import sys; open({str(seen)!r}, 'w').write(sys.argv[1])",
         "$HOME; echo {workers}",
     ]
-    command = [sys.executable, "-m", "scalecurve", "measure", "--regime", "strong", "--workers", "1", "--repeats", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "scalecurve",
+        "measure",
+        "--regime",
+        "strong",
+        "--workers",
+        "1",
+        "--repeats",
+        "1",
+        "--quiet-below",
+        "1000",
+    ]
     subprocess.run([*command, "-o", str(tmp_path / "s.json"), "--", *program], check=True, capture_output=True)
 
     assert seen.read_text() == "$HOME; echo 1"

@@ -23,9 +23,12 @@ def test_diagnose_json_has_the_promised_fields(capsys: pytest.CaptureFixture[str
 
     found = json.loads(out)
     assert code == 0
-    assert found["cause"] == "communication"
-    assert found["probability"] >= 0.8
-    assert set(found["causes"][0]) == {"name", "share", "probability"}
+    assert found["cause"] == "undetermined"
+    assert {"communication", "straggler"} <= set(found["candidates"])
+    assert found["probability"] >= 0.95
+    assert found["separate_by"]
+    assert found["reason"] is None
+    assert set(found["causes"][0]) == {"name", "share", "share_low", "share_high", "probability"}
     assert sum(cause["share"] for cause in found["causes"]) == pytest.approx(1.0)
     assert found["by_k"]
     assert found["evidence"]

@@ -285,3 +285,21 @@ def test_only_the_standard_library_is_imported(tmp_path: Path) -> None:
     heavy = {"numpy", "pydantic", "click", "rich", "scipy"}
 
     assert not heavy & set(done.stdout.split())
+
+
+def test_phases_are_kept_for_every_measured_step(tmp_path: Path) -> None:
+    code = """
+        from scalecurve import probe
+        for step in probe.steps(range(4)):
+            with probe.phase("compute"):
+                sum(range(1000))
+            if step > 1:
+                with probe.phase("all_reduce"):
+                    pass
+    """
+    assert run_program(tmp_path, code, SCALECURVE_WARMUP_STEPS="1").returncode == 0
+
+    (line,) = lines_in(tmp_path)
+    assert {name: len(values) for name, values in line["step_phases"].items()} == {"compute": 3, "all_reduce": 3}
+    assert line["step_phases"]["all_reduce"][0] == 0.0
+    assert sum(line["step_phases"]["compute"]) == pytest.approx(line["phases"]["compute"])

@@ -62,25 +62,25 @@ def _bends(rule: str, k: IntArray, speedups: FloatArray, threshold: float) -> In
     return np.where(hits.any(axis=1), hits.argmax(axis=1), NOT_REACHED)
 
 
-def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generator) -> Bend | None:
-    """The bend by a rule; None where the measured range does not reach it."""
+def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generator) -> tuple[Bend | None, float | None]:
+    """The bend by a rule, None where the measured range does not reach it, and the probability that it does not."""
     if rule not in RULES:
         raise InputError(Fault("unknown rule for the bend", value=rule, remedy=f"use one of {', '.join(RULES)}"))
     speedup = curve.k * curve.efficiency
     place = int(_bends(rule, curve.k, speedup[np.newaxis, :], threshold)[0])
-    if place == NOT_REACHED:
-        return None
     limit = None if rule == "knee" else threshold
     if np.any(curve.degrees < 1):
-        return Bend(int(curve.k[place]), rule, limit, None)
+        return None if place == NOT_REACHED else Bend(int(curve.k[place]), rule, limit, None), None
     # Curves the data could have come from: Student-t errors of each log mean; all points share the baseline's.
     errors = rng.standard_t(curve.degrees, size=(DRAWS, len(curve.k))) * np.nan_to_num(curve.log_se)
     draws = speedup * np.exp(np.clip(errors - errors[:, [curve.base]], -LARGEST_LOG, LARGEST_LOG))
     bends = _bends(rule, curve.k, draws, threshold)
     beyond, *chances = (np.bincount(bends + 1, minlength=len(curve.k) + 1) / DRAWS).tolist()
+    if place == NOT_REACHED:
+        return None, beyond
     neighbours = tuple(
         (int(k), chance)
         for i, (k, chance) in enumerate(zip(curve.k, chances, strict=True))
         if i != place and chance >= NEIGHBOUR_CHANCE
     )
-    return Bend(int(curve.k[place]), rule, limit, chances[place], neighbours, beyond)
+    return Bend(int(curve.k[place]), rule, limit, chances[place], neighbours, beyond), beyond

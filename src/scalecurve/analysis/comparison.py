@@ -1,7 +1,8 @@
 """Two studies side by side: the ratio of T and of E at each K, with intervals.
 
 Ratios are of means; their intervals are Welch's t on logarithms (see `curve.LogRatio`).  The ratio of two efficiencies
-contains four means, so its interval is about 1.4 times as wide as that of T.
+contains four means, so its interval is about 1.4 times as wide as that of T.  The intervals hold for all K together
+(Sidak 1967), so that identical programs are called different at any K with a chance of 1 - level only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity
+from scalecurve.units import level_faults
 
 _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
@@ -74,7 +76,8 @@ class Comparison(Result):
         }
 
     def document(self) -> Document:
-        head = f"{self.second} over {self.first}, values in {self.quantity}; intervals at {self.level:.0%}"
+        together = " for all K together (Sidak)" if len(self.rows) > 1 else ""
+        head = f"{self.second} over {self.first}, values in {self.quantity}; intervals at {self.level:.0%}{together}"
         heads = ["K", "first", "second", "ratio", "interval", "E ratio", "interval", "verdict"]
         rows = []
         for row in self.rows:
@@ -92,10 +95,13 @@ class Comparison(Result):
 
 
 def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_mixed: bool = False) -> Comparison:
-    """The ratios second over first of T (or the rate) and of E at each K that both measured, with intervals at `level`.
+    """The ratios second over first of T (or the rate) and of E at each K that both measured.
 
-    Studies that differ in machine, versions or workload are refused unless `allow_mixed`.
+    All intervals of T hold together at `level`, and so do those of E: of two identical programs, 1 - `level` differ
+    somewhere.  Studies that differ in machine, versions or workload are refused unless `allow_mixed`.
     """
+    if faults := level_faults(level):
+        raise InputError(faults)
     first, second = as_study(first), as_study(second)
     findings = require_sameness(first, second, allow_mixed=allow_mixed)
     common = sorted(set(first.all_k) & set(second.all_k))
@@ -104,10 +110,11 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
         fault = Fault("the studies have no K in common", value=counts, remedy="measure one K in both")
         raise InputError(fault, subject=f"{first.name} and {second.name}")
     old, new = curve_of(first), curve_of(second)
+    each = level ** (1 / len(common))  # Sidak: all K together hold at `level`
     rising = first.quantity.higher_is_better
     rows = []
     for k in common:
-        ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(level)
+        ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(each)
         verdict = "one sample"
         if ratio.low is not None and ratio.high is not None:
             better = "faster" if (ratio.value > 1) == rising else "slower"
@@ -117,7 +124,7 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
             spread = log_ratio(
                 (new, k, 1.0), (new, second.baseline_k, 1.0), (old, k, 1.0), (old, first.baseline_k, 1.0)
             )
-            efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), level)
+            efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), each)
         rows.append(
             ComparisonRow(
                 k=k,

@@ -15,7 +15,7 @@ so T = V or T = K^p / V, and the same formula turns T back into V.  With baselin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -111,8 +111,16 @@ class Curve:
 
 
 def curve_of(study: Study) -> Curve:
-    """The means of a study's samples at each K."""
-    return curve_of_samples(study.samples, conversion_of(study), study.baseline_k)
+    """The means of a study's samples at each K, with the n and the spread that a summary states of them."""
+    curve = curve_of_samples(study.samples, conversion_of(study), study.baseline_k)
+    if not study.summary:
+        return curve
+    n, std = curve.n.copy(), curve.std.copy()
+    for item in study.summary:
+        if item.n is not None and item.n > 1 and item.std is not None:
+            i = curve.index(item.k)
+            n[i], std[i] = item.n, item.std
+    return replace(curve, n=n, std=std)
 
 
 def curve_of_samples(samples: Samples, conversion: Conversion, baseline_k: int) -> Curve:
@@ -155,6 +163,7 @@ class LogRatio:
     value: float
     variance: float
     degrees: float
+    method: str = WELCH_LOG
 
     @property
     def error(self) -> float:
@@ -168,7 +177,7 @@ class LogRatio:
         from scipy.special import stdtrit
 
         factor = math.exp(min(LARGEST_LOG, float(stdtrit(self.degrees, 0.5 + level / 2.0)) * self.error))
-        return Estimate(ratio, ratio / factor, ratio * factor, level, WELCH_LOG)
+        return Estimate(ratio, ratio / factor, ratio * factor, level, self.method)
 
     def estimate(self, level: float) -> Estimate:
         """The ratio with its interval."""

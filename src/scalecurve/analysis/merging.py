@@ -21,6 +21,7 @@ MACHINE_FACTS = (
 SOFTWARE_FACTS = ("python", "packages", "launcher")
 WORKLOAD_FACTS = ("name", "command", "description", "total", "per_worker", "work_unit")
 MEMORY_TOLERANCE = 0.02
+ANY_WORKER = "workers"
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,13 @@ def require_sameness(
 ) -> tuple[Finding, ...]:
     """Refuse studies that differ in `kinds`; with `allow_mixed` the differences become a finding instead.
 
-    Regime, quantity and kind of worker must always agree: no flag makes seconds and rates comparable.
+    Regime and quantity must always agree: no flag makes seconds and rates comparable.  `workers` names no kind of
+    worker and agrees with every kind.
     """
     subject = f"{first.name} and {second.name}"
     terms = (
         ("regime", first.regime, second.regime),
         ("quantity", first.quantity, second.quantity),
-        ("kind of worker", first.k_unit, second.k_unit),
     )
     faults = [
         Fault(f"the studies differ in their {what}", value=f"{one} and {other}")
@@ -83,6 +84,8 @@ def require_sameness(
     if faults:
         raise InputError(faults, subject=subject)
     apart = [difference for difference in differences(first, second) if difference.kind in kinds]
+    if ANY_WORKER not in (first.k_unit, second.k_unit) and first.k_unit != second.k_unit:
+        apart.append(Difference("workload", "kind of worker", first.k_unit, second.k_unit))
     if apart and not allow_mixed:
         faults = [Fault(f"the studies differ in {difference}") for difference in apart]
         faults[-1] = Fault(faults[-1].message, remedy="--allow-mixed goes on and leaves a finding")

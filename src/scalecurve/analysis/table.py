@@ -9,7 +9,9 @@ import numpy as np
 
 from scalecurve.analysis.bend import Bend, find_bend
 from scalecurve.analysis.checks import check_table
-from scalecurve.analysis.curve import WELCH_LOG, curve_of, log_ratio
+from scalecurve.analysis.curve import LARGEST_LOG, WELCH_LOG, Curve, curve_of, log_ratio
+from scalecurve.analysis.median import median_curve, median_of, ratio_of
+from scalecurve.analysis.order import PAIRED, blocks_of, check_order
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
@@ -17,20 +19,27 @@ from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.laws.karp_flatt import serial_fraction
 from scalecurve.study import Quantity, Regime
+from scalecurve.units import level_faults
 
 SEED = 7
-STUDENT = "Student's t on the mean"
+STUDENT = "Student's t on the logarithm of the mean"
+STATISTICS = ("mean", "median")
 LARGEST_FIXED = 1e7
+MOST_RANKED = 100_000  # samples, up to which medians stand beside the means
 _TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
-    """T, S and E at one K.  `sure` is False where the interval of E contains the threshold, None without interval."""
+    """T, S and E at one K, S and E of the means or of the medians.
+
+    `sure` is False where the interval of E contains the threshold, None without interval.
+    """
 
     k: int
     n: int
     mean: Estimate
+    median: Estimate | None
     std: float | None
     speedup: Estimate
     relative_speedup: float
@@ -39,12 +48,15 @@ class TableRow:
     sure: bool | None
     karp_flatt: float | None = None
     oversubscribed: bool = False
+    disturbed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         row: dict[str, Any] = {}
         for name, value in vars(self).items():
             if isinstance(value, Estimate):
                 row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            elif name == "median":
+                row |= {"median": None, "median_low": None, "median_high": None}
             else:
                 row[name] = value
         return row
@@ -68,6 +80,9 @@ class SpeedupTable(Result):
     rows: tuple[TableRow, ...]
     findings: tuple[Finding, ...]
     karp_flatt: bool = False
+    statistic: str = "mean"
+    simultaneous: bool = False
+    no_bend: float | None = None
 
     def __repr__(self) -> str:
         bend = f"bends at {self.bend.k}" if self.bend else "no bend"
@@ -94,7 +109,10 @@ class SpeedupTable(Result):
             "threshold": self.threshold,
             "level": self.level,
             "method": self.method,
+            "statistic": self.statistic,
+            "simultaneous": self.simultaneous,
             "bend": self.bend.to_dict() if self.bend else None,
+            "no_bend_probability": self.no_bend,
             "rows": self.records(),
             "findings": [finding.to_dict() for finding in self.findings],
         }
@@ -105,21 +123,25 @@ class SpeedupTable(Result):
             f"{self.name}: {self.regime} scaling, {self.regime.held_fixed}; values in "
             f"{self.quantity.replace('_', ' ')}{unit}; baseline K0 = {self.baseline_k}; intervals at {self.level:.0%}"
         )
+        head += " for all K together (Sidak)" if self.simultaneous else ""
+        head += "; S and E of the medians" if self.statistic == "median" else ""
         relative, scaled = self.baseline_k != 1, "scaled S" if self.regime is Regime.WEAK else "S"
-        columns = [f"K ({self.k_unit})", "n", "mean", "interval", "std", scaled, "interval"]
+        columns = [f"K ({self.k_unit})", "n", self.statistic, "interval", "std", scaled, "interval"]
         columns += [f"T({self.baseline_k})/T(K)"] if relative else []
         columns += ["E", "interval"] + (["Karp-Flatt"] if self.karp_flatt else [])
         rows = []
         for row in self.rows:
-            digits = _decimals(row.mean.value)
-            cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(row.mean.value, digits)]
-            cells += [_interval(row.mean, digits), None if row.std is None else _fixed(row.std, digits)]
+            middle = row.median if self.statistic == "median" and row.median else row.mean
+            digits = _decimals(middle.value)
+            cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
+            cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
             cells += [_fixed(row.speedup.value, 2), _interval(row.speedup, 2)]
             cells += [_fixed(row.relative_speedup, 2)] if relative else []
             cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
             cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
             words = row.verdict + (" (unsure)" if row.sure is False else "")
             words += ", oversubscribed" if row.oversubscribed else ""
+            words += ", disturbed" if row.disturbed else ""
             rows.append([*cells, Cell(words, _TONES[row.verdict])])
         body = table([*map(Column, columns), Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
@@ -146,7 +168,8 @@ def bend_sentence(result: SpeedupTable) -> str:
     """The bend in words, with its rule, its probability and the K it could be instead."""
     rule = rule_words(result)
     if result.bend is None:
-        return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule})."
+        chance = "" if result.no_bend is None else f", probability {result.no_bend:.2f}"
+        return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule}{chance})."
     text = f"The curve bends at K = {result.bend.k} ({rule})"
     if result.bend.probability is None:
         return text + "; single samples give no probability."
@@ -171,44 +194,58 @@ def tabulate(
     level: float = 0.95,
     bend: str = "efficiency",
     karp_flatt: bool = False,
+    statistic: str = "mean",
+    simultaneous: bool = False,
     rng: np.random.Generator | None = None,
 ) -> SpeedupTable:
     """T, S and E of a study with intervals at `level`, and its bend by the rule "efficiency", "marginal" or "knee".
 
     `threshold` is the efficiency floor, `karp_flatt` adds the serial fraction that each row implies, and `rng` draws
-    the curves behind the probability of the bend.
+    the curves behind the probability of the bend.  `statistic` is "mean" or "median"; with `simultaneous` the
+    intervals of T hold for all K together at `level`, and so do those of S and E.
     """
     study = as_study(study)
     faults = []
     if not 0 < threshold < 10:
         faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))
-    if not 0 < level < 1:
-        faults.append(Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual"))
+    faults += level_faults(level)
+    if statistic not in STATISTICS:
+        faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
     if len(study.all_k) < 2:
         counts = f"K = {study.all_k[0]}" if study.all_k else "none"
         faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
     if faults:
         raise InputError(faults, subject=study.name)
-    from scipy.special import stdtrit
-
     curve, k0 = curve_of(study), study.baseline_k
-    # Student's interval of each mean: 1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
-    half = stdtrit(np.maximum(curve.degrees, 1.0), 0.5 + level / 2.0) * curve.std / np.sqrt(curve.n)
+    ranks = statistic == "median" or len(study.samples) <= MOST_RANKED
+    samples = study.samples.by_k() if ranks else {}
+    centre = curve if statistic == "mean" else median_curve(curve, samples)
+    blocks = blocks_of(study) if statistic == "mean" else None
+    each = (level ** (1 / len(curve.k)), level ** (1 / (len(curve.k) - 1))) if simultaneous else (level, level)
+    means = mean_intervals(curve, each[0])
     oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
+    disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
     shows_serial = study.regime is Regime.STRONG and k0 == 1
     rows = []
-    columns = (curve.k, curve.n, curve.mean, curve.std, half, curve.efficiency)
-    for k, n, mean, std, margin, share in zip(*(column.tolist() for column in columns), strict=True):
-        efficiency = exact(1.0) if k == k0 else log_ratio((curve, k0, 1.0), (curve, k, -1.0)).around(share, level)
+    columns = (curve.k, curve.n, curve.std, centre.efficiency)
+    for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        if k == k0:
+            efficiency = exact(1.0)
+        elif statistic == "median":
+            is_rate = study.quantity is not Quantity.SECONDS
+            ends = (samples[k], samples[k0]) if is_rate else (samples[k0], samples[k])
+            efficiency = ratio_of(*ends, share, each[1])
+        else:
+            paired = None if blocks is None else blocks.ratio(curve, k0, k)
+            efficiency = (paired or log_ratio((curve, k0, 1.0), (curve, k, -1.0))).around(share, each[1])
         low, high = efficiency.low, efficiency.high
         sure = None if low is None or high is None else not low < threshold <= high
         rows.append(
             TableRow(
                 k=k,
                 n=n,
-                mean=Estimate(mean, mean - margin, mean + margin, level, STUDENT)
-                if n > 1
-                else Estimate(mean, method="single sample"),
+                mean=means[place],
+                median=median_of(samples[k], each[0]) if ranks else None,
                 std=std if n > 1 else None,
                 speedup=efficiency.scaled(k),
                 relative_speedup=efficiency.value * k / k0,
@@ -217,8 +254,12 @@ def tabulate(
                 sure=True if k == k0 else sure,
                 karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
                 oversubscribed=k in oversubscribed,
+                disturbed=k in disturbed,
             )
         )
+    methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
+    bent, no_bend = find_bend(centre, bend, threshold, rng or np.random.default_rng(SEED))
+    order = check_order(study, is_paired=PAIRED in methods)
     return SpeedupTable(
         name=study.name,
         regime=study.regime,
@@ -229,9 +270,29 @@ def tabulate(
         threshold=threshold,
         level=level,
         rule=bend,
-        method=WELCH_LOG,
-        bend=find_bend(curve, bend, threshold, rng or np.random.default_rng(SEED)),
+        method="; ".join(sorted(methods)) or WELCH_LOG,
+        bend=bent,
         rows=tuple(rows),
         karp_flatt=karp_flatt,
-        findings=(*study.findings, *check_table(study, curve, rows)),
+        statistic=statistic,
+        simultaneous=simultaneous,
+        no_bend=no_bend,
+        findings=(*study.findings, *check_table(study, curve, rows), *order),
     )
+
+
+def mean_intervals(curve: Curve, level: float) -> list[Estimate]:
+    """The mean of each K with Student's interval on the logarithm, which holds no negative time.
+
+    1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
+    """
+    from scipy.special import stdtrit
+
+    half = stdtrit(np.maximum(curve.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(curve.log_se)
+    factors = np.exp(np.minimum(half, LARGEST_LOG))
+    return [
+        Estimate(mean, mean / factor, mean * factor, level, STUDENT)
+        if n > 1
+        else Estimate(mean, method="single sample")
+        for mean, n, factor in zip(curve.mean.tolist(), curve.n.tolist(), factors.tolist(), strict=True)
+    ]

@@ -1,7 +1,8 @@
 """The verb `audit`: may these numbers be believed, and what must be asked?
 
 Each fact stands once: a checklist row with its evidence, a finding for what no row says, and one question for each row
-that is not fulfilled.
+that is not fulfilled.  The grade says how bad it is: a method that is wrong, figures that contradict each other, or
+facts that are merely not stated.  The score counts the rows, so that two results can be compared.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.auditing import job_rules, number_rules  # noqa: F401  importing them fills RULES, in this order
+from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
 from scalecurve.auditing.claim import Claim, claim_of, load_claim
-from scalecurve.auditing.rule import RULES, Effect, Item, Rule
+from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
 from scalecurve.document import (
     Block,
     Cell,
@@ -31,6 +32,19 @@ from scalecurve.study import Study
 from scalecurve.units import format_seconds
 
 SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
+WRONG, CONTRADICTORY, NOT_STATED = "wrong", "contradictory", "not stated"  # the grades below sound
+GRADE_WORDS = {
+    SOUND: "nothing is wrong or left out",
+    NOT_STATED: "nothing is wrong in what is stated, but not all is stated",
+    CONTRADICTORY: "published figures contradict each other",
+    WRONG: "what was compared is not one job, or not fairly measured",
+}
+WEIGHTS = {
+    Item.BASELINE: 20, Item.WORKLOAD: 20, Item.STEADY: 10, Item.SPREAD: 20, Item.REGIME: 15, Item.EFFICIENCY: 15,
+}  # fmt: skip
+VIOLATION = 0.5  # of its row's points, taken off besides
+DOUBTS = {Severity.ERROR: 10, Severity.WARNING: 3, Severity.INFO: 0}  # points for findings outside the rows
+MOST_QUESTIONS = 3
 MOST_MISSING = 2  # of the six rows; with more, nobody could check the result
 BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # errors of `measure`
 TONES: dict[str, Tone] = {
@@ -57,18 +71,22 @@ class ChecklistRow:
 class Audit(Result):
     """The verdict on a claim, the six rows, the findings beside them, and what to ask its author.
 
-    `violations` are the findings behind all rows that are missing or violated.
+    `grade` is "wrong", "contradictory", "not stated" or "sound"; `score` goes from 0 to 100 (each fulfilled row of the
+    checklist has its points).  `questions` start with the one whose answer can add the most points.  `violations` are
+    the findings behind all rows that are missing or violated.
     """
 
     claim: Claim
     verdict: str
+    grade: str
+    score: int
     checklist: tuple[ChecklistRow, ...]
     findings: tuple[Finding, ...]
     questions: tuple[str, ...]
     violations: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.claim.name}: {self.verdict}, {self._counts()}>"
+        return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100), {self._counts()}>"
 
     @property
     def publishable(self) -> bool:
@@ -82,6 +100,8 @@ class Audit(Result):
             "name": self.claim.name,
             "kind": self.claim.kind,
             "verdict": self.verdict,
+            "grade": self.grade,
+            "score": self.score,
             "checklist": [row.to_dict() for row in self.checklist],
             "rows": [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()],
             "questions": list(self.questions),
@@ -99,7 +119,8 @@ class Audit(Result):
             )
             for row in self.checklist
         ]
-        summary = f"Verdict: {self.verdict}. Of the six rows of the reporting checklist: {self._counts()}."
+        grade = f"{self.grade}: {GRADE_WORDS[self.grade]}" if self.grade != self.verdict else GRADE_WORDS[SOUND]
+        summary = f"Verdict: {self.verdict} ({grade}). Score {self.score} of 100; of the six rows: {self._counts()}."
         blocks: list[Block] = [Paragraph(summary, TONES[self.verdict]), table(heads, rows)]
         points = list(claim.efficiencies())
         if len(points) > 1:
@@ -107,7 +128,8 @@ class Audit(Result):
             blocks.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption="Recomputed"))
         blocks.append(FindingList(self.findings))
         if self.questions:
-            listed = "\n".join(f"{i}. {question}" for i, question in enumerate(self.questions, 1))
+            asked = self.questions[:MOST_QUESTIONS]
+            listed = "\n".join(f"{i}. {question}" for i, question in enumerate(asked, 1))
             blocks += [Heading("What to ask for"), Listing(listed)]
         return Document(f"Audit of {claim.name}", tuple(blocks))
 
@@ -126,39 +148,63 @@ def audit(subject: Study | Claim | str | Path) -> Audit:
         subject = load_claim(subject)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
     own = subject.findings if isinstance(subject, Study) else ()
-    hits = [(rule, finding) for rule in RULES for finding in rule.findings(claim)]
-    checklist, questions, violations = [], [], []
+    hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.check(claim)]
+    checklist, questions, violations, points = [], [], [], 0.0
     for item in Item:
         status = Effect.VIOLATED
-        causes: list[tuple[Rule | None, Finding]] = [(None, one) for one in own if BROKEN.get(one.code) is item]
+        causes: list[tuple[Rule | None, Hit | None, Finding]] = [
+            (None, None, one) for one in own if BROKEN.get(one.code) is item
+        ]
         for effect in Effect:
             if not causes:
                 status = effect
-                causes = [(rule, finding) for rule, finding in hits if (rule.item, rule.effect) == (item, effect)]
+                causes = [hit for hit in hits if (hit[0].item, hit[0].effect) == (item, effect)]
         if not causes:
             checklist.append(ChecklistRow(str(item), "ok", evidence_for(item, claim)))
+            points += WEIGHTS[item]
             continue
-        findings = [finding for _, finding in causes]
+        findings = [finding for _, _, finding in causes]
         codes = tuple(dict.fromkeys(finding.code for finding in findings))
-        evidence = "; ".join(finding.message for finding in findings)
+        evidence = "; ".join(dict.fromkeys(finding.message for finding in findings))
         checklist.append(ChecklistRow(str(item), str(status), evidence, codes, findings[0].remedy))
-        asks = next((rule.asks for rule, _ in causes if rule is not None and rule.asks), None)
-        questions.append(asks or f"Please {findings[0].remedy or f'correct the {item}'}.")
+        asks = next((rule.asks for rule, _, _ in causes if rule is not None and rule.asks), None)
+        credit = min((hit.credit for _, hit, _ in causes if hit is not None), default=0.0)
+        share = -VIOLATION if status is Effect.VIOLATED else credit
+        points += share * WEIGHTS[item]
+        questions.append(
+            ((1 - share) * WEIGHTS[item], asks or f"Please {findings[0].remedy or f'correct the {item}'}.")
+        )
         violations += findings
-    everything = (*own, *(finding for _, finding in hits))
+    everything = (*own, *(finding for _, _, finding in hits))
+    beside = [
+        finding
+        for severity in ORDER
+        for finding in everything
+        if finding.severity is severity and finding not in violations
+    ]
+    score = round(min(100.0, max(0.0, points - sum(DOUBTS[finding.severity] for finding in beside))))
+    questions.sort(key=lambda question: -question[0])
     return Audit(
         claim=claim,
         verdict=_verdict([row.status for row in checklist], [finding.severity for finding in everything]),
+        grade=_grade(hits, own, [row.status for row in checklist]),
+        score=score,
         checklist=tuple(checklist),
-        findings=tuple(
-            finding
-            for severity in ORDER
-            for finding in everything
-            if finding.severity is severity and finding not in violations
-        ),
-        questions=tuple(questions),
+        findings=tuple(beside),
+        questions=tuple(question for _, question in questions),
         violations=tuple(violations),
     )
+
+
+def _grade(hits: list[tuple[Rule, Hit, Finding]], own: tuple[Finding, ...], statuses: list[str]) -> str:
+    """The worst of what the rules say: wrong, contradictory, not stated, or sound."""
+    bad = [rule for rule, _, _ in hits if rule.severity is Severity.ERROR or rule.effect is Effect.VIOLATED]
+    if any(finding.severity is Severity.ERROR for finding in own) or any(not rule.contradiction for rule in bad):
+        return WRONG
+    if bad:
+        return CONTRADICTORY
+    doubtful = any(finding.severity is Severity.WARNING for finding in (*own, *(finding for _, _, finding in hits)))
+    return NOT_STATED if Effect.MISSING in statuses or doubtful else SOUND
 
 
 def _verdict(statuses: list[str], severities: list[Severity]) -> str:

@@ -13,26 +13,35 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.curve import curve_of
+from scalecurve.auditing.efficiency_column import PERCENT, SHARE, settle_units
+from scalecurve.auditing.figures import figure
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
 from scalecurve.study.file import parse_json, read_study, study_from_dict
 
 PEEK = 64
+IMPLAUSIBLE = 1.2  # an efficiency above this means that S(K0) is K0, not 1
+NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
 
 
 class ClaimPoint(FileSection):
-    """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed."""
+    """One K as it was published; `speedup` and `efficiency` are the published ones, not recomputed.
+
+    A figure of 0 is one that was rounded to it.  A table also keeps the `samples` behind a mean, each figure as
+    `written`, and the unit of its `last_digit`; `efficiency_unit` says what the figure of E was: a share, percent, or a
+    speedup in the wrong column.
+    """
 
     k: Whole = Field(examples=[8])
-    seconds: Positive | None = Field(default=None, description="or rate, rate_per_worker", examples=[60.0])
-    rate: Positive | None = None
-    rate_per_worker: Positive | None = None
+    seconds: NotNegative | None = Field(default=None, description="or rate, rate_per_worker", examples=[60.0])
+    rate: NotNegative | None = None
+    rate_per_worker: NotNegative | None = None
     std: Annotated[FiniteFloat, Field(ge=0)] | None = Field(default=None, examples=[0.4])
     n: Whole | None = Field(default=None, examples=[5])
-    speedup: Positive | None = Field(default=None, examples=[7.5])
-    efficiency: Positive | None = Field(default=None, examples=[0.94])
+    speedup: NotNegative | None = Field(default=None, examples=[7.5])
+    efficiency: NotNegative | None = Field(default=None, examples=[0.94])
     work: Positive | None = Field(default=None, description="total; or batch = 1024", examples=[1e9])
     batch: Positive | None = None
     iterations: Positive | None = Field(default=None, examples=[500])
@@ -44,6 +53,11 @@ class ClaimPoint(FileSection):
     )
     oversubscribed: bool = Field(default=False, description="more workers than cores", examples=[False])
     extrapolated: bool = Field(default=False, examples=[False])
+    samples: tuple[float, ...] = ()
+    written: dict[str, str] = Field(default_factory=dict)
+    last_digit: dict[str, float] = Field(default_factory=dict)
+    efficiency_unit: Literal["share", "percent", "speedup"] | None = None
+    percent_sign: bool = False
 
     @property
     def size(self) -> float | None:
@@ -53,6 +67,23 @@ class ClaimPoint(FileSection):
     @property
     def timed(self) -> bool:
         return bool(self.seconds or self.rate or self.rate_per_worker)
+
+    def quoted(self, name: str) -> str:
+        """A figure as it was written; in its shortest form where only the number is known."""
+        return self.written.get(name) or f"{getattr(self, name):g}"
+
+    def with_unit(self, unit: str) -> ClaimPoint:
+        """This point with its efficiency as a share, from a figure in another unit or in the wrong column."""
+        if self.efficiency is None or unit == SHARE:
+            return self.model_copy(update={"efficiency_unit": None if self.efficiency is None else SHARE})
+        written = self.written or {"efficiency": f"{self.efficiency:g}"}
+        if unit == PERCENT:
+            digit = {name: unit / 100 if name == "efficiency" else unit for name, unit in self.last_digit.items()}
+            changed: dict[str, Any] = {"efficiency": self.efficiency / 100, "last_digit": digit}
+        else:
+            speedup = self.efficiency if self.speedup is None else self.speedup
+            changed = {"efficiency": None, "speedup": speedup}
+        return self.model_copy(update={**changed, "efficiency_unit": unit, "written": written})
 
 
 class ClaimedBaseline(FileSection):
@@ -116,8 +147,8 @@ class Claim(FileSection):
         default=None, description="a weak claim that also gives a strong curve", examples=[False]
     )
     workers: Whole | None = Field(default=None, description="a bare claim: one K", examples=[256])
-    speedup: Positive | None = Field(default=None, examples=[180])
-    efficiency: Positive | None = Field(default=None, examples=[0.7])
+    speedup: NotNegative | None = Field(default=None, examples=[180])
+    efficiency: NotNegative | None = Field(default=None, examples=[0.7])
     baseline: ClaimedBaseline = ClaimedBaseline()
     measurement: ClaimedMeasurement = ClaimedMeasurement()
     environment: ClaimedEnvironment = ClaimedEnvironment()
@@ -127,22 +158,45 @@ class Claim(FileSection):
     )
 
     @model_validator(mode="after")
-    def _with_bare_point(self) -> Claim:
-        """`workers` with its speedup or efficiency is a point like any other."""
+    def _with_plain_points(self) -> Claim:
+        """`workers` with its speedup or efficiency is a point like any other, and every efficiency a share."""
+        points = self.points
         if self.workers is not None and self.at(self.workers) is None:
-            bare = ClaimPoint(k=self.workers, speedup=self.speedup, efficiency=self.efficiency)
-            object.__setattr__(self, "points", (*self.points, bare))
+            points = (*points, ClaimPoint(k=self.workers, speedup=self.speedup, efficiency=self.efficiency))
+            object.__setattr__(self, "points", points)
+        if self.kind != "study":
+            units = settle_units(points, self.baseline_k, self.regime)
+            plain = tuple(point.with_unit(unit) for point, unit in zip(points, units, strict=True))
+            object.__setattr__(self, "points", plain)
         return self
 
     @property
     def baseline_k(self) -> int:
+        """K0: as stated; else the smallest K of a table whose own figures there say 1, or that has only times."""
         if self.baseline.k is not None:
             return self.baseline.k
-        timed = [point.k for point in self.points if point.timed]
-        if len(timed) > 1:
-            return min(timed)
-        ones = [point.k for point in self.points if point.speedup == 1]
-        return min(ones) if len(self.points) > 1 and ones and min(ones) == min(p.k for p in self.points) else 1
+        if len(self.points) < 2:
+            return 1
+        first = min(self.points, key=lambda point: point.k)
+        relative = [getattr(first, name) for name in ("speedup", "efficiency") if getattr(first, name) is not None]
+        if first.k == 1 or not relative:
+            return first.k if first.k == 1 or sum(point.timed for point in self.points) > 1 else 1
+        is_base = any(span.contains(1.0) for name in ("speedup", "efficiency") if (span := figure(first, name)))
+        is_base = is_base or (first.efficiency is not None and abs(first.efficiency - 100) <= 0.5)
+        return first.k if is_base else 1
+
+    @property
+    def speedup_factor(self) -> float:
+        """What S/K is multiplied by to give E: 1 where S(K0) = K0, else K0 (S(K0) = 1)."""
+        k0 = self.baseline_k
+        base = self.at(k0)
+        own = None if base is None else figure(base, "speedup")
+        if k0 == 1:
+            return 1.0
+        if own is not None and (own.contains(k0) or own.contains(1.0)):
+            return 1.0 if own.contains(k0) else float(k0)
+        largest = max(((point.speedup or 0.0) * k0 / point.k for point in self.points), default=0.0)
+        return 1.0 if largest > IMPLAUSIBLE else float(k0)
 
     def at(self, k: int) -> ClaimPoint | None:
         return next((point for point in self.points if point.k == k), None)
@@ -158,13 +212,13 @@ class Claim(FileSection):
                 return (point.rate / point.k) / (base.rate / base.k)
             if base.rate_per_worker and point.rate_per_worker:
                 return point.rate_per_worker / base.rate_per_worker
-        return point.efficiency if point.speedup is None else point.speedup * self.baseline_k / point.k
+        return point.efficiency if point.speedup is None else point.speedup * self.speedup_factor / point.k
 
     def efficiencies(self) -> Iterator[tuple[ClaimPoint, float]]:
-        """Every point beyond the baseline with its E, K rising."""
+        """Every point beyond the baseline with its E above 0, K rising."""
         for point in sorted(self.points, key=lambda point: point.k):
             efficiency = self.efficiency_of(point)
-            if efficiency is not None and point.k != self.baseline_k:
+            if efficiency and point.k != self.baseline_k:
                 yield point, efficiency
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.columns import value_meaning, worker_unit
+from scalecurve.formats.headers import value_meaning, worker_unit
 from scalecurve.formats.user_file import read_bytes, validate
 from scalecurve.study import Quantity
 
-PERCENT = 1.5  # an efficiency column whose middle is above this is in percent
+PERCENT_HEADER = 0.01
+PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
 TEXTS = {"target", "machine"}
 MEASURED = {
     Quantity.SECONDS: "seconds",
@@ -52,16 +53,34 @@ def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime
     columns, unit = _columns([cell.strip() for cell in header], name)
     faults: list[Fault] = []
     by_k: dict[int, list[dict[str, Any]]] = {}
+    summaries = [row for row in rows if _is_summary(row, columns)]
+    averages = [
+        cell for cell in header if re.match(r"(mean|average|avg)[ _-]?(speed|eff)", cell.strip(), re.IGNORECASE)
+    ]
+    summary = "; ".join([*(" ".join(row) for row in summaries), *averages]) or None
     for number, row in enumerate(rows, 2):
+        if row in summaries:
+            continue
         values = _row_values(number, row, columns, faults)
         by_k.setdefault(values["k"], []).append(values)
     if faults:
         raise FormatError(faults, subject=name)
-    published = [row["efficiency"] for same in by_k.values() for row in same if row.get("efficiency") is not None]
-    in_percent = bool(published) and statistics.median_high(published) > PERCENT
-    points = [_point(same, in_percent=in_percent) for same in by_k.values()]
-    data = {"name": Path(name).name, "kind": "table", "regime": regime, "k_unit": unit, "points": points}
+    points = [_point(same) for same in by_k.values()]
+    data = {
+        "statement": summary,
+        "name": Path(name).name,
+        "kind": "table",
+        "regime": regime,
+        "k_unit": unit,
+        "points": points,
+    }
     return validate(Claim, data, subject=name)
+
+
+def _is_summary(row: list[str], columns: dict[str, tuple[int, float]]) -> bool:
+    """Whether a row holds the averages of the others: a word instead of a worker count."""
+    place = columns["k"][0]
+    return place < len(row) and bool(re.match(r"(geo)?mean|average|avg", row[place].strip(), re.IGNORECASE))
 
 
 def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, float]], str]:
@@ -75,7 +94,7 @@ def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, flo
             places["k"], unit = (i, 1.0), worker_unit(header) or unit
         elif named is not None:
             in_percent = named == "efficiency" and any(mark in plain for mark in ("%", "percent", "pct"))
-            places.setdefault(named, (i, 0.01 if in_percent else 1.0))
+            places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
         elif (value := value_meaning(header)) is not None:
             places.setdefault(MEASURED[value.quantity], (i, value.factor))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
@@ -88,40 +107,52 @@ def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, flo
 def _row_values(
     number: int, row: list[str], columns: dict[str, tuple[int, float]], faults: list[Fault]
 ) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    """The figures of one line; efficiencies stay in the unit they are written in."""
+    values: dict[str, Any] = {"written": {}, "last_digit": {}}
     for name, (place, factor) in columns.items():
         cell = row[place].strip() if place < len(row) else ""
         if name in TEXTS:
             values[name] = cell or None
-        elif name == "extrapolated":
+            continue
+        if name == "extrapolated":
             values[name] = cell.lower() in ("1", "yes", "true", "x")
-        else:
-            values[name] = _number(cell, factor, f"line {number}, {name}", faults)
+            continue
+        cell_figure = _number(cell, f"line {number}, {name}", faults)
+        in_percent = cell.endswith("%") or factor == PERCENT_HEADER
+        scale = 1.0 if in_percent and name == "efficiency" else factor
+        values[name] = None if cell_figure is None else cell_figure[0] * scale
+        if cell_figure is not None and name in PRINTED:
+            values["written"][name] = cell
+            values["last_digit"][name] = cell_figure[1] * scale
+        if name == "efficiency" and cell_figure is not None and in_percent:
+            values |= {"efficiency_unit": "percent", "percent_sign": cell.endswith("%")}
     k = values.get("k")
-    if k is None or k != int(k):
+    if k is None or k != int(k) or k < 1:
         faults.append(Fault("not a whole number of workers", where=f"line {number}", value=str(k)))
         k = 1
     return values | {"k": int(k)}
 
 
-def _number(cell: str, factor: float, where: str, faults: list[Fault]) -> float | None:
-    """A positive number such as `7.5x`, `94%` or `1,200`; None where the cell is empty."""
+def _number(cell: str, where: str, faults: list[Fault]) -> tuple[float, float] | None:
+    """`7.5x`, `94%`, `0.00` or `1,200` as a number and the unit of its last digit; None where the cell is empty."""
     text = cell.rstrip("xX").strip()
     if text in ("", "-", "n/a", "N/A"):
         return None
-    digits = text.removesuffix("%")
+    digits = text.removesuffix("%").strip()
     grouped = "," not in digits or re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits)
+    plain = digits.replace(",", "")
     try:
-        value = float(digits.replace(",", "")) * (0.01 if text.endswith("%") else factor) if grouped else float("nan")
+        value = float(plain) if grouped else float("nan")
     except ValueError:
         value = float("nan")
-    if 0 < value < float("inf"):
-        return value
-    faults.append(Fault("not a positive number", where=where, value=cell))
+    if 0 <= value < float("inf"):
+        mantissa, _, exponent = plain.lower().partition("e")
+        return value, 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    faults.append(Fault("not a number from 0", where=where, value=cell))
     return None
 
 
-def _point(same: list[dict[str, Any]], *, in_percent: bool) -> dict[str, Any]:
+def _point(same: list[dict[str, Any]]) -> dict[str, Any]:
     """One K: the mean of its repeats, with their spread."""
     point = dict(same[0])
     measured = next((name for name in MEASURED.values() if point.get(name) is not None), None)
@@ -129,6 +160,9 @@ def _point(same: list[dict[str, Any]], *, in_percent: bool) -> dict[str, Any]:
         values = [float(row[measured]) for row in same if row[measured] is not None]
         point |= {measured: statistics.fmean(values), "n": len(values)}
         point["std"] = statistics.stdev(values) if len(values) > 1 else None
-    if in_percent and point.get("efficiency") is not None:
-        point["efficiency"] *= 0.01
+        point["samples"] = tuple(values)
+        point["written"] = {name: text for name, text in point["written"].items() if name != measured}
+        for name in ("speedup", "efficiency"):
+            if len({row.get(name) for row in same}) > 1:  # the ratio of each run, not a published figure of this K
+                point[name] = None
     return point

@@ -1,13 +1,13 @@
-"""A gate for continuous integration: efficiency floors, and regressions beyond the noise from run to run.
+"""A gate for continuous integration: efficiency floors, losses beyond the noise since an older study, and slow drift.
 
-Regression at K is tested on the logarithm of T(K) (or of the rate), new against old, one-sided.  Only where the
-baselines themselves differ (two-sided, at a level that is part of the budget) is E(K) tested instead, whose interval
-is wider.  The chance that identical code fails is at most `FALSE_ALARM` over all gated K together: Bonferroni's share
-for each test, plus the share of the baseline test.
+T(K) and E(K) are gated apart.  A K fails when T(K) rose (a rate fell) beyond the noise of the runs and the shift
+between sessions (see `losses`); the shift is estimated from a history of checks where there is one, and assumed
+otherwise.  E(K) compares two K of one session, so that no shift enters; it falls also where T(K0) became faster, which
+is no loss, so it fails the gate only where that is asked for.  A floor fails when E is below it beyond its own
+uncertainty.
 
-Each K keeps its own spread (Welch): pooling them catches more with three repeats, but failed identical code in 3 % of
-invocations where noise grows with K.  Every K is printed with the smallest loss that is detected with probability
-`POWER`.
+The chance that identical code fails is at most `FALSE_ALARM` for each of these parts, over all gated K together
+(bench/gate.py).  Every K is printed with the smallest loss that is detected with probability `POWER`.
 
 Repeats that are all equal (a coarse timer, a copied number) show no noise although there is some: there the standard
 error is at least `LEAST_ERROR`, or what rounding to the last digit leaves.
@@ -15,22 +15,27 @@ error is at least `LEAST_ERROR`, or what rounding to the last digit leaves.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scalecurve.analysis.curve import Curve, LogRatio, curve_of, log_ratio
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
 from scalecurve.analysis.table import tabulate
+from scalecurve.auditing.history import (
+    LEAST_CHECKS,
+    Change,
+    HistoryEntry,
+    append_entry,
+    entry_of,
+    largest_change,
+    read_entries,
+    session_shift,
+)
+from scalecurve.auditing.regression import Regression, pair_of
 from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError, Refused, ScalecurveError
+from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -39,17 +44,16 @@ from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
 
 FALSE_ALARM = 0.01
-BASELINE_SHARE = 0.15  # of the budget, spent on testing whether the baseline changed
-POWER = 0.8
-LEAST_ERROR = 0.002
+DRIFT_ALARM = 0.0005  # per check; thirty checks in a row alarm falsely in less than 1 %
+MOST_CHECKS = 60  # of the history, that the search for drift looks at
+GATES = ("time", "efficiency", "both")
 HIGHEST_FLOOR = 1.5
-HISTORY_VERSION = 1
 MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """E at K against a floor; `sure` is False where the interval of E contains the floor."""
+    """E at K against a floor: it fails where E is below beyond its interval; `sure` is False where that contains it."""
 
     k: int
     floor: float
@@ -58,9 +62,13 @@ class Floor:
     sure: bool | None
 
     def __str__(self) -> str:
-        unsure = " (within its interval)" if self.sure is False else ""
-        relation = "is at or above" if self.passed else "is below"
+        unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if self._is_unsure_below else ""
+        relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
         return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
+
+    @property
+    def _is_unsure_below(self) -> bool:
+        return self.passed and self.efficiency.value < self.floor
 
     def to_dict(self) -> dict[str, Any]:
         e = self.efficiency
@@ -70,36 +78,9 @@ class Floor:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Regression:
-    """Loss of speed at K (0.1: 10 % less done per second), tested on `tests` (T or E); `passed` is None where n = 1."""
-
-    k: int
-    tests: str
-    loss: float
-    alpha: float
-    low: float | None = None
-    p_value: float | None = None
-    detectable: float | None = None
-    passed: bool | None = None
-
-    def __str__(self) -> str:
-        quantity = "loss of speed" if self.tests == "T" else "loss of efficiency"
-        if self.detectable is None:
-            return f"K = {self.k}: {self.loss:+.1%} {quantity}, one sample only: not tested"
-        smallest = f"smallest detectable loss {self.detectable:.1%}"
-        if self.passed:
-            return f"K = {self.k}: no {quantity} beyond noise ({self.loss:+.1%}; {smallest})"
-        chance = "" if self.p_value is None else f"p = {self.p_value:.2g}; "
-        return f"K = {self.k}: {self.loss:.1%} {quantity}, beyond noise ({chance}{smallest})"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "regression", **asdict(self)}
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Gate(Result):
-    """All checks; the gate passes when every check does."""
+    """All checks; the gate passes when every check does, and no drift is seen along the history."""
 
     name: str
     against: str | None
@@ -107,6 +88,8 @@ class Gate(Result):
     regressions: tuple[Regression, ...]
     false_alarm: float
     findings: tuple[Finding, ...]
+    drift: Change | None = None
+    checks_before: int | None = None
 
     def __repr__(self) -> str:
         return f"<Gate {self.line}>"
@@ -117,12 +100,13 @@ class Gate(Result):
 
     @property
     def passed(self) -> bool:
-        return all(check.passed is not False for check in self.checks)
+        return self.drift is None and all(check.passed is not False for check in self.checks)
 
     @property
     def line(self) -> str:
         """The gate in one line."""
         failed = [str(check) for check in self.checks if check.passed is False]
+        failed += [f"along {self.checks_before} checks, {self.drift}"] if self.drift is not None else []
         if failed:
             return f"FAIL {self.name}: {'; '.join(failed)}"
         detectable = [row.detectable for row in self.regressions if row.detectable is not None]
@@ -144,6 +128,7 @@ class Gate(Result):
             "line": self.line,
             "false_alarm": self.false_alarm,
             "checks": [check.to_dict() for check in self.checks],
+            "drift": None if self.drift is None else asdict(self.drift),
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -151,6 +136,9 @@ class Gate(Result):
         rows = table(["", "check"], [(MARKS[check.passed], str(check)) for check in self.checks])
         promise = f"Identical code fails in at most {self.false_alarm:.0%} of invocations."
         promises = [Paragraph(promise)] if self.regressions else []
+        if self.checks_before is not None:
+            enough = "" if self.checks_before + 1 >= LEAST_CHECKS else f"; drift is tested from {LEAST_CHECKS} on"
+            promises.append(Paragraph(f"History: {self.checks_before} checks before this one{enough}."))
         head = Paragraph(self.line, "good" if self.passed else "bad")
         return Document(None, (head, rows, *promises, FindingList(self.findings)))
 
@@ -184,30 +172,8 @@ class Gate(Result):
         return tuple(line.replace("%", "%25").replace("\n", "%0A") for line in (*failed, *said))
 
     def append_history(self, study: Study, path: str | Path) -> None:
-        """Add one JSON line with T and E at every K, so that slow drifts show; two checks at once leave whole lines."""
-        git = study.provenance.software.get("git")
-        columns = ("k", "n", "mean", "std", "efficiency")
-        entry = {
-            "version": HISTORY_VERSION,
-            "created": study.provenance.created or datetime.now(UTC).isoformat(timespec="seconds"),
-            "name": study.name,
-            "commit": git.get("commit") if isinstance(git, dict) else None,
-            "quantity": str(study.quantity),
-            "rows": [
-                dict(zip(columns, (row.k, row.n, row.mean.value, row.std, row.efficiency.value), strict=True))
-                for row in tabulate(study).rows
-            ],
-            "passed": self.passed,
-            "line": self.line,
-        }
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
-                os.write(handle, (json.dumps(entry, allow_nan=False) + "\n").encode())
-            finally:
-                os.close(handle)
-        except OSError as problem:
-            raise InputError(Fault(f"the history cannot be written: {problem.strerror}"), subject=str(path)) from None
+        """Add this check to a history file."""
+        append_entry(study, path, passed=self.passed, line=self.line, drift=self.drift is not None)
 
 
 def check(
@@ -219,20 +185,24 @@ def check(
     false_alarm: float = FALSE_ALARM,
     allow_mixed: bool = False,
     any_machine: bool = False,
+    history: str | Path | None = None,
+    gate: str = "time",
 ) -> Gate:
-    """Test efficiency floors and, against an older study, regressions at every gated K.
+    """Test efficiency floors, losses against an older study at every gated K, and drift along a history of checks.
 
     `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
-    `false_alarm` is the chance that identical code fails.  With `any_machine` an older study of another machine is
-    compared by efficiency instead of seconds, and a finding says so.
+    `false_alarm` is the chance that identical code fails.  `gate` is what fails: "time" (T), "efficiency" (E) or
+    "both"; with `any_machine` an older study of another machine is compared by efficiency instead of seconds, and a
+    finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
     """
     new = as_study(study)
     floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
-    if against is None and not floors:
-        raise InputError(
-            Fault("there is nothing to check", remedy="--min-efficiency 0.8@8, --against old.json, or both")
-        )
-    efficiencies = {k: tabulate(new).row(k).efficiency for k in floors}
+    if gate not in GATES:
+        raise InputError(Fault("unknown gate", value=gate, remedy=f"one of {', '.join(GATES)}"))
+    if against is None and not floors and history is None:
+        remedy = "--min-efficiency 0.8@8, --against old.json, --history checks.jsonl, or several of them"
+        raise InputError(Fault("there is nothing to check", remedy=remedy))
+    past = _past(new, history)
     findings: list[Finding] = []
     rows: list[Regression] = []
     old = None if against is None else as_study(against, regime=str(new.regime))
@@ -249,125 +219,42 @@ def check(
         if versions:  # other versions are what a gate is for: a note, not a refusal
             mixed = mixed_finding(versions)
             findings.append(info("versions-differ", mixed.message, **mixed.evidence))
-        gated = () if workers is None else as_workers(workers)
-        rows, untrusted = _regressions(new, old, gated, false_alarm, by_efficiency=by_efficiency)
-        findings += untrusted
+        pair = pair_of(new, old, () if workers is None else as_workers(workers), session_shift(past))
+        rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
+        findings += pair.findings(rows)
     return Gate(
         name=new.name,
         against=None if old is None else old.name,
-        floors=tuple(_floor(k, floor, efficiencies[k]) for k, floor in sorted(floors.items())),
+        floors=tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
         regressions=tuple(rows),
         false_alarm=false_alarm,
         findings=tuple(findings),
+        drift=_drift(past),
+        checks_before=None if history is None else len(past) - 1,
     )
 
 
-def _floor(k: int, floor: float, e: Estimate) -> Floor:
-    sure = None if e.low is None else not e.low < floor <= (e.high or math.inf)
-    return Floor(k=k, floor=floor, efficiency=e, passed=e.value >= floor, sure=sure)
+def _past(new: Study, history: str | Path | None) -> tuple[HistoryEntry, ...]:
+    """The checks since the last reported change, and this study as the last of them."""
+    if history is None:
+        return ()
+    before = read_entries(history, name=new.name) if Path(history).exists() else ()
+    start = max((place for place, entry in enumerate(before) if entry.drift), default=0)
+    return (*before[start:], entry_of(new))
 
 
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """Both studies with the mean and spread of every K, and the decimal step in which all samples are written."""
-
-    new: Study
-    old: Study
-    new_summary: Curve
-    old_summary: Curve
-    last_digit: float
-
-    def ratio(self, *ends: tuple[Curve, int, float]) -> LogRatio:
-        """As `log_ratio`, with the least standard error where the repeats of one end are all equal."""
-        ratio = log_ratio(*ends)
-        if ratio.degrees < 1 or not any(_no_spread(summary, k) for summary, k, _ in ends):
-            return ratio
-        rounding = sum((self.last_digit / float(summary.mean[summary.index(k)])) ** 2 / 12 for summary, k, _ in ends)
-        least = max(LEAST_ERROR**2, rounding)
-        if ratio.variance >= least:
-            return ratio
-        degrees = sum(float(summary.degrees[summary.index(k)]) for summary, k, _ in ends)
-        return LogRatio(ratio.value, least, degrees)
-
-    def baseline_changed(self, alpha: float) -> bool:
-        k0 = self.new.baseline_k
-        if k0 != self.old.baseline_k:
-            return True
-        ratio = self.ratio((self.new_summary, k0, 1.0), (self.old_summary, k0, -1.0))
-        return ratio.degrees >= 1 and abs(ratio.value) > _quantile(ratio.degrees, alpha / 2) * ratio.error
-
-    def regression(self, k: int, alpha: float, *, by_efficiency: bool) -> Regression:
-        """The test at one K; a positive loss means slower: T up, or a rate down."""
-        from scipy.special import stdtr
-
-        sign = -1.0 if self.new.quantity.higher_is_better else 1.0
-        ends = [(self.new_summary, k, sign), (self.old_summary, k, -sign)]
-        if by_efficiency:
-            ends += [(self.new_summary, self.new.baseline_k, -sign), (self.old_summary, self.old.baseline_k, sign)]
-        ratio = self.ratio(*ends)
-        quantity, loss = "E" if by_efficiency else "T", -math.expm1(-ratio.value)
-        if ratio.degrees < 1:
-            return Regression(k=k, tests=quantity, loss=loss, alpha=alpha)
-        limit = _quantile(ratio.degrees, alpha) * ratio.error
-        return Regression(
-            k=k,
-            tests=quantity,
-            loss=loss,
-            low=-math.expm1(-(ratio.value - limit)),
-            p_value=float(stdtr(ratio.degrees, -ratio.value / ratio.error)) if ratio.error > 0 else None,
-            alpha=alpha,
-            detectable=-math.expm1(-(limit + _quantile(ratio.degrees, 1 - POWER) * ratio.error)),
-            passed=ratio.value <= limit,
-        )
+def _drift(past: Sequence[HistoryEntry]) -> Change | None:
+    """The change along the history that fails the gate: T up, beyond noise."""
+    change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
+    return change if change is not None and change.change > 0 else None
 
 
-def _regressions(
-    new: Study, old: Study, workers: tuple[int, ...], false_alarm: float, *, by_efficiency: bool
-) -> tuple[list[Regression], list[Finding]]:
-    """The tests at every gated K, and which of them cannot be trusted."""
-    common = [k for k in new.all_k if k in old.all_k and (not workers or k in workers)]
-    if by_efficiency:  # E is 1 at the baseline by definition
-        common = [k for k in common if k not in (new.baseline_k, old.baseline_k)]
-        workers = tuple(k for k in workers if k not in (new.baseline_k, old.baseline_k))
-    absent = [k for k in workers if k not in common]
-    if absent or not common:
-        raise InputError(
-            Fault("a gated K was not measured in both studies", value=", ".join(map(str, absent)) or "no common K"),
-            subject=f"{new.name} and {old.name}",
-        )
-    samples = np.concatenate([new.samples.values, old.samples.values])
-    scaled = ((digits, samples * 10.0**digits) for digits in range(9))
-    digits = next((d for d, values in scaled if np.all(np.abs(values - np.rint(values)) < 1e-6)), None)
-    last_digit = 0.0 if digits is None else 10.0**-digits
-    pair = _Pair(new, old, curve_of(new), curve_of(old), last_digit)
-    changed = by_efficiency or pair.baseline_changed(BASELINE_SHARE * false_alarm)
-    alpha = (1.0 - BASELINE_SHARE) * false_alarm / len(common)
-    rows = [pair.regression(k, alpha, by_efficiency=changed and k != new.baseline_k) for k in common]
-    findings = []
-    single = [row.k for row in rows if row.passed is None]
-    if len(single) == len(rows):  # a gate that tests nothing must not pass
-        raise Refused("one sample per K: nothing can be tested; repeat 5 times")
-    if single:
-        message = f"K = {', '.join(map(str, single))} has one sample only and was not tested"
-        findings.append(warning("not-tested", message, remedy="repeat 5 times", k=single))
-    summaries = (pair.new_summary, pair.old_summary)
-    equal = [row.k for row in rows if row.passed is not None and any(_no_spread(one, row.k) for one in summaries)]
-    if equal:
-        listed = ", ".join(map(str, equal))
-        message = f"the repeats at K = {listed} are all equal: noise is taken as {LEAST_ERROR:.1%} or the last digit"
-        findings.append(warning("no-spread", message, remedy="use a finer timer, or longer runs", k=equal))
-    return rows, findings
-
-
-def _no_spread(summary: Curve, k: int) -> bool:
-    i = summary.index(k)
-    return bool(summary.n[i] > 1 and summary.log_se[i] < 1e-9)
-
-
-def _quantile(degrees: float, tail: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 1.0 - tail))
+def floor_of(study: Study, k: int, floor: float, alpha: float) -> Floor:
+    """The test whether E(K) is below a floor; with one sample the figure itself decides."""
+    e = tabulate(study, level=1 - 2 * alpha).row(k).efficiency
+    if e.low is None or e.high is None:
+        return Floor(k=k, floor=floor, efficiency=e, passed=e.value >= floor, sure=None)
+    return Floor(k=k, floor=floor, efficiency=e, passed=e.high >= floor, sure=not e.low < floor <= e.high)
 
 
 def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Sequence[str] = ()) -> Gate:

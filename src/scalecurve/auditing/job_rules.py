@@ -111,7 +111,8 @@ def baseline_unknown(claim: Claim) -> Iterator[Hit]:
     if not (stated.description or stated.options or stated.distributed is not None):
         absent.insert(0, "program")
     if absent:
-        yield Hit(f"baseline {' and '.join(absent)} not stated", {"baseline_k": claim.baseline_k})
+        credit = 0.5 if absent == ["program"] else 0.25 if absent == ["time"] else 0.0
+        yield Hit(f"baseline {' and '.join(absent)} not stated", {"baseline_k": claim.baseline_k}, credit=credit)
 
 
 @rule(
@@ -152,6 +153,7 @@ def superlinear(claim: Claim) -> Iterator[Hit]:
             {"k": k, "efficiency": e},
             f"measure the memory traffic of the K = {k0} run (peak memory, page faults, cache misses), then time T(1) "
             "on a machine where it fits",
+            credit=0.5,
         )
 
 
@@ -192,6 +194,7 @@ def perfectly_linear(claim: Claim) -> Iterator[Hit]:
         {"largest_k": largest, "efficiencies": {str(point.k): e for point, e in efficiencies}},
         f"re-measure T(1) of the fastest single-worker program on the exact job run at K = {largest}, and count the "
         "work at both ends",
+        credit=0.5,
     )
 
 
@@ -329,7 +332,8 @@ def regime_unknown(claim: Claim) -> Iterator[Hit]:
         kinds = set(_steps(_sizes(claim)))
         hint = "; the sizes grow with K: weak" if kinds == {"grows"} else ""
         hint = "; the sizes are fixed: strong" if kinds == {"fixed"} else hint
-        yield Hit(f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}")
+        message = f"strong (total work fixed) or weak (work per worker fixed) not stated{hint}"
+        yield Hit(message, credit=0.5 if hint else 0.0)
 
 
 @rule(

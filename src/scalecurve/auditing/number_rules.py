@@ -1,4 +1,4 @@
-"""Rules about the numbers: how they were measured, whether they add up, and what the curve says."""
+"""Rules about the numbers: how they were measured, and what the curve says."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def startup_unknown(claim: Claim) -> Iterator[Hit]:
     """
     unknown = _startup(claim, Treatment.UNKNOWN)
     if unknown:
-        yield Hit(f"treatment of {' and '.join(unknown)} not stated")
+        yield Hit(f"treatment of {' and '.join(unknown)} not stated", credit=0.5 if len(unknown) == 1 else 0.0)
 
 
 def _counts(claim: Claim) -> dict[int, int]:
@@ -77,9 +77,9 @@ def single_run(claim: Claim) -> Iterator[Hit]:
     counts = _counts(claim)
     single = [k for k, n in counts.items() if n == 1]
     if claim.measurement.repeats == 1 or (counts and len(single) == len(counts)):
-        yield Hit("every point is a single run", {"repeats": 1})
+        yield Hit("every point is a single run", {"repeats": 1}, credit=0.25)
     elif single:
-        yield Hit(f"a single run at K = {', '.join(map(str, single))}", {"k": single})
+        yield Hit(f"a single run at K = {', '.join(map(str, single))}", {"k": single}, credit=0.5)
 
 
 @rule("few-repeats", INFO, remedy="launch each K 5 to 10 times afresh", source="MikkoParkkola/mcp-gateway#615")
@@ -110,7 +110,7 @@ def spread_missing(claim: Claim) -> Iterator[Hit]:
     if repeats is None:
         yield Hit("repeats and spread not stated")
     elif repeats > 1:
-        yield Hit(f"{repeats} repeats, but no spread", {"repeats": repeats})
+        yield Hit(f"{repeats} repeats, but no spread", {"repeats": repeats}, credit=0.5)
 
 
 @rule(
@@ -179,58 +179,6 @@ def hardware_unknown(claim: Claim) -> Iterator[Hit]:
         yield Hit(f"{' and '.join(absent)} not stated", {"absent": absent})
 
 
-def _disagree(published: float, derived: float) -> bool:
-    """Beyond half a unit in the last published digit, and one percent for roundings on the way."""
-    digits = f"{published:.10g}".partition(".")[2]
-    return abs(published - derived) > 0.5 * 10.0 ** -len(digits) + 0.01 * (abs(published) + derived)
-
-
-@rule(
-    "efficiency-does-not-add-up", ERROR, Item.EFFICIENCY, VIOLATED,
-    remedy="recompute E = S/K (weak: T(1)/T(K)) from the raw times", source="radical-cybertools/radical.entk#300",
-)  # fmt: skip
-def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
-    """The efficiency column is not speedup over K.
-
-    A table whose columns contradict each other has at least one wrong number.
-    """
-    for point in claim.points:
-        if point.efficiency is None:
-            continue
-        derived = claim.efficiency_of(point)
-        if point.k == claim.baseline_k:
-            derived = 1.0
-        elif point.speedup is not None:
-            derived = point.speedup * claim.baseline_k / point.k
-        if derived is not None and derived != point.efficiency and _disagree(point.efficiency, derived):
-            yield Hit(
-                f"at K = {point.k} E is published as {point.efficiency:g}, the other columns give {derived:.3g}",
-                {"k": point.k, "published": point.efficiency, "recomputed": derived},
-            )
-
-
-@rule(
-    "speedup-does-not-add-up", ERROR, Item.BASELINE, VIOLATED,
-    remedy="state the T(1) used, and recompute", source="radical-cybertools/radical.entk#300",
-)  # fmt: skip
-def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
-    """The speedup column is not T(1)/T(K).
-
-    A speedup that its own times do not give uses another baseline than the table shows.
-    """
-    base = claim.at(claim.baseline_k)
-    for point in claim.points:
-        if base is None or point.speedup is None or not (base.seconds and point.seconds):
-            continue
-        ratio = base.seconds / point.seconds
-        scaled = ratio * point.k / base.k if claim.regime == "weak" else ratio
-        if all(_disagree(point.speedup, value) for value in (ratio, ratio * base.k, scaled)):
-            yield Hit(
-                f"at K = {point.k} the published speedup is {point.speedup:g}, the times give {ratio:.3g}",
-                {"k": point.k, "published": point.speedup, "recomputed": ratio},
-            )
-
-
 @rule(
     "speedup-only", WARNING, Item.EFFICIENCY, MISSING,
     remedy="report E(K) beside S(K) at every K", source="reporting checklist, row 6",
@@ -249,8 +197,9 @@ def speedup_only(claim: Claim) -> Iterator[Hit]:
     if e is not None:
         idle = f"{1 - e:.0%} of the fleet is idle" if e <= 1 else "more than the workers can give"
         yield Hit(
-            f"speedup only: {last.speedup:g}x on {last.k} {claim.k_unit} is E = {e:.2f}, {idle}",
+            f"speedup only: {last.quoted('speedup').rstrip('xX ')}x on {last.k} {claim.k_unit} is E = {e:.2f}, {idle}",
             {"k": last.k, "speedup": last.speedup, "efficiency": e},
+            credit=0.5,
         )
 
 
@@ -363,20 +312,6 @@ def mostly_idle(claim: Claim) -> Iterator[Hit]:
     if efficiencies and efficiencies[-1][1] < 0.5:
         point, e = efficiencies[-1]
         yield Hit(f"{1 - e:.0%} of the fleet is idle at K = {point.k}", {"k": point.k, "efficiency": e})
-
-
-@rule(
-    "extrapolation-as-result", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="mark them, or leave them out", source="mlcommons/training_policies#458 (not allowed there)",
-)  # fmt: skip
-def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
-    """Extrapolated points among the results.
-
-    A model's output beyond the data is a forecast, not a measurement.
-    """
-    extrapolated = [point.k for point in claim.points if point.extrapolated]
-    if extrapolated:
-        yield Hit(f"K = {', '.join(map(str, extrapolated))} are extrapolated, not measured", {"k": extrapolated})
 
 
 @rule(

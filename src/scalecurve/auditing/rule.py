@@ -1,6 +1,7 @@
 """A rule of the audit: a check with what it is about, what to do, what to ask, and where it comes from.
 
-The rules stand in `job_rules` (what ran) and `number_rules` (how it was measured, and what the numbers say).
+The rules stand in `job_rules` (what ran), `number_rules` (how it was measured, and what the curve says) and
+`arithmetic_rules` (whether the published figures agree with each other).
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Hit:
-    """A rule that applies: one sentence with its numbers, and another remedy where this case has its own."""
+    """A rule that applies: one sentence with its numbers, and another remedy where this case has its own.
+
+    `credit` is the share of its checklist row that the claim fulfils all the same.
+    """
 
     message: str
     evidence: dict[str, Any] = field(default_factory=dict)
     remedy: str | None = None
+    credit: float = 0.0
 
 
 Check = Callable[[Claim], Iterator[Hit]]
@@ -47,7 +52,10 @@ Check = Callable[[Claim], Iterator[Hit]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """`why` is what goes wrong without it, `asks` the question to the author, `source` where the rule is from."""
+    """`why` is what goes wrong without it, `asks` the question to the author, `source` where the rule is from.
+
+    A `contradiction` is seen in the published figures alone: they cannot all be right.
+    """
 
     code: str
     severity: Severity
@@ -59,12 +67,10 @@ class Rule:
     item: Item | None = None
     effect: Effect | None = None
     asks: str | None = None
+    contradiction: bool = False
 
-    def findings(self, claim: Claim) -> list[Finding]:
-        return [
-            Finding(self.code, self.severity, hit.message, hit.evidence, hit.remedy or self.remedy)
-            for hit in self.check(claim)
-        ]
+    def finding(self, hit: Hit) -> Finding:
+        return Finding(self.code, self.severity, hit.message, hit.evidence, hit.remedy or self.remedy)
 
 
 RULES: list[Rule] = []
@@ -79,6 +85,7 @@ def rule(
     remedy: str,
     source: str,
     asks: str | None = None,
+    contradiction: bool = False,
 ) -> Callable[[Check], Check]:
     """Add a check to RULES; the first line of its docstring is the title, the rest says why."""
 
@@ -96,6 +103,7 @@ def rule(
                 item=item,
                 effect=effect,
                 asks=asks,
+                contradiction=contradiction,
             )
         )
         return check

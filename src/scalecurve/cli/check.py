@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.output import Output, emit, emit_drawn, note, output_options, plot_option
 from scalecurve.errors import Fault, InputError, ScalecurveError
 
 if TYPE_CHECKING:
@@ -52,7 +52,18 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--workers", type=WORKERS, help="Gate these K only (default: every K both measured).")
 @click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload, and leave a finding.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML, in every case.")
-@click.option("--history", type=click.Path(path_type=Path), help="Append one JSON line with T, E and the verdict.")
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    help="Fail on drift along the earlier checks in this file, and append this one as a JSON line.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice(["time", "efficiency", "both"]),
+    default="time",
+    show_default=True,
+    help="Which loss fails: of T(K), of E(K) (also where T(1) became faster), or either.",
+)
 @click.option(
     "--annotations/--no-annotations",
     envvar="GITHUB_ACTIONS",
@@ -68,10 +79,12 @@ def command(
     allow_mixed: bool,
     junit: Path | None,
     history: Path | None,
+    gate: str,
     annotations: bool,
     output: Output,
 ) -> int:
-    """Exit 1 with one line when efficiency is below a floor, or speed was lost beyond noise since an older study.
+    """Exit 1 with one line when efficiency is below a floor, or speed was lost beyond noise: since an older study, or
+    little by little along a history of checks.
 
     Identical code fails in at most 1 % of invocations over all gated K together; the smallest detectable loss is
     printed.
@@ -82,24 +95,38 @@ def command(
     if against is not None and baseline is not None:
         raise InputError(Fault("--against and --baseline exclude one another", remedy="choose one"))
     if baseline is not None and not baseline.exists():
-        gate = first_check(study, baseline, min_efficiency=min_efficiency)
+        result = first_check(study, baseline, min_efficiency=min_efficiency)
     else:
-        gate = check(
+        result = check(
             study,
             against=against or baseline,
             min_efficiency=min_efficiency,
             workers=workers,
             allow_mixed=allow_mixed,
             any_machine=baseline is not None,
+            history=history,
+            gate=gate,
         )
-    emit(gate, output)
+    emit(result, output)
     if junit is not None:
-        write_atomically(junit, gate.junit().encode())
+        write_atomically(junit, result.junit().encode())
     if annotations:
-        for line in gate.annotations():
+        for line in result.annotations():
             click.echo(line, err=output.format is not None)
     if history is not None:
-        gate.append_history(study, history)
-    if output.quiet and not gate.passed:
-        note(gate.line, Output())
-    return 0 if gate.passed else 1
+        result.append_history(study, history)
+    if output.quiet and not result.passed:
+        note(result.line, Output())
+    return 0 if result.passed else 1
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", help="Which study, where the file holds several.")
+@plot_option
+@output_options
+def history(file: Path, name: str | None, plot: Path | None, output: Output) -> None:
+    """T and E per K over the checks in FILE (written by `check --history`), and the commits where T changed."""
+    from scalecurve.auditing.history import history as read_history
+
+    emit_drawn(read_history(file, name=name), plot, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import WORKERS, Parsed, maybe_study_options
+from scalecurve.cli.inputs import WORKERS, Parsed, level_option, maybe_study_options
 from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.cli.prices import DURATION, MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
@@ -51,7 +51,7 @@ def law_options(function: Function) -> Function:
 @click.option("--value-of-time", type=MONEY, help="What an hour of waiting costs.")
 @click.option("--at", type=WORKERS, help="Price these K: measured, interpolated or forecast.")
 @click.option("--work-per-job", type=Parsed("count", parse_count), help="For rates: work of one result (tokens: 300B).")
-@click.option("--level", type=SHARE, default="0.95", show_default=True, help="Level of intervals.")
+@level_option("0.95")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw time against cost to a .svg, .png or .pdf file.")
 @output_options
 def command(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from scalecurve.errors import InputError
-from scalecurve.units import parse_seconds, parse_share, parse_workers
+from scalecurve.units import parse_level, parse_seconds, parse_share, parse_workers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,12 +37,13 @@ class Parsed(ParamType):
 
 WORKERS = Parsed("workers", parse_workers)
 SHARE = Parsed("share", parse_share)
+LEVEL = Parsed("level", parse_level)
 SECONDS = Parsed("duration", parse_seconds)
 
 
 def level_option(default: str) -> Callable[[Function], Function]:
     """The option --level, the confidence level of intervals: 0.95, 95 or 95%."""
-    return click.option("--level", type=SHARE, default=default, show_default=True, help="Level of intervals.")
+    return click.option("--level", type=LEVEL, default=default, show_default=True, help="Level of intervals.")
 
 
 READING = {  # the keywords of `scalecurve.load`; a test compares the two

@@ -14,11 +14,13 @@ from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
 
 _VALUES = f"{__name__}.values"
+SEVERAL = ("--from",)
+"""Flags that may be given several times."""
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     """Put the value where the measure file has it: --time-pattern is `pattern` in the table `timing`."""
-    if value not in (None, False):
+    if value not in (None, False, ()):
         *tables, name = str(parameter.name).split("__")
         place = context.meta.setdefault(_VALUES, {})
         for table in tables:
@@ -37,8 +39,10 @@ def _click_option(option: SettingsOption) -> Any:
     shared: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _remember}
     if kind is bool:
         return click.option(*names, is_flag=True, **shared)
-    choices = click.Choice(get_args(kind)) if get_origin(kind) is Literal else None
-    return click.option(*names, type=choices, metavar=None if choices else option.metavar, **shared)
+    words = next((get_args(part) for part in (kind, *get_args(kind)) if get_origin(part) is Literal), None)
+    choices = click.Choice(words) if words and get_origin(kind) is not tuple else None
+    several = option.flag in SEVERAL
+    return click.option(*names, type=choices, multiple=several, metavar=None if choices else option.metavar, **shared)
 
 
 def _settings_options(function: Any) -> Any:
@@ -50,6 +54,16 @@ def _settings_options(function: Any) -> Any:
         callback=_remember,
         help="local: start K copies of the command.",
     )
+    metric = click.option(
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="NAME=PATTERN[:UNIT]",
+        expose_value=False,
+        callback=_remember,
+        help="A further figure that the job prints, kept with every run; NAME:sum=PATTERN for a sum of all matches.",
+    )
+    function = metric(function)
     for option in reversed([option for option in options() if option.flag]):
         if option.path == ("launcher", "threads_per_worker"):
             function = processes(function)
@@ -99,7 +113,7 @@ def command(
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, listener=listener, **settings)
     emit(study, to_terminal)
-    return int(any(finding.severity is Severity.ERROR for finding in study.findings))
+    return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))
 
 
 def _init(path: Path, output: Output) -> int:

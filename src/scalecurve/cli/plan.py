@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,15 @@ from scalecurve.cli.output import Output, emit, note, output_options
 from scalecurve.errors import Fault, InputError
 from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
 
+if TYPE_CHECKING:
+    from scalecurve.training.answers.against import ClusterComparison
+    from scalecurve.training.answers.evaluation import Evaluation, StepOutcome
+    from scalecurve.training.answers.explain import Explanation
+    from scalecurve.training.answers.plan import Plan
+    from scalecurve.training.answers.why_not import LayoutComparison
+    from scalecurve.training.exports.config import ExportedConfig
+
+EXPORTS = ("megatron", "torchtitan", "deepspeed", "nemo", "maxtext")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -30,13 +39,69 @@ def plan_options(function: Function) -> Function:
     return function
 
 
+def single_outcome(answer: Plan | Evaluation | Explanation) -> StepOutcome:
+    """The one step of an answer; a sweep has one where it was asked at one P or chose one."""
+    from scalecurve.training.answers.plan import Plan
+
+    if not isinstance(answer, Plan):
+        return answer.outcome
+    rows = [row for row in answer.rows if len(answer.rows) == 1 or (answer.choice and row.gpus == answer.chosen_gpus)]
+    if len(rows) != 1:
+        planned = ", ".join(str(row.gpus) for row in answer.rows)
+        hint = "give one count, --layout, or an objective that chooses"
+        raise InputError(Fault("a configuration is of one layout", "gpus", planned, hint), subject="export")
+    return rows[0].outcome
+
+
+def emit_export(config: ExportedConfig, output: Output) -> None:
+    """The configuration as it runs, to the terminal or a file; --json adds the settings as values."""
+    if output.format == "json":
+        emit(config, output)
+    elif output.file is not None:
+        from scalecurve.study.atomic import write_atomically
+
+        write_atomically(output.file, config.text.encode())
+    elif not output.quiet:
+        click.echo(config.text, nl=False)
+    if output.format != "json":
+        for finding in config.findings:
+            note(f"{finding.severity} [{finding.code}] {finding.message}", output)
+
+
+def compared(
+    answer: Plan | Evaluation | Explanation, asked: PlanRequest, why_not: str | None, against: str | None
+) -> LayoutComparison | ClusterComparison:
+    """A layout beside the best of the plan, or the same run on another cluster."""
+    from scalecurve.training.answers.against import compare_clusters
+    from scalecurve.training.answers.plan import Plan, sweep
+    from scalecurve.training.answers.why_not import why_not as compare_layout
+
+    if not isinstance(answer, Plan):
+        raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
+    if why_not is not None:
+        return compare_layout(answer, why_not)
+    return compare_clusters(answer, sweep(replace(asked, cluster=against or "")))
+
+
 @click.command()
 @click.argument("request", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
 @plan_options
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the sweep to a .svg, .png or .pdf.")
+@click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
+@click.option("--why-not", metavar="LAYOUT", help="What this layout loses against the best at one P.")
+@click.option("--against", metavar="CLUSTER", help="The same run on another cluster, side by side.")
 @click.option("--template", is_flag=True, help="Print a commented plan.toml to start from.")
 @output_options
-def command(request: Path | None, plot: Path | None, template: bool, output: Output, **options: object) -> None:
+def command(
+    request: Path | None,
+    plot: Path | None,
+    export: str | None,
+    why_not: str | None,
+    against: str | None,
+    template: bool,
+    output: Output,
+    **options: object,
+) -> None:
     """The best way to split a model over each P, what stops it, and what it costs.
 
     FILE is a plan.toml with the same names as the options, which win over it.
@@ -46,7 +111,16 @@ def command(request: Path | None, plot: Path | None, template: bool, output: Out
         return
     from scalecurve.training.answers.plan import Plan, plan
 
-    answer = plan(read_request(options, file=request))
+    asked = read_request(options, file=request)
+    answer = plan(asked)
+    if export is not None:
+        from scalecurve.training.exports.config import export_config
+
+        emit_export(export_config(single_outcome(answer), export), output)
+        return
+    if why_not is not None or against is not None:
+        emit(compared(answer, asked, why_not, against), output)
+        return
     if plot is not None:
         from scalecurve.render.plots import plot as draw
 

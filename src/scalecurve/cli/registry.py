@@ -38,6 +38,7 @@ COMMANDS: dict[str, Entry] = {
     "compare": Entry("trust", "two studies side by side", "study:compare"),
     "merge": Entry("trust", "several studies of one question made one", "exchange:merge"),
     "check": Entry("trust", "a gate for continuous integration"),
+    "history": Entry("trust", "T and E over the commits of a history, and where they changed", "check:history"),
     "next": Entry("money", "which K to measure next, and how often"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),

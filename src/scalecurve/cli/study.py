@@ -24,17 +24,41 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
 @level_option("0.95")
 @click.option("--bend", default="efficiency", show_default=True, help="Rule: efficiency, marginal or knee.")
 @click.option("--karp-flatt", is_flag=True, help="Show the serial share that each row implies.")
+@click.option(
+    "--statistic",
+    type=click.Choice(["mean", "median"]),
+    default="mean",
+    show_default=True,
+    help="T, S and E of the means, or of the medians, which rare slow runs do not move.",
+)
+@click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
 @plot_option
 @output_options
 def table(
-    study: Study, threshold: float, level: float, bend: str, karp_flatt: bool, plot: Path | None, output: Output
+    study: Study,
+    threshold: float,
+    level: float,
+    bend: str,
+    karp_flatt: bool,
+    statistic: str,
+    simultaneous: bool,
+    plot: Path | None,
+    output: Output,
 ) -> None:
     """T, S and E with intervals for every K, and where the curve bends.
 
     STUDY is a study file, a plain CSV with a column of worker counts and a column of times or rates, or - for
     standard input.
     """
-    result = sc.tabulate(study, threshold=threshold, level=level, bend=bend, karp_flatt=karp_flatt)
+    result = sc.tabulate(
+        study,
+        threshold=threshold,
+        level=level,
+        bend=bend,
+        karp_flatt=karp_flatt,
+        statistic=statistic,
+        simultaneous=simultaneous,
+    )
     emit_drawn(result, plot, output)
 
 

@@ -1,65 +1,79 @@
-"""The lost worker-time K T(K) - T(1) split by cause, from where each worker's time went; and the POP efficiencies.
+"""The lost worker-time K T(K) - T(1) by component, from where each worker's time went; and the POP efficiencies.
 
-At each K the worker-seconds K * span are compute, collectives, data loading and waiting.  Against the baseline:
+At each K the worker-seconds K * span are compute, collectives, data loading, waiting and time outside all phases.
+Against the baseline they give components, and each component may have one cause or several:
 
-    contention      compute (and loading) summed over workers beyond what the same work took at the baseline
-    communication   what every worker spends in collectives
-    serial          a worker that works alone: the others' waiting
-    imbalance       waiting for workers that always have more to do
-    straggler       the rest of the waiting: slowness that comes and goes, or a host that is always slow
+    transfer   what no worker is spared in collectives                             communication
+    alone      a worker whose extra seconds do not shrink with K                   serial, or one heavy share
+    lasting    waiting for workers that are always slow                            imbalance, or a slow host
+    passing    the rest of the waiting, for workers that are slow now and then     straggler, or new shares each step
+    growth     compute beyond what the same work took at the baseline              contention, work done again, noise
+    loading    the same of data loading
+    outside    the same of time that no phase covers                               a fixed cost of a launch, or others
 
 Compute of worker i in repeat r at one K is taken as mean + lasting effect of i + passing effect.  Analysis of variance
 over the repeats tells whether there is a lasting effect, and shrinks it so that the largest of K noisy means is not
 mistaken for one (best linear unbiased prediction; C. R. Henderson, Biometrics 31, 1975).
-
-A worker that works alone keeps its extra seconds whatever K is; a larger shard shrinks like 1/K.  Non-negative least
-squares over K separates the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import CAUSES, COMMUNICATION, CONTENTION, IMBALANCE, SERIAL, STRAGGLER, Maxima
 from scalecurve.diagnosis.phases import Account, SlowHost, find_slow_host
-from scalecurve.findings import Finding, info, warning
 from scalecurve.study.samples import FloatArray
-from scalecurve.units import format_seconds
 
-Losses = dict[str, float]
 Runs = dict[int, list[Account]]
 
 SIGNIFICANT = 0.01
 LARGEST_K = 3
 LEAST_K = 3  # a constant and a shrinking part cannot be told apart from fewer
 ALONE_AT = 2  # of the three largest K, the same worker must be the slowest in so many
-BARRIERS_TRIED = (1, 2, 3, 4, 6, 8, 10, 14, 20)
-WIDEST = 2.0
+CONSTANT = 0.3  # least constant part of the extra seconds of a worker that works alone
 ACCEPTABLE = 0.8  # a POP efficiency
 
 
 @dataclass(frozen=True)
 class Alone:
-    """A worker whose extra seconds do not shrink with K: it works while the others wait."""
+    """A worker whose extra seconds do not shrink with K; `constant` is the part of them that stays."""
 
     rank: int
     seconds: float
+    constant: float
+
+
+@dataclass(frozen=True)
+class Components:
+    """Worker-seconds lost at one K by component, all worker-seconds spent there, and what the waiting looks like.
+
+    `host` is lasting waiting that one slow host explains, with its own extra seconds; `p_lasting` the p-value behind
+    lasting waiting.
+    """
+
+    transfer: float
+    alone: float
+    named_serial: float
+    lasting: float
+    host: float
+    passing: float
+    growth: float
+    loading: float
+    outside: float
+    spent: float
+    p_lasting: float | None
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Worker-seconds lost at each K by cause, and all worker-seconds spent there."""
+    """Components at each K, and who is behind them."""
 
-    losses: dict[int, Losses]
-    spent: dict[int, float]
+    components: dict[int, Components]
     alone: Alone | None
     slow_host: SlowHost | None
-    p_lasting: dict[int, float | None] = field(default_factory=dict)
 
 
 def group(runs: Iterable[Account]) -> Runs:
@@ -70,50 +84,54 @@ def group(runs: Iterable[Account]) -> Runs:
     return grouped
 
 
-def split_gap(by_k: Runs, *, weak: bool, replicated: bool) -> Split:
-    """`replicated` says that workers share no machine, so that growing compute is work done again on each of them."""
+def split_gap(by_k: Runs, *, weak: bool) -> Split:
+    """The components of the loss at each K against the first."""
     alone = works_alone(by_k) if not weak else None
-    waits_apart = any(account.waits_apart for runs in by_k.values() for account in runs)
-    hidden = dict.fromkeys(by_k, 0.0) if waits_apart else hidden_waiting(by_k)
     slow_host = find_slow_host(by_k)
-    slowed = {k: slow_host.own_excess(runs) if slow_host is not None else 0.0 for k, runs in by_k.items()}
-    useful = {k: useful_seconds(runs) - slowed[k] for k, runs in by_k.items()}
     base = next(iter(by_k))
-    losses: dict[int, Losses] = {}
-    lasting: dict[int, float | None] = {}
+    first = by_k[base]
+    components = {}
     for k, runs in by_k.items():
-        expected = useful[base] * (k / base if weak else 1.0)
-        growth = useful[k] - expected
-        # Growth of compute counts where it is beyond the noise of the runs that it is a difference of.
-        error = float(np.hypot(_relative_error(runs), _relative_error(by_k[base]))) * useful_seconds(runs)
-        growth = growth if k != base and growth > max(3.0 * error, 0.0) else 0.0
-        waits, lasting[k] = _waiting(runs, alone, hidden[k], slow_host)
-        waits[STRAGGLER] += slowed[k]
-        losses[k] = _share_interaction(waits, SERIAL if replicated else CONTENTION, growth, expected)
-    spent = {k: float(np.mean([len(a.compute) * a.span for a in runs])) for k, runs in by_k.items()}
-    return Split(losses, spent, alone, slow_host, lasting)
+        factor = k / base if weak else 1.0
+        slowed = slow_host.own_excess(runs) if slow_host is not None else 0.0
+        error = np.hypot(_relative_error(runs), _relative_error(first)) * useful_seconds(runs)
+        growth = _compute(runs) - slowed - _compute(first) * factor
+        waits = _waiting(runs, alone, slow_host)
+        components[k] = Components(
+            transfer=waits.transfer,
+            alone=waits.alone,
+            named_serial=waits.named_serial,
+            lasting=waits.lasting,
+            host=waits.host + slowed,
+            passing=waits.passing,
+            # Growth counts where it is beyond the noise of the runs that it is a difference of.
+            growth=growth if k != base and growth > 3.0 * error else 0.0,
+            loading=max(0.0, _loading(runs) - _loading(first) * factor),
+            outside=max(0.0, _outside(runs) - _outside(first) * factor),
+            spent=float(np.mean([len(a.compute) * a.span for a in runs])),
+            p_lasting=waits.p_lasting,
+        )
+    return Split(components, alone, slow_host)
 
 
-def _share_interaction(waits: Losses, grown: str, growth: float, expected: float) -> Losses:
-    """Compute that grows also lengthens the waiting for uneven compute.
+def _compute(runs: list[Account]) -> float:
+    return float(np.mean([a.compute.sum() + a.serial.sum() for a in runs]))
 
-    What neither cause would cost by itself is shared among them in proportion to what each costs alone.
-    """
-    factor = 1.0 + growth / expected
-    uneven = {name: waits[name] / factor for name in (IMBALANCE, STRAGGLER)}
-    together = sum(uneven.values()) * (factor - 1.0)
-    alone = {**uneven, grown: growth}
-    total = sum(alone.values())
-    shared = {name: value + (together * value / total if total > 0 else 0.0) for name, value in alone.items()}
-    return {**waits, **shared, grown: shared[grown] + waits[grown]}
+
+def _loading(runs: list[Account]) -> float:
+    return float(np.mean([a.data.sum() for a in runs]))
+
+
+def _outside(runs: list[Account]) -> float:
+    return float(np.mean([a.outside * len(a.compute) for a in runs]))
 
 
 def _useful_totals(runs: list[Account]) -> FloatArray:
-    return np.array([(a.compute + a.data).sum() + a.serial.sum() for a in runs])
+    return np.array([(a.compute + a.data + a.serial).sum() + a.outside * len(a.compute) for a in runs])
 
 
 def useful_seconds(runs: list[Account]) -> float:
-    """Worker-seconds of compute, loading and serial work, mean over runs."""
+    """Worker-seconds of compute, loading, serial work and time outside phases, mean over runs."""
     return float(_useful_totals(runs).mean())
 
 
@@ -122,16 +140,26 @@ def _relative_error(runs: list[Account]) -> float:
     return float(totals.std(ddof=1) / totals.mean() / np.sqrt(len(runs))) if len(runs) > 1 else 0.02
 
 
-def _waiting(
-    runs: list[Account], alone: Alone | None, hidden: float, slow_host: SlowHost | None
-) -> tuple[Losses, float | None]:
-    """Losses of one K other than growth, and the p-value of the lasting effect."""
+@dataclass(frozen=True)
+class _Waits:
+    """Components of one K other than growth."""
+
+    transfer: float = 0.0
+    alone: float = 0.0
+    named_serial: float = 0.0
+    lasting: float = 0.0
+    host: float = 0.0
+    passing: float = 0.0
+    p_lasting: float | None = None
+
+
+def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | None) -> _Waits:
     workers = len(runs[0].compute)
-    losses = dict.fromkeys(CAUSES, 0.0)
     if workers == 1:
-        return losses, None
-    least = float(np.mean([a.communication.min() for a in runs]))
-    losses[COMMUNICATION] = workers * max(0.0, least - hidden)
+        return _Waits()
+    least = [a.communication.min() if a.transfer is None else min(a.transfer, a.communication.min()) for a in runs]
+    transfer = float(np.mean(least)) * workers
+    waited = float(np.mean([a.inside.sum() for a in runs])) - transfer
     # Named serial work: every worker's span contains the longest of it, whoever did it.
     named = float(np.mean([a.serial.max() * workers - a.serial.sum() for a in runs]))
     matrix = compute_matrix(runs)
@@ -140,15 +168,12 @@ def _waiting(
         above = max(0.0, float(matrix[:, alone.rank].mean() - matrix.mean())) * workers / (workers - 1)
         extra = min(alone.seconds, above)
         matrix[:, alone.rank] -= extra
-    losses[SERIAL] = named + extra * (workers - 1)
+    named, extra = min(named, waited), min(extra * (workers - 1), max(waited - named, 0.0))
+    waited = max(waited - named - extra, 0.0)
     excess, p_value = lasting_excess(matrix)
-    waited = float(np.mean([a.wait.sum() + (a.communication - a.communication.min()).sum() for a in runs]))
-    waited += workers * min(hidden, least) - losses[SERIAL]
-    steady = min(workers * excess, max(waited, 0.0))
-    by_host = min(steady, slow_host.loss(workers, matrix)) if slow_host is not None else 0.0
-    losses[IMBALANCE] = steady - by_host
-    losses[STRAGGLER] = max(waited - steady, 0.0) + by_host
-    return losses, p_value
+    lasting = min(workers * excess, waited)
+    by_host = min(lasting, slow_host.loss(workers, matrix)) if slow_host is not None else 0.0
+    return _Waits(transfer, extra, named, lasting - by_host, by_host, waited - lasting, p_value)
 
 
 def compute_matrix(runs: list[Account]) -> FloatArray:
@@ -179,6 +204,14 @@ def lasting_excess(matrix: FloatArray) -> tuple[float, float | None]:
     return kept * most, p_value
 
 
+def passing_spread(runs: list[Account]) -> float:
+    """Relative spread of a worker's compute that is not lasting: over repeats, or over workers where there is one."""
+    matrix = compute_matrix(runs)
+    relative = matrix / matrix.mean(axis=1, keepdims=True)
+    residual = relative - (relative.mean(axis=0) if len(runs) > 1 else 1.0)
+    return float(np.sqrt((residual**2).sum() / (max(len(runs) - 1, 1) * max(matrix.shape[1] - 1, 1))))
+
+
 def works_alone(by_k: Runs) -> Alone | None:
     """The one worker that is slowest at the largest K by an amount that stays over all K, if there is one."""
     from scipy.optimize import nnls
@@ -204,50 +237,8 @@ def works_alone(by_k: Runs) -> Alone | None:
     basis = np.column_stack([np.ones_like(workers), 1.0 / workers, np.log2(workers) / workers])
     parts, _ = nnls(basis / extra[:, None], np.ones_like(workers))
     constant = float(parts[0])
-    return Alone(rank, constant) if constant / extra[0] > 0.3 else None  # the largest K comes first
-
-
-@lru_cache(maxsize=16)
-def _maxima(k: tuple[int, ...]) -> Maxima:
-    return Maxima.of(np.array(k, dtype=np.float64), top=WIDEST, points=101)
-
-
-def hidden_waiting(by_k: Runs) -> dict[int, float]:
-    """Seconds per worker of the least time in collectives that is waiting for passing slowness, by K.
-
-    With several barriers in a run every worker waits somewhere, so the least time in collectives contains waiting.
-    The spread of the workers' compute gives the log-spread of one barrier for each possible number of barriers; the
-    number is chosen whose waiting, plus communication that grows like log2 K, K - 1 or (K-1)/K, explains the least
-    time best over K.
-    """
-    from scipy.optimize import nnls
-
-    usable = {k: runs for k, runs in by_k.items() if k > 1}
-    if len(usable) < 2:
-        return dict.fromkeys(by_k, 0.0)
-    k = np.array(list(usable), dtype=np.float64)
-    least = np.array([np.mean([a.inside.min() for a in runs]) for runs in usable.values()])
-    visible = np.array([np.mean([(a.compute.max() - a.compute).mean() for a in runs]) for runs in usable.values()])
-    mean = np.array([np.mean([a.compute.mean() for a in runs]) for runs in usable.values()])
-    top = bottom = 0.0  # relative variance of a worker's compute from repeat to repeat, over all K
-    for runs in usable.values():
-        matrix = compute_matrix(runs)
-        relative = matrix / matrix.mean(axis=1, keepdims=True)
-        residual = relative - relative.mean(axis=0) if len(runs) > 1 else relative - 1.0
-        top += float((residual**2).sum())
-        bottom += max(len(runs) - 1, 1) * (matrix.shape[1] - 1)
-    spread = top / bottom if bottom else 0.0
-    weight = 1.0 / np.maximum(least, 0.02 * least.max() + 1e-300)
-    basis = np.column_stack([np.log2(k), k - 1.0, (k - 1.0) / k]) * weight[:, None]
-    best, smallest = np.zeros_like(least), np.inf
-    for barriers in BARRIERS_TRIED:
-        sigma = min(float(np.sqrt(np.log1p(barriers * spread))), WIDEST)
-        waiting = mean * (_maxima(tuple(usable)).at(np.array([sigma]))[0][0] - 1.0)
-        hidden = np.clip(waiting - visible, 0.0, least) if barriers > 1 else np.zeros_like(least)
-        _, misfit = nnls(basis, (least - hidden) * weight)
-        if misfit < smallest:
-            best, smallest = hidden, misfit
-    return dict.fromkeys(by_k, 0.0) | dict(zip(usable, best.tolist(), strict=True))
+    share = min(constant / float(extra[0]), 1.0)  # the largest K comes first
+    return Alone(rank, constant, share) if share > CONSTANT else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,85 +247,47 @@ class PopMetrics:
 
         load balance LB = mean(useful)/max(useful)         communication efficiency CommE = max(useful)/runtime
         parallel efficiency PE = LB * CommE                computation scalability CompS = useful(K0)/useful(K) in all
-        global efficiency GE = PE * CompS
+        global efficiency GE = PE * CompS                  CommE = serialisation SerE * transfer TrE
 
+    TrE = (runtime - transfer)/runtime: what an ideal network would leave of the runtime; SerE is waiting for each other
+    that balances out over the run.  Both are None where transfer is not known apart from waiting.
     Under weak scaling useful(K0) is scaled by K/K0.  Exact link to speedup: E(K) = CompS(K) PE(K)/PE(K0).
     Source: POP Centre of Excellence, co-design.pop-coe.eu, Performance Metrics.  Above 0.8 is called acceptable.
     """
 
     load_balance: float
     communication_efficiency: float
+    serialisation_efficiency: float | None
+    transfer_efficiency: float | None
     parallel_efficiency: float
     computation_scalability: float
     global_efficiency: float
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         return asdict(self)
 
 
 def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
     """Of the runs of one K, against the useful worker-seconds that the same work took at the baseline."""
-    useful = [(own.compute + own.data + own.serial, own.span) for own in runs]
+    useful = [(own.compute + own.data + own.serial + own.outside, own.span) for own in runs]
     parallel = float(np.mean([seconds.mean() / span for seconds, span in useful]))
     scalability = useful_at_baseline / float(np.mean([seconds.sum() for seconds, _ in useful]))
+    efficiency = float(np.mean([seconds.max() / span for seconds, span in useful]))
+    moved = [a.communication.min() if a.transfer is None else a.transfer for a in runs if tells_apart(a)]
+    transfer = None
+    if len(moved) == len(runs):
+        transfer = float(np.mean([1.0 - seconds / a.span for seconds, a in zip(moved, runs, strict=True)]))
     return PopMetrics(
         load_balance=float(np.mean([seconds.mean() / seconds.max() for seconds, _ in useful])),
-        communication_efficiency=float(np.mean([seconds.max() / span for seconds, span in useful])),
+        communication_efficiency=efficiency,
+        serialisation_efficiency=None if not transfer else efficiency / transfer,
+        transfer_efficiency=transfer,
         parallel_efficiency=parallel,
         computation_scalability=scalability,
         global_efficiency=parallel * scalability,
     )
 
 
-def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
-    """The numbers behind a diagnosis from accounts, in sentences."""
-    k, runs = next(reversed(by_k.items()))
-    base, spent = next(iter(by_k)), split.spent[k]
-    lost = [f"{name} {value / spent:.1%}" for name, value in split.losses[k].items() if value > 0.005 * spent]
-    yield f"Of the worker-seconds at K = {k}, lost to: {', '.join(lost) or 'nothing above 0.5 %'}."
-    ratio = useful_seconds(runs) / (useful_seconds(by_k[base]) * (k / base if weak else 1.0))
-    yield f"Useful time of all workers together at K = {k} is {ratio:.2f} times that at K = {base}."
-    if split.alone is not None:
-        extra = format_seconds(split.alone.seconds)
-        yield f"Rank {split.alone.rank} works {extra} longer than the others at every K."
-    if len(runs[0].compute) > 1:
-        above = np.mean([a.compute.max() / a.compute.mean() for a in runs])
-        slowest = {int(np.argmax(a.compute)) for a in runs}
-        who = f"rank {slowest.pop()} every time" if len(slowest) == 1 else f"{len(slowest)} different ranks"
-        yield f"The slowest worker at K = {k} computes {above:.2f} times the mean; over {len(runs)} runs it was {who}."
-        chance = split.p_lasting.get(k)
-        if chance is not None:
-            sure = "Some workers are" if chance < 0.01 else "It is not sure that some workers are"
-            yield f"{sure} consistently slower at K = {k} (p = {chance:.2g})."
-
-
-def account_findings(by_k: Runs, split: Split, cause: str, *, replicated: bool, phased: bool) -> Iterator[Finding]:
-    """What a reader of a diagnosis from accounts must know."""
-    host, runs = split.slow_host, next(reversed(by_k.values()))
-    if host is not None:
-        yield warning(
-            "slow-host",
-            f"host {host.host} needs {host.factor:.2f} times as long for the same work in every run",
-            remedy="take it out and measure again: throttling, a smaller quota, a failing disk or a busy neighbour",
-            host=host.host,
-            factor=host.factor,
-            ranks=sorted(host.ranks),
-        )
-    elif cause == IMBALANCE and all(account.work is None for account in runs):
-        message = "the same workers are always slow: they have more work or sit on a slow host; no work was counted"
-        remedy = "call probe.add_work (or pass work= to probe.steps): equal work on a slow worker means a slow host"
-        yield info("work-not-counted", message, remedy=remedy)
-    if cause in (CONTENTION, SERIAL) and split.alone is None and phased:
-        if replicated:
-            message = "compute grows although workers share no machine: each worker does some of the work again"
-            yield info("replicated-work", message)
-        elif cause == CONTENTION:
-            message = "compute grows with K on every worker alike; work that each worker does again looks the same"
-            remedy = (
-                "compare memory bandwidth and clock at K = 1 and the largest K (scalecurve doctor, roofline), and "
-                "count the work"
-            )
-            yield info("growth-not-explained", message, remedy=remedy)
-    if all(len(group) == 1 for group in by_k.values()):
-        message = "one run per K: lasting and passing slowness cannot be told apart"
-        yield warning("single-run", message, remedy="repeat 5 times")
+def tells_apart(account: Account) -> bool:
+    """Whether transfer and waiting are known apart: by steps, by a barrier before the collective, or for one worker."""
+    return account.transfer is not None or account.waits_apart or len(account.compute) == 1

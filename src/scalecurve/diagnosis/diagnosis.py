@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,14 @@ from scalecurve.diagnosis.accounting import (
     ACCEPTABLE,
     PopMetrics,
     Runs,
-    Split,
-    account_evidence,
-    account_findings,
     group,
     pop_metrics,
-    split_gap,
+    tells_apart,
     useful_seconds,
 )
+from scalecurve.diagnosis.answer import NOTHING, TELLING, TIMES, TOTALS, answer, anything
 from scalecurve.diagnosis.causes import (
-    CAUSES,
+    ANSWERS,
     COMMUNICATION,
     CONTENTION,
     MEANINGS,
@@ -30,15 +28,10 @@ from scalecurve.diagnosis.causes import (
     REMEDIES,
     SERIAL,
     UNDETERMINED,
+    separation,
 )
-from scalecurve.diagnosis.from_times import (
-    NEGLIGIBLE,
-    hold_to_loss,
-    judge_shape,
-    loss_chances,
-    shape_evidence,
-    shape_findings,
-)
+from scalecurve.diagnosis.from_phases import account_evidence, account_findings, draw_losses
+from scalecurve.diagnosis.from_times import hold_to_loss, judge_shape, loss_chances, shape_evidence, shape_findings
 from scalecurve.diagnosis.phases import KINDS, accounts, has_phases
 from scalecurve.diagnosis.posterior import observe
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
@@ -48,27 +41,35 @@ from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Regime, Study
 
 SEED = 11
-SURE = 0.8
-RESAMPLES = 30
-SINGLE_RUN_ERROR = 0.3
 POOR = 0.6  # a POP efficiency
 ONE_NODE_UNITS = frozenset({"threads", "cores"})
 APART_UNITS = frozenset({"nodes", "hosts", "machines"})
+DISTURBANCES = ("disturbed", "oversubscribed", "singletons")  # findings of a measurement that leave no cause to name
+DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
+FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of every worker", "the workers' own times"
+MEASURE_AGAIN = "measure again on a quiet machine with a core for every worker, all workers in one job"
 _POP_ROWS = (
     ("global efficiency", "global_efficiency"),
     ("- parallel efficiency", "parallel_efficiency"),
     ("  - load balance", "load_balance"),
     ("  - communication efficiency", "communication_efficiency"),
+    ("    - serialisation efficiency", "serialisation_efficiency"),
+    ("    - transfer efficiency", "transfer_efficiency"),
     ("- computation scalability", "computation_scalability"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one."""
+    """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one.
+
+    `share_low` to `share_high` holds the share with a chance of 90 %, as far as the evidence can tell causes apart.
+    """
 
     name: str
     share: float
+    share_low: float
+    share_high: float
     probability: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,13 +93,21 @@ class CauseRow:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Diagnosis(Result):
-    """The cause of the bend with its chance of being right; `basis` says what was looked at."""
+    """The cause of the bend, or the set that holds it; `basis` says what was looked at.
+
+    `cause` is "undetermined" unless one cause has a chance of 0.9.  `candidates` is the smallest set of causes that
+    holds the true one with the chance `probability`, the likeliest first, and `separate_by` the one measurement that
+    tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be said at all.
+    """
 
     name: str
     k_unit: str
     regime: str
     cause: str
     probability: float
+    candidates: tuple[str, ...]
+    separate_by: str | None
+    reason: str | None
     basis: str
     causes: tuple[Cause, ...]
     by_k: tuple[CauseRow, ...]
@@ -106,20 +115,38 @@ class Diagnosis(Result):
     findings: tuple[Finding, ...]
 
     def __repr__(self) -> str:
-        return f"<Diagnosis of {self.name}: {self.cause}, probability {self.probability:.2f}, from {self.basis}>"
+        said = self.cause if self.cause != UNDETERMINED else self.reason or " or ".join(self.candidates)
+        return f"<Diagnosis of {self.name}: {said}, probability {self.probability:.2f}, from {self.basis}>"
 
     @property
     def remedy(self) -> str:
-        if self.cause == UNDETERMINED and self.by_k and self.by_k[-1].pop is not None:
-            return "several causes cost about as much: see their shares, and repeat the runs to separate them"
-        return REMEDIES[self.cause]
+        return REMEDIES[self.cause] if self.cause != UNDETERMINED else self.separate_by or MEASURE_AGAIN
+
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence."""
+        chance = f"probability {self.probability:.2f}"
+        if self.reason == DISTURBED:
+            return "Undetermined: disturbed. The runs measure the disturbance as well as the job."
+        if self.reason == LACK_OF_FIT:
+            return "Undetermined: the times follow no mechanism, and no sum of two, that has a name here."
+        if self.cause == UNDETERMINED:
+            listed = " or ".join((", ".join(self.candidates[:-1]), self.candidates[-1]))
+            return f"Undetermined: {listed} ({chance} together); they cannot be told apart from {self.basis}."
+        if self.cause == NONE:
+            return f"No cause to name: no loss beyond the noise ({chance}, from {self.basis})."
+        own = next(c for c in self.causes if c.name == self.cause)
+        share = (
+            f"{own.share:.0%} ({own.share_low:.0%} to {own.share_high:.0%}) of the lost worker-time at the largest K"
+        )
+        return f"Cause: {self.cause} ({MEANINGS[self.cause]}), {chance}, {share}; from {self.basis}."
 
     def records(self) -> list[dict[str, Any]]:
         return [
             {
                 "k": row.k,
                 "efficiency": row.efficiency,
-                **{f"share_{name}": row.shares.get(name, 0.0) for name in (*CAUSES, NONE)},
+                **{f"share_{name}": row.shares.get(name, 0.0) for name in ANSWERS},
                 **(row.pop.to_dict() if row.pop else {}),
             }
             for row in self.by_k
@@ -131,6 +158,9 @@ class Diagnosis(Result):
             "regime": self.regime,
             "cause": self.cause,
             "probability": self.probability,
+            "candidates": list(self.candidates),
+            "separate_by": self.separate_by,
+            "reason": self.reason,
             "basis": self.basis,
             "causes": [cause.to_dict() for cause in self.causes],
             "by_k": [row.to_dict() for row in self.by_k],
@@ -140,41 +170,47 @@ class Diagnosis(Result):
         }
 
     def document(self) -> Document:
-        names = [cause.name for cause in self.causes]
-        causes = [(c.name, f"{c.share:.0%}", f"{c.probability:.2f}", MEANINGS[c.name]) for c in self.causes]
-        heads: list[Column | str] = [Column("cause", "left"), "share", "probability", Column("meaning", "left")]
+        names = [cause.name for cause in self.causes if cause.probability > 0 or cause.share > 0]
+        causes = [
+            (
+                c.name,
+                f"{c.share:.0%}",
+                f"{c.share_low:.0%} to {c.share_high:.0%}",
+                f"{c.probability:.2f}",
+                MEANINGS[c.name],
+            )
+            for c in self.causes
+        ]
+        heads: list[Column | str] = [Column("cause", "left"), "share", "90 %", "probability", Column("meaning", "left")]
         rows = [
             [str(row.k), f"{row.efficiency:.3f}", *(f"{row.shares.get(name, 0.0):.0%}" for name in names)]
             for row in self.by_k
         ]
         by_k = table([f"K ({self.k_unit})", "E", *names], rows, caption="Shares of the lost worker-time at each K")
-        blocks: list[Block] = [Paragraph(self._answer()), table(heads, causes), by_k]
+        blocks: list[Block] = [Paragraph(self.answer)]
+        blocks += [table(heads, causes), by_k] if self.reason is None else []
         if all(row.pop for row in self.by_k):
             cells = []
             for title, name in _POP_ROWS:
-                values = [float(getattr(row.pop, name)) for row in self.by_k]
-                tones: list[Tone] = ["good" if v >= ACCEPTABLE else "warn" if v >= POOR else "bad" for v in values]
-                marked = [Cell(f"{value:.2f}", tone) for value, tone in zip(values, tones, strict=True)]
-                cells.append([Cell(title), *marked])
+                values = [getattr(row.pop, name) for row in self.by_k]
+                if any(value is not None for value in values):
+                    cells.append([Cell(title), *(_graded(value) for value in values)])
             columns = [Column("POP metric", "left"), *(Column(str(row.k)) for row in self.by_k)]
             caption = f"POP efficiencies by K; {ACCEPTABLE} and above is acceptable"
             blocks.append(table(columns, cells, caption=caption))
         blocks += [Paragraph(sentence) for sentence in self.evidence]
-        blocks.append(Paragraph(f"Worth trying: {self.remedy}."))
+        worth = (
+            "Worth trying" if self.cause != UNDETERMINED else "What would tell" if self.reason is None else "Do next"
+        )
+        blocks.append(Paragraph(f"{worth}: {self.remedy}."))
         return Document(f"{self.name}: why the curve bends", (*blocks, FindingList(self.findings)))
 
-    def _answer(self) -> str:
-        """The first sentence of the document."""
-        if self.cause == UNDETERMINED:
-            likely = [c for c in sorted(self.causes, key=lambda c: -c.probability) if c.probability >= 0.05]
-            listed = ", ".join(f"{c.name} {c.probability:.2f}" for c in likely)
-            return f"Undetermined: {self.basis} cannot tell these apart: {listed}."
-        chance = f"probability {self.probability:.2f}"
-        if self.cause == NONE:
-            return f"No cause to name: no loss beyond the noise ({chance}, from {self.basis})."
-        share = next(c.share for c in self.causes if c.name == self.cause)
-        lost = f"{100 * share:.0f} % of the lost worker-time at the largest K"
-        return f"Cause: {self.cause} ({MEANINGS[self.cause]}), {chance}, {lost}; from {self.basis}."
+
+def _graded(value: float | None) -> Cell:
+    if value is None:
+        return Cell("-")
+    tone: Tone = "good" if value >= ACCEPTABLE else "warn" if value >= POOR else "bad"
+    return Cell(f"{value:.2f}", tone)
 
 
 def diagnose(study: StudyLike, *, rng: np.random.Generator | None = None) -> Diagnosis:
@@ -191,15 +227,50 @@ def diagnose(study: StudyLike, *, rng: np.random.Generator | None = None) -> Dia
     # Workers' own seconds that all equal the run's seconds say no more than T(K) does.
     telling = phased or any(account.inside.max() > 0.02 * account.span for account in recorded)
     if telling and len({account.k for account in recorded}) >= 2:
-        return _from_accounts(study, group(recorded), phased, generator)
-    losses = loss_chances(study)
-    judged = judge_shape(times_by_k(study), study.regime, shared_machine=shares_machine(study), rng=generator)
-    verdict = hold_to_loss(judged, losses)
-    rows = tuple(CauseRow(k=k, efficiency=e, shares=verdict.by_k[k]) for k, e in _efficiencies(study).items())
-    cause, _ = _decide(verdict.chances)
-    findings = tuple(shape_findings(study, verdict, losses, cause))
+        judged = _from_accounts(study, group(recorded), phased, generator)
+    else:
+        judged = _from_times(study, generator)
+    codes = {finding.code for finding in study.findings}
+    if codes & set(DISTURBANCES) or any(run.oversubscribed for run in study.runs if run.counts):
+        return _refused(judged, DISTURBED)
+    return judged
+
+
+def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
+    """The same without a cause: every one alike, and what to do instead."""
+    chances = anything()
+    causes = tuple(replace(own, share_low=0.0, share_high=1.0, probability=chances[own.name]) for own in judged.causes)
+    separate_by = MEASURE_AGAIN if reason == DISTURBED else separation(chances, phased=False, telling=False)
+    return replace(
+        judged,
+        cause=UNDETERMINED,
+        probability=1.0,
+        candidates=tuple(name for name, chance in chances.items() if chance > 0),
+        separate_by=separate_by,
+        reason=reason,
+        causes=causes,
+    )
+
+
+def _from_times(study: Study, rng: np.random.Generator) -> Diagnosis:
+    """The diagnosis from the shape and the noise of T(K)."""
+    losses, machine = loss_chances(study), shares_machine(study)
+    verdict = judge_shape(
+        times_by_k(study),
+        weak=study.regime is Regime.WEAK,
+        shared_machine=machine,
+        node_size=study.node_size,
+        rng=rng,
+    )
+    chances = TIMES(hold_to_loss(verdict.draws.chances(), losses))
+    gained = {loss.k for loss in losses if loss.efficiency > 1}
+    shares = {k: dict(NOTHING if k in gained else own) for k, own in verdict.draws.shares().items()}
+    rows = tuple(CauseRow(k=k, efficiency=e, shares=shares[k]) for k, e in _efficiencies(study).items())
+    findings = tuple(shape_findings(study, verdict, losses))
     evidence = tuple(shape_evidence(study, verdict))
-    return _diagnosis(study, "samples of T(K) only", verdict.shares, verdict.chances, rows, evidence, findings)
+    judged = _diagnosis(study, FROM_TIMES, chances, verdict.draws.intervals(), rows, evidence, findings)
+    surely_none = judged.cause == NONE
+    return judged if verdict.fits or surely_none else _refused(judged, LACK_OF_FIT)
 
 
 def shares_machine(study: Study) -> bool | None:
@@ -213,12 +284,6 @@ def shares_machine(study: Study) -> bool | None:
     return False if study.k_unit in APART_UNITS else None
 
 
-def _decide(chances: Mapping[str, float]) -> tuple[str, float]:
-    """The likeliest cause, "undetermined" below a chance of 0.8, and that chance."""
-    best = max(chances, key=lambda name: chances[name])
-    return (best if chances[best] >= SURE else UNDETERMINED), chances[best]
-
-
 def _efficiencies(study: Study) -> dict[int, float]:
     curve = curve_of(study)
     return dict(zip(curve.k.tolist(), curve.efficiency.tolist(), strict=True))
@@ -227,20 +292,29 @@ def _efficiencies(study: Study) -> dict[int, float]:
 def _diagnosis(
     study: Study,
     basis: str,
-    shares: Mapping[str, float],
     chances: Mapping[str, float],
+    intervals: Mapping[str, tuple[float, float]],
     rows: tuple[CauseRow, ...],
     evidence: tuple[str, ...],
     findings: tuple[Finding, ...],
+    *,
+    telling: bool = False,
 ) -> Diagnosis:
-    cause, probability = _decide(chances)
-    causes = [Cause(name=name, share=shares[name], probability=chances[name]) for name in (*CAUSES, NONE)]
+    said, shares = answer(chances), rows[-1].shares
+    causes = []
+    for name in ANSWERS:
+        (low, high), share = intervals[name], shares[name]
+        low, high = min(low, share), max(high, share)
+        causes.append(Cause(name=name, share=share, share_low=low, share_high=high, probability=chances[name]))
     return Diagnosis(
         name=study.name,
         k_unit=study.k_unit,
         regime=str(study.regime),
-        cause=cause,
-        probability=probability,
+        cause=said.cause,
+        probability=said.probability,
+        candidates=said.candidates,
+        separate_by=separation(said.candidates, phased=basis == FROM_PHASES, telling=telling),
+        reason=None,
         basis=basis,
         causes=tuple(sorted(causes, key=lambda own: (-own.probability, -own.share))),
         by_k=rows,
@@ -251,21 +325,12 @@ def _diagnosis(
 
 def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Generator) -> Diagnosis:
     """The diagnosis from where each worker's time went."""
-    weak, replicated = study.regime is Regime.WEAK, shares_machine(study) is False
-    split = split_gap(by_k, weak=weak, replicated=replicated)
-    meanings = {} if phased else _growth_meanings(study, by_k, rng)
-    # How often each cause comes out largest when the runs of every K are drawn again with replacement.
-    names = (*CAUSES, NONE)
-    counts = dict.fromkeys(names, 0.5 / len(names))
-    for losses, spent in _resampled_losses(by_k, split, weak, replicated, rng):
-        drawn = _shares(losses, spent, {})
-        winner = max(drawn, key=lambda name: drawn[name])
-        for name, part in (meanings if winner == CONTENTION and meanings else {winner: 1.0}).items():
-            counts[name] += part
-    total = sum(counts.values())
-    chances = {name: count / total for name, count in counts.items()}
-    shares = {k: _shares(split.losses[k], split.spent[k], meanings) for k in by_k}
-    efficiency, base = _efficiencies(study), next(iter(by_k))
+    weak, apart = study.regime is Regime.WEAK, shares_machine(study) is False
+    grown = {} if phased else _growth_meanings(study, by_k, rng)
+    split, draws = draw_losses(by_k, weak=weak, apart=apart, grown=grown, rng=rng)
+    telling = phased and all(tells_apart(account) for runs in by_k.values() for account in runs)
+    chances = (TELLING if telling else TOTALS)(draws.chances())
+    shares, efficiency, base = draws.shares(), _efficiencies(study), next(iter(by_k))
     useful = useful_seconds(by_k[base])
     rows = tuple(
         CauseRow(
@@ -277,50 +342,21 @@ def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Genera
         )
         for k, runs in by_k.items()
     )
-    cause, _ = _decide(chances)
     _, slow = observe(times_by_k(study))
-    findings = (*slow.findings, *account_findings(by_k, split, cause, replicated=replicated, phased=phased))
-    basis = "phases of every worker" if phased else "the workers' own times"
+    candidates = answer(chances).candidates
+    findings = (*slow.findings, *account_findings(by_k, split, candidates, apart=apart, phased=phased))
+    basis = FROM_PHASES if phased else FROM_OWN_TIMES
     evidence = tuple(account_evidence(by_k, split, weak))
-    return _diagnosis(study, basis, next(reversed(shares.values())), chances, rows, evidence, findings)
+    return _diagnosis(study, basis, chances, draws.intervals(), rows, evidence, findings, telling=telling)
 
 
 def _growth_meanings(study: Study, by_k: Runs, rng: np.random.Generator) -> dict[str, float]:
     """Without phases, growing busy time may be contention, serial work or communication: its shape says how likely."""
     totals = {k: np.array([a.compute.mean() for a in runs]) for k, runs in by_k.items()}
-    allowed = frozenset({COMMUNICATION, CONTENTION, SERIAL})
-    verdict = judge_shape(totals, study.regime, shared_machine=shares_machine(study), rng=rng, allowed=allowed)
-    chances = {name: verdict.chances[name] for name in (COMMUNICATION, CONTENTION, SERIAL)}
-    total = sum(chances.values())
-    return {name: value / total for name, value in chances.items()} if total > 0.2 else {}
-
-
-def _shares(losses: Mapping[str, float], spent: float, meanings: Mapping[str, float]) -> dict[str, float]:
-    """Shares of the loss by cause; `meanings` says to which causes the growth of busy time is handed."""
-    total = sum(losses.values())
-    if total <= NEGLIGIBLE * spent:
-        return {**dict.fromkeys(CAUSES, 0.0), NONE: 1.0}
-    grown = losses[CONTENTION] if meanings else 0.0
-    handed = {name: grown * (meanings.get(name, 0.0) - (name == CONTENTION)) for name in losses}
-    return {**{name: (value + handed[name]) / total for name, value in losses.items()}, NONE: 0.0}
-
-
-def _resampled_losses(
-    by_k: Runs, split: Split, weak: bool, replicated: bool, rng: np.random.Generator
-) -> Iterator[tuple[dict[str, float], float]]:
-    """Losses and worker-seconds at the largest K, as they could have been.
-
-    With repeats the runs of each K are drawn again with replacement; without, every loss is taken to be known to a
-    factor of about `SINGLE_RUN_ERROR`.
-    """
-    largest = next(reversed(by_k))
-    single = all(len(runs) == 1 for runs in by_k.values())
-    for _ in range(RESAMPLES):
-        if single:
-            losses = split.losses[largest].items()
-            moved = {name: value * float(np.exp(rng.normal(0.0, SINGLE_RUN_ERROR))) for name, value in losses}
-            yield moved, split.spent[largest]
-        else:
-            drawn = {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
-            again = split_gap(drawn, weak=weak, replicated=replicated)
-            yield again.losses[largest], again.spent[largest]
+    allowed = (COMMUNICATION, CONTENTION, SERIAL)
+    weak, machine = study.regime is Regime.WEAK, shares_machine(study)
+    verdict = judge_shape(
+        totals, weak=weak, shared_machine=machine, node_size=study.node_size, rng=rng, allowed=allowed
+    )
+    chances = verdict.draws.chances()
+    return {name: max(chances[name], 0.05) for name in allowed}

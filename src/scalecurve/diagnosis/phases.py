@@ -1,8 +1,9 @@
 """Where the time of each worker went, whatever the phases were called, and hosts that are slow all the time.
 
-Waiting is often recorded inside the collective (MPI and NCCL timers start when a worker arrives): what a worker spends
-there beyond the worker that spent least is taken as waiting.  Time that no phase covers counts as compute as far as
-every worker has it, and as waiting beyond that.
+Waiting is often recorded inside the collective (MPI and NCCL timers start when a worker arrives).  In each step the
+worker that comes last does not wait, so the least time of any worker in the collectives of a step is transfer and what
+others spend there beyond it is waiting.  Totals of a run hide that: with many barriers every worker waits somewhere.
+Time that no phase covers is kept apart as far as every worker has it (`outside`), and is waiting beyond that.
 
 Uneven shards and a slow host look alike from times: the same worker is always last.  Work counts separate them: a slow
 host needs more seconds per unit of work.  Without counts a host is named only where hosts are known, one of them alone
@@ -47,7 +48,11 @@ def kind_of(phase: str) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Account:
-    """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run."""
+    """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run.
+
+    `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
+    needs, by the least of each step (None where phases of steps are not there), `steps` their number where it is known.
+    """
 
     k: int
     span: float
@@ -56,6 +61,9 @@ class Account:
     data: FloatArray
     wait: FloatArray
     serial: FloatArray
+    outside: float
+    transfer: float | None
+    steps: int | None
     waits_apart: bool
     hosts: tuple[str | None, ...]
     work: FloatArray | None
@@ -98,6 +106,7 @@ def has_phases(study: Study) -> bool:
 def _account(run: Run, waits_apart: bool) -> Account:
     """A run's seconds by kind; without phases, what the run took beyond the workers' own seconds is communication."""
     own = np.array([rank.seconds or 0.0 for rank in run.ranks])
+    outside = 0.0
     kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
     if all(rank.phases for rank in run.ranks):
         for i, rank in enumerate(run.ranks):
@@ -106,8 +115,8 @@ def _account(run: Run, waits_apart: bool) -> Account:
         covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
         span = float(max(own.max(), covered.max()))
         uncovered = span - covered
-        kinds[COMPUTE] += uncovered.min()
-        kinds[WAIT] += uncovered - uncovered.min()
+        outside = float(uncovered.min())
+        kinds[WAIT] += uncovered - outside
     else:
         span = max(float(run.value or 0.0), float(own.max()))
         kinds[COMPUTE], kinds[COMMUNICATION] = own, span - own
@@ -117,7 +126,31 @@ def _account(run: Run, waits_apart: bool) -> Account:
     amounts = [rank.work for rank in run.ranks]
     work = None if any(amount is None for amount in amounts) else np.array(amounts, dtype=np.float64)
     seconds_by_kind = {kind: kinds[kind] for kind in KINDS}
-    return Account(k=run.k, span=span, **seconds_by_kind, waits_apart=waits_apart, hosts=hosts, work=work)
+    counts = [len(rank.steps) - rank.warmup_steps for rank in run.ranks if len(rank.steps) > rank.warmup_steps]
+    return Account(
+        k=run.k,
+        span=span,
+        **seconds_by_kind,
+        outside=outside,
+        transfer=_transfer(run, kinds[COMMUNICATION]),
+        steps=min(counts) if counts else None,
+        waits_apart=waits_apart,
+        hosts=hosts,
+        work=work,
+    )
+
+
+def _transfer(run: Run, communication: FloatArray) -> float | None:
+    """Seconds in collectives that no worker was spared, by the least of each step; None where steps do not agree."""
+    series = [
+        [values for name, values in rank.step_phases.items() if kind_of(name) == COMMUNICATION] for rank in run.ranks
+    ]
+    lengths = {len(values) for own in series for values in own}
+    if len(lengths) != 1 or lengths == {0} or not all(series):
+        return None
+    by_step = np.array([np.sum(own, axis=0) for own in series])
+    spent = float(by_step.sum(axis=1).mean())
+    return float(by_step.min(axis=0).sum()) * (float(communication.mean()) / spent if spent > 0 else 1.0)
 
 
 @dataclass(frozen=True)

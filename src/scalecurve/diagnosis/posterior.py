@@ -1,44 +1,40 @@
-"""How well each model of `causes` explains samples of T(K): marginal likelihoods by tempered particles.
+"""How well sums of shapes explain samples of T(K): evidence by Laplace's method, and a check of the fit.
 
-Logarithms of the samples are taken as normal around log T1 + log T(K)/T(1) with one relative noise for all K, the
-spread that stragglers add, and a small deviation of each K that no repeat shows (`DRIFT`).  T1 is integrated out
-exactly.
+Means of log T are compared with log of T(K) = a P(K) + one or two shapes with sizes >= 0.  The error of a mean is the
+spread of the repeats, and a deviation of each K that repeats do not show (sessions, placement): several sizes of it are
+tried and averaged.  Logarithms of sizes have a wide prior, so that a second shape must earn its place.
 
-A run that is slow now and then moves the mean and the band of a K, not its median.  So slow runs are found against the
-spread of all K together and set apart: they cost every model without stragglers the density of a rare slow run, and do
-not move its curve.
+Where waiting is at work the spread between repeats may grow with it; that is a second, weaker witness.
 
-Particles start in the prior and follow the likelihood raised to a power that rises from 0 to 1: reweight, resample,
-move by Metropolis steps.  The product of the mean weights is the evidence.  All models run side by side as arrays;
-one that cannot catch up any more is dropped.
-Source: P. Del Moral, A. Doucet, A. Jasra, Sequential Monte Carlo samplers, J. R. Stat. Soc. B 68(3), 2006.
+Where no sum of shapes comes near the data, the fit is refused (posterior predictive check): then no cause is named.
+Source: R. E. Kass and A. E. Raftery, Bayes factors, JASA 90, 1995; A. Gelman et al., Statistica Sinica 6, 1996.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
-from scalecurve.diagnosis.causes import SLOTS, CauseCurves, Family, IndexArray
+from scalecurve.diagnosis.shapes import Shape
 from scalecurve.findings import Finding, warning
 from scalecurve.study.samples import FloatArray
 
 SLOW_SCORE = 4.0
 LEAST_RELATIVE = 0.02
 LEAST_REPEATS = 4
-PARTICLES = 240
-MOVES = 4
-MOST_ROUNDS = 60
-ALIVE = 0.4  # effective share of the particles each round keeps
-DRIFT = 0.004
-NOISE = np.log((0.003, 0.08))
-BARRIERS = np.log((1.0, 12.0))
-DIMENSIONS = SLOTS + 2
-HOPELESS = 14.0
-SLOW_RUN_LOG_DENSITY = -2.3  # log(0.05 / 0.5): one run in twenty is slow, by up to half
+UNREPEATED_ERROR = 0.02  # of log T, where runs were not repeated
+DEVIATIONS = (0.002, 0.006, 0.015, 0.03)  # of a K, not shown by repeats
+ACCEPTED_DEVIATION = 0.02
+MISFIT = 0.01
+LOG_RANGE = 7.3  # of a size: a factor of 1500
+SHRINKAGE = 4.0  # degrees of freedom of the common spread against that of one K
+PASSING = (0.0, 0.03, 0.1, 0.3)  # spread between repeats, as a share of the waiting
+COUNTS = (3.0, 1.0, 0.3)  # chances of no, one and two shapes beforehand, before those of the shapes
+DRAWS = 60
+MOST_MODELS = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,23 +51,20 @@ class Moments:
         freedom = float(np.sum(self.n - 1))
         return float(np.sqrt(self.squares.sum() / freedom)) if freedom > 0 else 0.0
 
+    @property
+    def variance_of_mean(self) -> FloatArray:
+        """Of the mean logarithm of each K; each K's own spread is drawn to the common one."""
+        common = self.pooled**2 if np.any(self.n > 1) else UNREPEATED_ERROR**2
+        own: FloatArray = (SHRINKAGE * common + self.squares) / (SHRINKAGE + self.n - 1) / self.n
+        return own
+
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What the samples say: `kept` without the slow runs, `every` with them, for models that explain them."""
+    """What the samples say without the slow runs."""
 
     k: FloatArray
     kept: Moments
-    every: Moments
-    slow: int
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """Log evidence of each model and equally weighted draws of their curves; -inf where a model was dropped."""
-
-    log_evidence: FloatArray
-    curves: CauseCurves
 
 
 @dataclass(frozen=True)
@@ -91,7 +84,7 @@ class SlowRuns:
             return ()
         message = (
             f"{self.count} of {self.of} runs are slow now and then (up to {self.worst:.0%} above the median of their "
-            f"K): the spread is {self.spread_with:.1%} with them and {self.spread_without:.1%} without. Stragglers "
+            f"K): the spread is {self.spread_with:.1%} with them and {self.spread_without:.1%} without. Slow runs "
             "widen the band; they do not cause the bend where the medians stay smooth"
         )
         remedy = "look for neighbours, throttling or background jobs; more repeats narrow the band, not the bend"
@@ -114,8 +107,8 @@ def observe(times: Mapping[int, FloatArray]) -> tuple[Observed, SlowRuns]:
     slow = {k: values.max() - np.median(values) for k, values in logs.items() if len(kept[k]) < len(values)}
     count = sum(len(logs[k]) - len(kept[k]) for k in logs)
     every, steady = _moments(logs), _moments(kept)
-    points = Observed(np.array(list(logs), dtype=np.float64), steady, every, count)
     worst = float(np.expm1(max(slow.values()))) if slow else 0.0
+    points = Observed(np.array(list(logs), dtype=np.float64), steady)
     return points, SlowRuns(tuple(slow), count, int(every.n.sum()), worst, every.pooled, steady.pooled)
 
 
@@ -126,112 +119,119 @@ def _moments(logs: Mapping[int, FloatArray]) -> Moments:
     return Moments(n, mean, squares)
 
 
-def explain(family: Family, points: Observed, rng: np.random.Generator) -> Posterior:
-    """Evidence and posterior curves of every model of a family."""
-    count = len(family.models)
-    evidence = np.full(count, -np.inf)
-    final = rng.uniform(size=(count, PARTICLES, DIMENSIONS))
-    start, zeros = _likelihood(family, points, final), np.zeros(count)
-    cloud = _Cloud(family, points, rng, np.arange(count), final, start, zeros, zeros)
-    for _ in range(MOST_ROUNDS):
-        cloud = cloud.cooled()
-        done = cloud.heat >= 1.0
-        evidence[cloud.places[done]] = cloud.log_evidence[done]
-        final[cloud.places[done]] = cloud.points[done]
-        hopeful = ~done & (cloud.likelihood.max(axis=1) + HOPELESS > evidence.max())
-        if not hopeful.any():
-            break
-        cloud = cloud.only(hopeful)
-    return Posterior(evidence, family.curves(*_decode(family, final)[:2]))
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Weighted draws of what each shape adds to T (axes: draw, shape, K), and of T itself (axes: draw, K).
+
+    `fit` is the chance of data that lie further from the best model than these do.
+    """
+
+    weights: FloatArray
+    parts: FloatArray
+    total: FloatArray
+    fit: float
+    best: tuple[int, ...]
+
+
+def explain(every: tuple[Shape, ...], ideal: FloatArray, data: Observed, rng: np.random.Generator) -> Posterior:
+    """Weigh every sum of the ideal and up to two shapes."""
+    seconds = np.exp(data.kept.mean - data.kept.mean.min())
+    columns = np.vstack([ideal, *(shape.seconds for shape in every)])
+    chance = np.array([1.0, *(shape.weight for shape in every)])
+    passing = np.array([False, *(shape.passing for shape in every)])
+    places = [np.array([[0]]), np.array([[0, j] for j in range(1, len(columns))], dtype=int).reshape(-1, 2)]
+    if len(ideal) > 2:
+        places.append(np.array([[0, i, j] for i, j in combinations(range(1, len(columns)), 2)]).reshape(-1, 3))
+    groups: list[_Fits] = []
+    for chosen in places:
+        prior = np.log(chance[chosen]).sum(axis=1) + np.log(COUNTS[chosen.shape[1] - 1])
+        for deviation in DEVIATIONS if len(chosen) else ():
+            fits = _fit(chosen, prior, columns, seconds, data.kept, deviation)
+            waiting = np.einsum("mi,mik->mk", fits.sizes, columns[chosen] * passing[chosen][:, :, None]) / seconds
+            groups.append(replace(fits, log_weight=fits.log_weight + _spread_witness(waiting, data.kept)))
+    log_weight = np.concatenate([group.log_weight for group in groups])
+    owner = np.concatenate([np.full(len(group.log_weight), i) for i, group in enumerate(groups)])
+    place = np.concatenate([np.arange(len(group.log_weight)) for group in groups])
+    order = np.argsort(-log_weight)[:MOST_MODELS]
+    weights = np.exp(log_weight[order] - log_weight[order[0]])
+    parts, shares = [], []
+    for weight, i in zip(weights / weights.sum(), order, strict=True):
+        group, model = groups[owner[i]], int(place[i])
+        chosen = group.places[model]
+        root = np.linalg.cholesky(group.covariance[model])
+        sizes = np.abs(group.sizes[model] + rng.standard_normal((DRAWS, len(chosen))) @ root.T)
+        own = np.zeros((DRAWS, *columns.shape))
+        own[:, chosen] = sizes[:, :, None] * columns[chosen]
+        parts.append(own)
+        shares.append(np.full(DRAWS, weight / DRAWS))
+    drawn = np.concatenate(parts)
+    best = groups[owner[order[0]]]
+    return Posterior(
+        np.concatenate(shares),
+        drawn[:, 1:],
+        drawn.sum(axis=1),
+        _fit_chance(groups, data.kept),
+        tuple(int(j) - 1 for j in best.places[place[order[0]]] if j > 0),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Cloud:
-    """Particles of the models still on their way (axes: model, particle, dimension of the unit cube)."""
+class _Fits:
+    """Least squares of models with the same number of shapes, for one deviation of each K."""
 
-    family: Family
-    data: Observed
-    rng: np.random.Generator
-    places: IndexArray
-    points: FloatArray
-    likelihood: FloatArray
-    heat: FloatArray
-    log_evidence: FloatArray
-
-    def only(self, keep: npt.NDArray[np.bool_]) -> _Cloud:
-        chosen = np.flatnonzero(keep)
-        names = ("places", "points", "likelihood", "heat", "log_evidence")
-        parts = {name: getattr(self, name)[chosen] for name in names}
-        return replace(self, family=self.family.some(chosen), **parts)
-
-    def cooled(self) -> _Cloud:
-        """One round: raise the power as far as enough particles survive, resample systematically, move."""
-        heat = _next_heat(self.likelihood, self.heat)
-        gain = (heat - self.heat)[:, None] * self.likelihood
-        top = gain.max(axis=1, keepdims=True)
-        raw = np.exp(gain - top)
-        evidence = self.log_evidence + top[:, 0] + np.log(raw.mean(axis=1))
-        count = raw.shape[1]
-        edges = np.cumsum(raw, axis=1) / raw.sum(axis=1, keepdims=True)
-        marks = (np.arange(count) + self.rng.uniform(size=(len(raw), 1))) / count
-        rows = zip(edges, marks, strict=True)
-        chosen = np.stack([np.searchsorted(edge, mark).clip(max=count - 1) for edge, mark in rows])
-        points = np.take_along_axis(self.points, chosen[:, :, None], axis=1)
-        likelihood = np.take_along_axis(self.likelihood, chosen, axis=1)
-        # Metropolis steps along the particles' covariance; what leaves the unit cube is mirrored back into it.
-        apart = points - points.mean(axis=1, keepdims=True)
-        covariance = np.einsum("mni,mnj->mij", apart, apart) / count
-        root = np.linalg.cholesky(covariance + 1e-7 * np.eye(points.shape[2]))
-        for scale in np.geomspace(1.2, 0.25, MOVES):
-            step = np.einsum("mij,mnj->mni", root, self.rng.standard_normal(points.shape))
-            proposal = 1.0 - np.abs(1.0 - np.mod(points + scale * step, 2.0))
-            there = _likelihood(self.family, self.data, proposal)
-            odds = np.exp(np.minimum(heat[:, None] * (there - likelihood), 0.0))
-            accept = self.rng.uniform(size=odds.shape) < odds
-            points = np.where(accept[:, :, None], proposal, points)
-            likelihood = np.where(accept, there, likelihood)
-        return replace(self, points=points, likelihood=likelihood, heat=heat, log_evidence=evidence)
+    places: np.ndarray
+    sizes: FloatArray
+    covariance: FloatArray
+    log_weight: FloatArray
+    residuals: FloatArray
 
 
-def _decode(family: Family, points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sizes of the terms, barriers and noise from the unit cube (all log-uniform)."""
-    low, high = family.bounds[:, None, :, 0], family.bounds[:, None, :, 1]
-    sizes = np.exp(low + points[:, :, :SLOTS] * (high - low))
-    noise = np.exp(NOISE[0] + points[:, :, SLOTS] * (NOISE[1] - NOISE[0]))
-    barriers = np.exp(BARRIERS[0] + points[:, :, SLOTS + 1] * (BARRIERS[1] - BARRIERS[0]))
-    return sizes, barriers, noise
+def _fit(
+    places: np.ndarray, prior: FloatArray, columns: FloatArray, seconds: FloatArray, data: Moments, deviation: float
+) -> _Fits:
+    """Sizes, their covariance and the log evidence of each model; a model with a negative size gets none."""
+    error = seconds * np.sqrt(data.variance_of_mean + deviation**2)
+    design = columns[places] / error  # axes: model, shape, K
+    target = seconds / error
+    normal = np.einsum("mik,mjk->mij", design, design)
+    normal += 1e-9 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(places.shape[1])
+    covariance = np.linalg.inv(normal)
+    sizes = np.einsum("mij,mjk,k->mi", covariance, design, target)
+    residuals = target - np.einsum("mi,mik->mk", sizes, design)
+    allowed = np.all(sizes > 0, axis=1)
+    scaled = np.where(allowed[:, None], sizes, 1.0)
+    in_logs = normal * scaled[:, :, None] * scaled[:, None, :]
+    width = 2 * np.pi / LOG_RANGE**2
+    _, volume = np.linalg.slogdet(np.eye(places.shape[1]) + in_logs / width)
+    evidence = -0.5 * (residuals**2).sum(axis=1) - 0.5 * volume - np.log(error).sum() + prior
+    return _Fits(places, sizes, covariance, np.where(allowed, evidence, -np.inf), residuals * error / seconds)
 
 
-def _likelihood(family: Family, data: Observed, points: FloatArray) -> FloatArray:
-    """Log density of the samples at each particle, T1 integrated out.  E[log T] = log E[T] - variance/2."""
-    sizes, barriers, noise = _decode(family, points)
-    curve = family.curves(sizes, barriers)
-    spread = noise[:, :, None] ** 2 + curve.straggler_spread**2
-    density = np.empty(points.shape[:2])
-    explains = np.array([model.has_straggler for model in family.models])
-    for chosen, own, cost in (
-        (np.flatnonzero(explains), data.every, 0.0),
-        (np.flatnonzero(~explains), data.kept, data.slow * SLOW_RUN_LOG_DENSITY),
-    ):
-        variance = spread[chosen]
-        within = np.sum((own.n - 1) * np.log(2 * np.pi * variance) + own.squares / variance + np.log(own.n), axis=-1)
-        v = variance / own.n + DRIFT**2
-        apart = own.mean - (np.log(curve.times[chosen]) - variance / 2)
-        total = np.sum(1 / v, axis=-1)
-        centre = np.sum(apart / v, axis=-1) / total
-        between = np.sum((apart - centre[..., None]) ** 2 / v + np.log(2 * np.pi * v), axis=-1) + np.log(total)
-        density[chosen] = cost - 0.5 * (within + between)
-    return density
+def _spread_witness(waiting: FloatArray, data: Moments) -> FloatArray:
+    """How much likelier the spreads of the repeats are, where part of the waiting (a share of T) comes and goes."""
+    freedom = data.n - 1
+    common = max(data.pooled, 1e-4)
+    if freedom.sum() < 1:
+        return np.zeros(len(waiting))
+    usual = common * np.array([1.0, 0.6, 0.35, 0.2])[:, None, None, None]
+    variance = usual**2 + (np.array(PASSING)[:, None, None] * np.clip(waiting, 0.0, 1.0)) ** 2
+    logs = -0.5 * (freedom * np.log(variance) + data.squares / variance).sum(axis=-1)  # axes: usual, passing, model
+    top = logs.max()
+    likelihood: FloatArray = np.log(np.maximum(np.exp(logs - top).mean(axis=(0, 1)), 1e-12)) + top
+    gain: FloatArray = likelihood - likelihood.min()
+    return gain
 
 
-def _next_heat(likelihood: FloatArray, heat: FloatArray) -> FloatArray:
-    """For each model the largest power up to 1 that keeps `ALIVE` of the particles effective; by bisection."""
-    low, high = heat.copy(), np.ones_like(heat)
-    centred = likelihood - likelihood.max(axis=1, keepdims=True)
-    trial = high.copy()
-    for _ in range(16):
-        raw = np.exp((trial - heat)[:, None] * centred)
-        effective = raw.sum(axis=1) ** 2 / (raw**2).sum(axis=1) / raw.shape[1]
-        low, high = np.where(effective >= ALIVE, trial, low), np.where(effective >= ALIVE, high, trial)
-        trial = (low + high) / 2
-    return np.where(high - low < 1e-4, high, np.maximum(low, heat + 1e-6)).clip(max=1.0)
+def _fit_chance(groups: list[_Fits], data: Moments) -> float:
+    """The posterior predictive chance of a worse fit, of the model that fits best."""
+    from scipy.special import chdtrc
+
+    variance = data.variance_of_mean + ACCEPTED_DEVIATION**2 / 4
+    best = 0.0
+    for group in groups:
+        misfit = (group.residuals**2 / variance).sum(axis=1)
+        usable = np.isfinite(group.log_weight)
+        freedom = max(len(data.n) - group.places.shape[1], 1)
+        if usable.any():
+            best = max(best, float(chdtrc(freedom, misfit[usable].min())))
+    return best

@@ -12,6 +12,7 @@ from scalecurve.document import Block, Column, Document, FindingList, Paragraph,
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.study.study_set import StudySet
 from scalecurve.units import WorkersLike, as_workers
 
 PLAIN_TABLE = "plain table"
@@ -252,8 +253,9 @@ def _work_in_table(source: str) -> dict[int, float]:
 
     for column in WORK_COLUMNS:
         try:
-            study = load(source, regime="strong", quantity="throughput", value_column=column)
+            loaded = load(source, regime="strong", quantity="throughput", value_column=column)
         except InputError:
             continue
+        study = loaded.only() if isinstance(loaded, StudySet) else loaded
         return {k: float(values.mean()) for k, values in study.samples.by_k().items()}
     return {}

@@ -16,6 +16,7 @@ from scalecurve.fitting.models import models_for
 from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
+from scalecurve.units import level_faults
 
 WEIGHTINGS = ("relative", "absolute")
 FEWEST = 4
@@ -80,7 +81,10 @@ class Fits(Result):
 
     def undecided(self) -> str:
         """Which laws tie, and the run that separates them."""
+        tie = next((finding.remedy for finding in self.findings if finding.code == "laws-tie"), None) or ""
+        beyond = tie.partition(", ")[2] if self.parting_k else ""
         way_out = f"measuring K = {self.parting_k} would separate these laws" if self.parting_k else NO_SINGLE_K
+        way_out += f" ({beyond})" if beyond else ""
         return f"the data cannot tell {', '.join(self.tied)} apart; {way_out}"
 
     def records(self) -> list[dict[str, Any]]:
@@ -134,8 +138,7 @@ def fit(
     """
     study = as_study(study)
     faults = []
-    if not 0 < level < 1:
-        faults.append(Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual"))
+    faults += level_faults(level)
     if weighting not in WEIGHTINGS:
         hint = f"use one of {', '.join(WEIGHTINGS)}"
         faults.append(Fault("unknown weighting", where="weighting", value=weighting, remedy=hint))
@@ -214,12 +217,18 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     return {name: estimates[name] for name in (*own.model.parameters, names[0])}
 
 
+def beyond_reach(study: Study, k: int) -> str:
+    """What to add to the advice to measure K where the machine of the study has too few cores for it; else empty."""
+    reach = study.provenance.reach
+    return f", on a larger machine: this one runs {reach} workers" if reach is not None and k > reach else ""
+
+
 def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int | None) -> Iterator[Finding]:
     """What the data cannot decide."""
     points = solved.points
     if len(tied) > 1:
         message = f"the data cannot tell {', '.join(tied)} apart"
-        remedy = f"measure K = {k}" if k else NO_SINGLE_K
+        remedy = f"measure K = {k}{beyond_reach(study, k)}" if k else NO_SINGLE_K
         yield warning("laws-tie", message, remedy=remedy, laws=list(tied), parting_k=k)
     if len(points) < FEWEST:
         yield warning("few-points", f"{len(points)} worker counts cannot test a law", remedy="measure at least five")

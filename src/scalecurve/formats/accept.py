@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from scalecurve.study import Regime, Study
+from scalecurve.study.study_set import StudySet
 
 ACCEPTED = "a Study, a path, a mapping {K: seconds} or a pandas or polars frame"
 
@@ -20,7 +21,7 @@ class DataFrame(Protocol):
     def __getitem__(self, key: Any) -> Any: ...
 
 
-StudyLike = Study | str | Path | Mapping[int, float | Iterable[float]] | DataFrame
+StudyLike = Study | StudySet | str | Path | Mapping[int, float | Iterable[float]] | DataFrame
 
 
 def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
@@ -33,4 +34,5 @@ def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
         return source
     from scalecurve.formats.loading import load
 
-    return load(source, regime=regime)
+    loaded = source if isinstance(source, StudySet) else load(source, regime=regime)
+    return loaded.only() if isinstance(loaded, StudySet) else loaded

@@ -12,20 +12,21 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.columns import worker_unit
 from scalecurve.formats.curve_choice import (
     PlacedPoint,
     WorkerCounts,
+    choose_curves,
     choose_metric,
-    choose_series,
     choose_workers,
     narrow_series,
     place_points,
 )
 from scalecurve.formats.detection import Detection
+from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reading, ReadOptions
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
+from scalecurve.study.study_set import StudySet
 
 MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")
@@ -46,9 +47,7 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
     try:
         return replace(
-            _import_points(files, options)
-            if first.reading.samples is None
-            else _import_columns(first.reading, options),
+            _import_points(files, options) if not first.reading.curves else _import_columns(first.reading, options),
             format=first.detection.name,
             evidence=first.detection.evidence,
             alternatives=first.detection.alternatives(),
@@ -62,7 +61,10 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
 def _import_columns(reading: Reading, options: ReadOptions) -> Imported:
     """A plain table, whose two columns are the study."""
     return Imported(
-        study=reading.study(options, samples=reading.samples),
+        study=reading.studies(options),
+        columns=reading.columns,
+        assumed=reading.assumed,
+        reader_findings=reading.findings,
         regime_stated=options.regime is not None,
         k_origin=reading.k_origin or "",
         value_origin=reading.value_origin or "",
@@ -77,7 +79,22 @@ def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Import
         raise FormatError(Fault(text, remedy="check that this is the right file"))
     points = choose_metric(narrow_series(points, options.series), options.value_column)
     workers = choose_workers(points, options, first.reading.k_origin)
-    curve, left_out = choose_series(place_points(points, workers), options.series)
+    curves, left_out = choose_curves(place_points(points, workers), options.series)
+    parts = {name: _import_curve(files, options, curve, workers) for name, curve in curves.items()}
+    part = next(iter(parts.values()))
+    if len(parts) == 1:
+        return replace(part, series=next(iter(parts)), left_out=left_out)
+    studies = {
+        name: replace(own.single, workload=replace(own.single.workload, name=name)) for name, own in parts.items()
+    }
+    findings = {(item.code, item.message): item for own in parts.values() for item in own.reader_findings}
+    return replace(part, study=StudySet(studies=studies), left_out=left_out, reader_findings=tuple(findings.values()))
+
+
+def _import_curve(
+    files: Sequence[FileReading], options: ReadOptions, curve: Sequence[PlacedPoint], workers: WorkerCounts
+) -> Imported:
+    """One curve of foreign files as a study."""
     shared = _shared(files, options, curve, workers)
     runs, dropped = _observations(curve, shared.quantity)
     findings = [*shared.findings, *workers.findings, *_mixed_machines(files, options)]
@@ -93,8 +110,6 @@ def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Import
         regime_stated=(options.regime or shared.regime) is not None,
         k_origin=workers.origin,
         value_origin=next((item.point.metric for item in curve if item.point.status is RunStatus.OK), "nothing"),
-        series=curve[0].label,
-        left_out=left_out,
         assumed=(*shared.assumed, *workers.assumed),
         missing=shared.missing,
         reader_findings=tuple(findings),

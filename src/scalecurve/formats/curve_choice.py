@@ -11,12 +11,14 @@ from dataclasses import dataclass
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, k_unit_of, worker_unit
+from scalecurve.formats.columns import as_count
+from scalecurve.formats.headers import k_unit_of, worker_unit
 from scalecurve.formats.reading import Point, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
+MOST_CURVES = 200
 # Where several fields rise together, the one that names the finest worker is K.
 PREFERRED = ("gpus", "ranks", "processes", "workers", "threads", "cores", "nodes")
 
@@ -65,10 +67,10 @@ def choose_workers(points: Sequence[FilePoint], options: ReadOptions, k_origin: 
 
 def _workers_by_pattern(points: Sequence[FilePoint], pattern: re.Pattern[str]) -> WorkerCounts:
     """From the names of all files where each matches, else from the names inside the files."""
-    by_file = [_matched(pattern, source.name) for _, source in points]
+    by_file = [matched_count(pattern, source.name) for _, source in points]
     if all(k is not None for k in by_file):
         return WorkerCounts(tuple(by_file), f"the file names by {pattern.pattern}")
-    by_name = [_matched(pattern, point.name) for point, _ in points]
+    by_name = [matched_count(pattern, point.name) for point, _ in points]
     if all(k is None for k in by_name):
         names = ", ".join(sorted({point.name or source.name for point, source in points})[:5])
         remedy = "it is matched against the paths given and the names inside the files"
@@ -81,7 +83,8 @@ def _workers_by_pattern(points: Sequence[FilePoint], pattern: re.Pattern[str]) -
     return WorkerCounts(tuple(by_name), f"names by {pattern.pattern}", labels=tuple(labels))
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> int | None:
+def matched_count(pattern: re.Pattern[str], text: str) -> int | None:
+    """The worker count that the pattern's group matches in a name; None where there is none."""
     match = pattern.search(text)
     return as_count(match[1]) if match and match[1] is not None else None
 
@@ -188,10 +191,12 @@ def place_points(points: Sequence[FilePoint], workers: WorkerCounts) -> list[Pla
     return placed
 
 
-def choose_series(points: Sequence[PlacedPoint], series: str | None) -> tuple[list[PlacedPoint], tuple[str, ...]]:
-    """The points of one curve, and the names of the curves left out.
+def choose_curves(
+    points: Sequence[PlacedPoint], series: str | None
+) -> tuple[dict[str, list[PlacedPoint]], tuple[str, ...]]:
+    """The points of each curve by name, and the names of the curves left out.
 
-    The curve is the one asked for, the only one, or the only one measured at more than one K.
+    The curve is the one asked for or the only one; else all that were measured at more than one K.
     """
     counts: dict[str, set[int]] = {}
     for point in points:
@@ -204,12 +209,16 @@ def choose_series(points: Sequence[PlacedPoint], series: str | None) -> tuple[li
             raise InputError(Fault(what, value=series, remedy=f"there are: {_listed(near or labels)}"))
     else:
         near = labels if len(labels) == 1 else [label for label in labels if len(counts[label]) > 1]
-        if len(near) != 1:
+        if not near or len(near) > MOST_CURVES:
             choices = _listed(near or labels)
             remedy = f"they are {choices}; choose with --series, or join them by --k-from if K is in their names"
-            raise InputError(Fault(f"there are {len(near or labels)} curves", remedy=remedy))
-    left_out = tuple(label for label in labels if label != near[0])
-    return [point for point in points if point.label == near[0]], left_out
+            alone = "" if near else ", each measured at a single K"
+            raise InputError(Fault(f"there are {len(near or labels)} curves{alone}", remedy=remedy))
+    curves: dict[str, list[PlacedPoint]] = {label: [] for label in near}
+    for point in points:
+        if point.label in curves:
+            curves[point.label].append(point)
+    return curves, tuple(label for label in labels if label not in curves)
 
 
 def _listed(names: Sequence[str]) -> str:

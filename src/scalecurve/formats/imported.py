@@ -10,22 +10,27 @@ import numpy as np
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
+from scalecurve.formats.reading import ColumnUse
 from scalecurve.study import Quantity, RunStatus, Study, Treatment
 from scalecurve.study.study import REGIME_HELP
+from scalecurve.study.study_set import StudySet
 from scalecurve.units import format_seconds
 
 MOST_NAMED = 6
+_COLUMN_HEADS = (Column("column", "left"), Column("role", "left"), Column("what became of it", "left"))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Imported(Result):
     """A study with how it was read.
 
-    `study` has a regime even where none was stated, so that the mapping can be shown; `stated()` then refuses it.
-    `evidence` says why the format was chosen, `alternatives` which others the file also has the marks of.
+    `study` is a StudySet where the files hold several curves and none was named.  It has a regime even where none was
+    stated, so that the mapping can be shown; `stated()` then refuses it.
+    `evidence` says why the format was chosen, `alternatives` which others the file also has the marks of, and
+    `columns` what became of every column of a table.
     """
 
-    study: Study
+    study: Study | StudySet
     regime_stated: bool
     k_origin: str
     value_origin: str
@@ -33,6 +38,7 @@ class Imported(Result):
     evidence: str = ""
     files: tuple[str, ...] = ()
     alternatives: tuple[str, ...] = ()
+    columns: tuple[ColumnUse, ...] = ()
     series: str = ""
     left_out: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -48,19 +54,33 @@ class Imported(Result):
         files = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
         return f"<Imported {files} as {self.format}, K from {self.k_origin}: {self.study!r}>"
 
+    @property
+    def single(self) -> Study:
+        """The study; an InputError that names the curves where there are several."""
+        return self.study.only() if isinstance(self.study, StudySet) else self.study
+
+    @property
+    def curves(self) -> dict[str, Study]:
+        """Every curve by name; the only curve of a study has the name of its series, or none."""
+        return dict(self.study.items()) if isinstance(self.study, StudySet) else {self.series: self.study}
+
     def with_sentence(self) -> Imported:
         """The same with its sentence, which is also a note and a finding of the study.
 
         It reads like: hyperfine: 10 runs each, K from `threads`; assumed: ...; missing for an honest study: ...
         """
-        study = self.study
-        repeats = sorted(set(np.unique(study.samples.k, return_counts=True)[1].tolist()))
+        curves = self.curves
+        study = next(iter(curves.values()))
+        repeats = sorted(
+            {n for one in curves.values() for n in np.unique(one.samples.k, return_counts=True)[1].tolist()}
+        )
         many = f"{repeats[0]} run{'s' if repeats[0] > 1 else ''}" if repeats else "no observations"
         if len(repeats) > 1:
             many = f"{repeats[0]} to {repeats[-1]} runs"
-        failed = sum(run.status is not RunStatus.OK for run in study.runs)
+        failed = sum(run.status is not RunStatus.OK for one in curves.values() for run in one.runs)
         counts = many + (" each" if repeats else "") + (f", {failed} failed and not counted" if failed else "")
-        parts = [f"{self.format}: {counts}, K from {self.k_origin}"]
+        many = f"{len(curves)} curves, " if len(curves) > 1 else ""
+        parts = [f"{self.format}: {many}{counts}, K from {self.k_origin}"]
         if self.assumed:
             parts.append("assumed: " + ", ".join(self.assumed))
         unrecorded = (
@@ -74,12 +94,19 @@ class Imported(Result):
             parts.append("missing for an honest study: " + ", ".join(missing))
         sentence = "; ".join(parts)
         finding = info("imported", sentence, files=len(self.files), k=self.k_origin)
-        provenance = replace(study.provenance, notes=(*study.provenance.notes, sentence))
-        study = replace(study, provenance=provenance, findings=(finding, *self.reader_findings))
-        return replace(self, study=study, sentence=sentence)
+        said = {
+            name: replace(
+                one,
+                provenance=replace(one.provenance, notes=(*one.provenance.notes, sentence)),
+                findings=(finding, *self.reader_findings),
+            )
+            for name, one in curves.items()
+        }
+        whole = replace(self.study, studies=said) if isinstance(self.study, StudySet) else next(iter(said.values()))
+        return replace(self, study=whole, sentence=sentence)
 
-    def stated(self) -> Study:
-        """The study, or an InputError where its regime is not stated."""
+    def stated(self) -> Study | StudySet:
+        """The study or the set of curves, or an InputError where its regime is not stated."""
         if not self.regime_stated:
             subject = self.files[0] if len(self.files) == 1 else f"{len(self.files)} files"
             raise InputError(
@@ -88,16 +115,19 @@ class Imported(Result):
         return self.study
 
     def records(self) -> list[dict[str, Any]]:
-        """One row for each K: the number of observations, and their mean, least and most."""
+        """One row for each K of each curve: the number of observations, and their mean, least and most."""
+        several = isinstance(self.study, StudySet)
         return [
             {
+                **({"series": name} if several else {}),
                 "k": k,
                 "n": len(values),
                 "mean": float(np.mean(values)),
                 "min": float(values.min()),
                 "max": float(values.max()),
             }
-            for k, values in self.study.samples.by_k().items()
+            for name, study in self.curves.items()
+            for k, values in study.samples.by_k().items()
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,10 +141,11 @@ class Imported(Result):
             "k_unit": self.study.k_unit,
             "value_from": self.value_origin,
             "quantity": str(self.study.quantity),
-            "unit": self.study.unit,
+            "unit": next(iter(self.curves.values())).unit,
             "regime": str(self.study.regime) if self.regime_stated else None,
             "series": self.series or None,
             "left_out": list(self.left_out),
+            "columns": [{"name": use.name, "role": str(use.role), "why": use.why} for use in self.columns],
             "assumed": list(self.assumed),
             "missing": list(self.missing),
             "rows": self.records(),
@@ -122,7 +153,7 @@ class Imported(Result):
         }
 
     def document(self) -> Document:
-        study = self.study
+        study = next(iter(self.curves.values()))
         regime = str(study.regime) if self.regime_stated else "not stated: say --regime strong or --regime weak"
         rows = [
             ("format", f"{self.format}: {self.evidence}"),
@@ -139,8 +170,16 @@ class Imported(Result):
             more = " ..." if len(self.left_out) > MOST_NAMED else ""
             rows.append(("left out", ", ".join(self.left_out[:MOST_NAMED]) + more))
         show = format_seconds if study.quantity is Quantity.SECONDS else "{:.6g}".format
+        named = isinstance(self.study, StudySet)
         counts = [
-            (str(row["k"]), str(row["n"]), show(row["mean"]), show(row["min"]), show(row["max"]))
+            (
+                *((row["series"],) if named else ()),
+                str(row["k"]),
+                str(row["n"]),
+                show(row["mean"]),
+                show(row["min"]),
+                show(row["max"]),
+            )
             for row in self.records()
         ]
         title = ", ".join(self.files[:MOST_NAMED])
@@ -151,7 +190,12 @@ class Imported(Result):
             (
                 Paragraph(self.sentence),
                 table((Column("what", "left"), Column("taken from", "left")), rows),
-                table(("K", "n", "mean", "least", "most"), counts),
+                *(
+                    [table(_COLUMN_HEADS, [(use.name, str(use.role), use.why) for use in self.columns])]
+                    if self.columns
+                    else []
+                ),
+                table((*((Column("curve", "left"),) if named else ()), "K", "n", "mean", "least", "most"), counts),
                 FindingList(findings),
             ),
         )

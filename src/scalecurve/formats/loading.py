@@ -13,8 +13,9 @@ from scalecurve.formats.detection import PLAIN, STUDY, detect
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
-from scalecurve.study.file import study_from_dict
+from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
 from scalecurve.study.study import REGIME_HELP
+from scalecurve.study.study_set import StudySet
 
 
 def load(
@@ -29,18 +30,32 @@ def load(
     series: str | None = None,
     baseline_k: int | None = None,
     node_size: int | None = None,
-) -> Study:
-    """The study in a study file, a plain table, another tool's result, a folder of them, a frame or a mapping.
+    unit: str | None = None,
+) -> Study | StudySet:
+    """The study in a study file, a plain table, another tool's result, a folder or list of them, a frame or a mapping.
 
-    `-` is standard input.  A source that does not state its regime needs it stated; `k_from` is a pattern that finds K
-    in names (`n(\\d+)_`), and `series` names one of several curves in a file.
+    A StudySet where the source holds several curves and `series` does not name one.  `-` is standard input.  A source
+    that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
+    `unit` is the unit of times (ms, s ...) where a table does not state it.
     """
     subject = str(source) if isinstance(source, str | Path) else None
     options = ReadOptions.checked(
-        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, subject=subject
+        regime,
+        quantity,
+        k_column,
+        value_column,
+        k_unit,
+        k_from,
+        series,
+        baseline_k,
+        node_size,
+        unit=unit,
+        subject=subject,
     )
     if isinstance(source, Study):
         return _restated(source, options, source.name)
+    if isinstance(source, StudySet):
+        return _restated_set(source, options, source.name)
     if isinstance(source, str | Path):
         return _load_files(source, options)
     if isinstance(source, Mapping):
@@ -48,24 +63,26 @@ def load(
     if isinstance(source, DataFrame):
         from scalecurve.formats.results.plain_table import read_frame
 
-        reading = read_frame(source, options)
-        return reading.study(_with_regime(options, "data frame"), samples=reading.samples)
+        return read_frame(source, options).studies(_with_regime(options, "data frame"))
     raise InputError(Fault("not a study", value=type(source).__name__, remedy=f"pass {ACCEPTED}"))
 
 
-def _load_files(path: str | Path, options: ReadOptions) -> Study:
+def _load_files(path: str | Path, options: ReadOptions) -> Study | StudySet:
     sources = sources_of([path])
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
         (source,) = sources
         folder = None if source.path is None else source.path.parent
-        study = study_from_dict(source.required_json(), subject=source.name, folder=folder)
+        data = source.required_json()
+        if isinstance(data, dict) and data.get("format") == SET_FORMAT:
+            return _restated_set(set_from_dict(data, subject=source.name), options, source.name)
+        study = study_from_dict(data, subject=source.name, folder=folder)
         return _restated(study, options, source.name)
     if detection is not None and detection.name == PLAIN:
         reading = detection.read(options)
         # A plain table says no more than its columns do; ten million rows are not sorted for a sentence.
-        table: Study = reading.study(_with_regime(options, sources[0].name), samples=reading.samples)
-        return table
+        curves: Study | StudySet = reading.studies(_with_regime(options, sources[0].name))
+        return curves
     from scalecurve.formats.importing import import_sources
 
     return import_sources(sources, options).stated()
@@ -97,6 +114,14 @@ def _with_regime(options: ReadOptions, subject: str) -> ReadOptions:
         fault = Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP)
         raise InputError(fault, subject=subject)
     return options
+
+
+def _restated_set(studies: StudySet, options: ReadOptions, subject: str) -> Study | StudySet:
+    """Every study of a set restated, or the one that `series` names."""
+    if options.series is not None:
+        return _restated(studies[options.series], options, subject)
+    restated = {name: _restated(study, options, f"{subject}: {name}") for name, study in studies.items()}
+    return replace(studies, studies=restated)
 
 
 def _restated(study: Study, options: ReadOptions, subject: str) -> Study:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
+from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.source import Source
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
+from scalecurve.study.samples import Summary
 from scalecurve.study.study import as_quantity, as_regime
+from scalecurve.study.study_set import StudySet
 
 MOST_PATTERN = 200
 MOST_POINTS = 50_000
@@ -60,6 +64,7 @@ class ReadOptions:
         node_size: int | None = None,
         allow_mixed: bool = False,
         *,
+        unit: str | None = None,
         subject: str | None = None,
     ) -> ReadOptions:
         """Options from what a user types; an InputError lists every fault at once."""
@@ -79,6 +84,8 @@ class ReadOptions:
                     faults.append(Fault("the pattern needs exactly one group", "--k-from", k_from, remedy))
             except re.error as problem:
                 faults.append(Fault(f"not a regular expression: {problem}", "--k-from", k_from, remedy))
+        if unit is not None and unit.strip().lower() not in TIME_UNITS:
+            faults.append(Fault("not a unit of time", "--unit", unit, "one of ns, us, ms, s, min, h"))
         if faults:
             raise InputError(faults, subject=subject)
         return cls(
@@ -92,6 +99,7 @@ class ReadOptions:
             baseline_k=baseline_k,
             node_size=node_size,
             allow_mixed=allow_mixed,
+            unit=None if unit is None else TIME_UNITS[unit.strip().lower()],
         )
 
 
@@ -147,16 +155,52 @@ class Point:
     launch_ranks: int | None = None
 
 
+class Role(StrEnum):
+    """What became of a column of a table."""
+
+    WORKERS = "K"
+    VALUE = "value"
+    UNIT = "unit"
+    REPEAT = "repeat"
+    SERIES = "series"
+    FILTER = "filter"
+    SPREAD = "spread"
+    COUNT = "count"
+    CONSTANT = "constant"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """A column of a table, its role, and why it has it."""
+
+    name: str
+    role: Role
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class TableCurve:
+    """One curve of a table: its name ("" where there is one), its samples, what the file says of their spread, and
+    the cells of the columns that tell it apart."""
+
+    name: str
+    samples: Samples
+    summary: tuple[Summary, ...] = ()
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The study results of one file: its points, or two columns of `samples`, and what its tool says of all of them.
+    """The study results of one file: its points, or the `curves` of a table with what became of its `columns`.
 
     `assumed` and `missing` are clauses of the sentence that goes with the study: what was taken for granted, and what
     an honest study would still need.
     """
 
     points: tuple[Point, ...] = ()
-    samples: Samples | None = None
+    curves: tuple[TableCurve, ...] = ()
+    columns: tuple[ColumnUse, ...] = ()
     quantity: Quantity | None = None
     unit: str | None = None
     value_origin: str | None = None
@@ -171,7 +215,13 @@ class Reading:
     missing: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
-    def study(self, options: ReadOptions, runs: tuple[Run, ...] = (), samples: Samples | None = None) -> Study:
+    def study(
+        self,
+        options: ReadOptions,
+        runs: tuple[Run, ...] = (),
+        samples: Samples | None = None,
+        summary: tuple[Summary, ...] = (),
+    ) -> Study:
         """The study of these observations; strong where no regime is stated, which callers must refuse or mark."""
         return Study(
             regime=options.regime or self.regime or Regime.STRONG,
@@ -181,12 +231,24 @@ class Reading:
             workload=self.workload,
             runs=runs,
             bulk=samples,
+            summary=summary,
             baseline=Baseline(k=options.baseline_k),
             warmup=self.warmup,
             setup=self.setup,
             node_size=options.node_size,
             provenance=self.provenance,
         )
+
+    def studies(self, options: ReadOptions) -> Study | StudySet:
+        """The study of a table's only curve, or the set of its curves by name, with the reader's findings."""
+        studies = {}
+        for curve in self.curves:
+            own = self if not curve.name else replace(self, workload=replace(self.workload, name=curve.name))
+            study = own.study(options, samples=curve.samples, summary=curve.summary)
+            studies[curve.name] = study.with_findings(self.findings)
+        if len(studies) == 1:
+            return next(iter(studies.values()))
+        return StudySet(studies=studies, axes={curve.name: curve.axes for curve in self.curves})
 
 
 def bounded(points: Iterable[Point]) -> tuple[Point, ...]:

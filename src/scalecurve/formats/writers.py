@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.formats.columns import k_unit_of
+from scalecurve.formats.headers import k_unit_of
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.file import json_bytes, study_digest, study_to_dict
 

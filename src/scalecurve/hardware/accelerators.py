@@ -7,19 +7,26 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scalecurve.errors import Fault, InputError
 
 if TYPE_CHECKING:
     from scalecurve.laws.roofline import Ceilings
 
-PRECISIONS = ("bf16", "fp16", "fp8", "fp32", "fp64")
+GIB = 2.0**30  # data sheets write GB of memory for 2^30 bytes: an H100 of 80 GB shows 81,559 MiB
+PRECISIONS = ("bf16", "fp16", "fp8", "fp4", "fp32", "fp64")
+LISTED = 12  # names an error shows at most
+NEEDED = ("memory_gb", "memory_tb_s", "node", "inner_gb_s", "outer_gb_s")
+USUAL_CORES = 128  # of an accelerator described without them
+NUMBERS = (*(f"{name}_tflops" for name in PRECISIONS), *NEEDED, "cores", "ceiling", "watts", "host")
+TEXTS = ("name", "aliases", "date", "source", "like")
 
 
 def hardware_table(name: str) -> str:
@@ -36,7 +43,8 @@ def unknown_name(kind: str, name: str, names: Iterable[str], *, otherwise: str =
     """The error for an unknown name, with the nearest names; `otherwise` says what else may be written."""
     listed = sorted(names)
     near = get_close_matches(plain_name(name), listed, n=3, cutoff=0.4)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(listed)}"
+    more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
+    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(listed[:LISTED])}{more}"
     return InputError(Fault(f"unknown {kind}", value=name, remedy=hint + otherwise))
 
 
@@ -70,6 +78,10 @@ class Accelerator:
     def fp8_peak(self) -> float | None:
         return self.peaks.get("fp8")
 
+    @property
+    def fp4_peak(self) -> float | None:
+        return self.peaks.get("fp4")
+
     def ceilings(self, precision: str) -> Ceilings:
         """The roofline: peak FLOP/s at this precision, and bytes/s of memory and network."""
         from scalecurve.laws.roofline import Ceilings
@@ -81,33 +93,90 @@ class Accelerator:
         return Ceilings(peak=self.peaks[precision], bandwidths=rates)
 
 
+def describe_accelerator(record: Mapping[str, Any], *, subject: str = "accelerator") -> Accelerator:
+    """The accelerator of a record in the schema of the catalogue: `NEEDED`, a 16-bit peak, and what else is known.
+
+    `like` names an accelerator whose figures hold where the record has none.  Raises InputError with every fault.
+    """
+    values = {key: value for key, value in record.items() if value is not None and value != ""}
+    hint = f"known: {', '.join((*TEXTS, *NUMBERS))}"
+    faults = [
+        Fault("unknown field of an accelerator", key, remedy=hint) for key in values if key not in (*NUMBERS, *TEXTS)
+    ]
+    numbers: dict[str, float] = {}
+    for key in NUMBERS:
+        try:
+            number = float(values.get(key, "nan"))
+        except (TypeError, ValueError):
+            number = -1.0
+        if number > 0 and math.isfinite(number):
+            numbers[key] = number
+        elif key in values:
+            faults.append(Fault("must be a number above 0", key, str(values[key])))
+    whole = [key for key in ("node", "cores") if not numbers.get(key, 1.0).is_integer()]
+    faults += [Fault("must be a whole number", key, str(values[key])) for key in whole]
+    if numbers.get("ceiling", 1.0) > 1.0:
+        faults.append(Fault("the share of the peak a product reaches is at most 1", "ceiling", str(values["ceiling"])))
+    base = _figures(accelerator(str(values["like"]))) if "like" in values else {}
+    numbers = base | numbers
+    if not faults:
+        faults = [
+            Fault("missing", key, remedy="give it, or like = an accelerator") for key in NEEDED if key not in numbers
+        ]
+        if not {"bf16_tflops", "fp16_tflops"} & set(numbers):
+            faults.append(Fault("missing", "bf16_tflops", remedy="give bf16_tflops, or fp16_tflops without bf16 units"))
+    if faults:
+        raise InputError(faults, subject=subject)
+    return Accelerator(
+        name=plain_name(str(values.get("name", "custom"))),
+        peaks={name: numbers[f"{name}_tflops"] * 1e12 for name in PRECISIONS if f"{name}_tflops" in numbers},
+        capacity=numbers["memory_gb"] * GIB,
+        memory_rate=numbers["memory_tb_s"] * 1e12,
+        cores=int(numbers.get("cores", USUAL_CORES)),
+        node=int(numbers["node"]),
+        inner_rate=numbers["inner_gb_s"] * 1e9,
+        outer_rate=numbers["outer_gb_s"] * 1e9,
+        ceiling=numbers.get("ceiling"),
+        watts=numbers.get("watts"),
+        host=numbers.get("host", 1.0),
+        date=str(values.get("date", "given")),
+        source=str(values.get("source", "described by the user")),
+    )
+
+
+def _figures(chip: Accelerator) -> dict[str, float]:
+    """An accelerator as numbers of the schema."""
+    figures = {f"{name}_tflops": peak / 1e12 for name, peak in chip.peaks.items()}
+    others = {
+        "memory_gb": chip.capacity / GIB, "memory_tb_s": chip.memory_rate / 1e12, "cores": chip.cores,
+        "node": chip.node, "inner_gb_s": chip.inner_rate / 1e9, "outer_gb_s": chip.outer_rate / 1e9,
+        "ceiling": chip.ceiling, "watts": chip.watts, "host": chip.host,
+    }  # fmt: skip
+    return figures | {key: float(value) for key, value in others.items() if value is not None}
+
+
 @cache
 def accelerators() -> Mapping[str, Accelerator]:
     """Every accelerator under its name and its aliases."""
     catalogue: dict[str, Accelerator] = {}
     for row in csv.DictReader(hardware_table("accelerators.csv").splitlines()):
-        chip = Accelerator(
-            name=row["name"],
-            peaks={name: float(row[f"{name}_tflops"]) * 1e12 for name in PRECISIONS if row[f"{name}_tflops"]},
-            capacity=float(row["memory_gb"]) * 1e9,
-            memory_rate=float(row["memory_tb_s"]) * 1e12,
-            cores=int(row["cores"]),
-            node=int(row["node"]),
-            inner_rate=float(row["inner_gb_s"]) * 1e9,
-            outer_rate=float(row["outer_gb_s"]) * 1e9,
-            ceiling=float(row["ceiling"]) if row["ceiling"] else None,
-            watts=float(row["watts"]) if row["watts"] else None,
-            host=float(row["host"]),
-            date=row["date"],
-            source=row["source"],
-        )
+        chip = describe_accelerator(row, subject=row["name"])
         catalogue |= dict.fromkeys([chip.name, *row["aliases"].split()], chip)
     return catalogue
 
 
 def accelerator(name: str, *, otherwise: str = "") -> Accelerator:
-    """The accelerator of this name or alias; `otherwise` is added to the error for an unknown one."""
-    chip = accelerators().get(plain_name(name).removeprefix("nvidia-").removeprefix("amd-"))
+    """The accelerator of this name or alias, or of a .toml that describes one; `otherwise` is added to the error for an
+    unknown one."""
+    if name.endswith(".toml"):
+        from scalecurve.hardware.described import read_machine_file
+
+        return read_machine_file(name).accelerator
+    bare = plain_name(name)
+    for maker in ("nvidia-", "amd-", "intel-", "aws-", "google-", "geforce-", "instinct-", "habana-"):
+        bare = bare.removeprefix(maker)
+    chip = accelerators().get(bare)
     if chip is None:
-        raise unknown_name("accelerator", name, accelerators(), otherwise=otherwise)
+        hint = otherwise or "; or write a .toml with its peak, memory and links"
+        raise unknown_name("accelerator", name, accelerators(), otherwise=hint)
     return chip

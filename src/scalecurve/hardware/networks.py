@@ -67,9 +67,18 @@ def links() -> Mapping[str, LinkPreset]:
 
 
 def network(text: str, *, per_node: int | None = None, adapters: int | None = None, gamma: float = 0.0) -> Network:
-    """`ib400`, `nvlink+ib400` or typed `2us/400Gb/s`: between nodes, or inside a node + between nodes."""
+    """`ib400`, `nvlink+ib400` or typed `2us/400Gb/s`: between nodes, or inside a node + between nodes; or a .toml that
+    describes a cluster."""
     from scalecurve.laws.collectives import Link, Network
 
+    if text.endswith(".toml"):
+        from scalecurve.hardware.described import read_machine_file
+
+        near, far = read_machine_file(text).links()
+        return Network(
+            inter=far.link(), intra=near.link(), per_node=per_node or near.per_node or 1, adapters=adapters,
+            gamma=gamma, name=text, sources=(near.source,),
+        )  # fmt: skip
     parts = [part.strip() for part in text.split("+")]
     if len(parts) > 2:
         raise InputError(Fault("a network has at most two levels", value=text, remedy="write it like nvlink+ib400"))
@@ -81,7 +90,8 @@ def network(text: str, *, per_node: int | None = None, adapters: int | None = No
         elif typed:
             levels.append(Link.of(parse_seconds(typed["alpha"]), parse_bandwidth(typed["rate"]), name=part))
         else:
-            hint = f"one of {', '.join(links())}, or latency/rate such as 2us/400Gb/s (bits) or 2us/50GB/s (bytes)"
+            typing = "latency/rate such as 2us/400Gb/s (bits) or 2us/50GB/s (bytes), or a .toml"
+            hint = f"one of {', '.join(links())}, {typing}"
             raise InputError(Fault("unknown network", value=part, remedy=hint))
     sources = tuple(links()[part].source for part in parts if part in links())
     if len(levels) == 1:

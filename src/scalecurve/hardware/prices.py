@@ -25,7 +25,13 @@ ACCELERATOR_NAMES = {  # as providers write it: as accelerators.csv does
     "H200-SXM": "h200", "MI300X": "mi300x", "V100": "v100", "V100-32GB": "v100", "H100-80G-PCIe": "h100-pcie",
     "TPU-v4": "tpu-v4", "TPU-v5p": "tpu-v5p", "TPU-v5e": "tpu-v5e", "TPU-v6e": "tpu-v6e",
 }  # fmt: skip
-PRICED_AS = {"h100-96gb": "h100", "h800": "h100", "gb200": "b200"}  # no list has them: the nearest that is listed
+PRICED_AS = {
+    "h100-96gb": "h100",
+    "h800": "h100",
+    "gb200": "b200",
+    "gb300": "b300",
+    "v100-16gb": "v100",
+}  # no list has them: the nearest that is listed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,8 @@ from scalecurve.measurement.journal import Journal
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
-from scalecurve.study import Baseline, Provenance, Regime, Run, RunStatus, Study, Treatment, Workload
+from scalecurve.measurement.worker_site import machine_and_software
+from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Study, Treatment, Workload
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_count, format_seconds
 
@@ -35,8 +36,10 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
 
         findings += noise_scale_findings(runs)
     sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
-    # The probe or a command of its own times the set-up; a wall time or a pattern cannot tell it apart.
-    timed_apart = sources == ["probe"] or bool(settings.timing.setup_command)
+    # The probe times the set-up apart; what else a program's own timer leaves out, only its user can say.
+    timed_apart = sources == ["probe"] or (sources != ["wall"] and "setup" in settings.timing.timer_excludes)
+    site = next((dict(run.observed["site"]) for run in runs if "site" in run.observed), {})
+    machine, software = machine_and_software(site, dict(journal.header["machine"]), dict(journal.header["software"]))
     words = [Path(word).name for word in settings.command]
     program = words[0]
     if program.strip("{").startswith("python"):  # the program rather than its interpreter: `python -m heat` is heat
@@ -45,6 +48,8 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
     asked = settings.model_dump(mode="json", include=limits)
     return Study(
         regime=settings.regime,
+        quantity=Quantity.THROUGHPUT if settings.timing.measures_rate else Quantity.SECONDS,
+        unit=settings.timing.rate_unit if settings.timing.measures_rate else None,
         k_unit=settings.k_unit,
         workload=Workload(
             name=settings.name or program,
@@ -67,8 +72,8 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
             launcher=settings.launcher.name,
             timing=", ".join(sources) or None,
             seed=settings.seed,
-            machine=journal.header["machine"],
-            software=journal.header["software"],
+            machine=machine,
+            software=software,
             settings={**asked, "workers": list(settings.workers), "job": settings.job()},
         ),
         findings=tuple(findings),

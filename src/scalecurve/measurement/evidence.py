@@ -7,25 +7,35 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scalecurve.measurement.figures import (
+    Take,
+    Unreadable,
+    number_of,
+    search,
+    seconds_of,
+    taken,
+    text_to_search,
+)
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.size_evidence import SizeSign, needs_evidence, size_signs
 from scalecurve.study import Placement, RankRecord, Run, RunStatus
+from scalecurve.units import format_seconds
 
 LARGEST_FILE = 64 * 1024 * 1024
 KEPT_ERROR = 4000
-UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-
-
-class Unreadable(Exception):
-    """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
+METRIC = "metric "
+LONGER_THAN_WALL = 1.02
+"""A time may exceed the wall time of its launch by this factor, and by the next constant in seconds: clocks differ."""
+CLOCK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,7 @@ class Worker:
     steps: tuple[float, ...] = ()
     warmup_steps: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    step_phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     work: float | None = None
     digest: str | float | None = None
     quality: tuple[tuple[float, float], ...] = ()
@@ -145,23 +156,45 @@ def seconds_to_target(workers: Sequence[Worker], quality: float, higher_is_bette
     return max(when for when in reached if when is not None)
 
 
-def matched_number(pattern: str, output: str, what: str) -> float:
-    text = matched_text(pattern, output, what)
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not a number") from None
-    if not math.isfinite(value):
-        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not finite")
-    return value
+@dataclass(frozen=True)
+class Figures:
+    """What the patterns of the settings match in a launch: the figures by name, and how many matches each had."""
+
+    matches: Mapping[str, list[str]]
+    patterns: Mapping[str, str]
+    text: str
+
+    def texts(self, what: str) -> list[str]:
+        """All matches of a pattern; raises Unreadable where there is none."""
+        found = self.matches[what]
+        if not found:
+            pattern = self.patterns[what]
+            raise Unreadable(f"the {what} pattern {pattern!r} matches nothing; the text ends {self.text[-200:]!r}")
+        return found
+
+    def number(self, what: str, take: Take | None = None) -> float:
+        return taken([number_of(text, what) for text in self.texts(what)], take)
 
 
-def matched_text(pattern: str, output: str, what: str) -> str:
-    """The first group of the last match: programs print progress first and the result last."""
-    matches = list(re.finditer(pattern, output))
-    if not matches:
-        raise Unreadable(f"the {what} pattern {pattern!r} matches nothing in the output, which ends {output[-200:]!r}")
-    return str(matches[-1][1])
+def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> Figures:
+    """Search all patterns of the settings at once, in a process that is ended when it takes too long."""
+    patterns = {
+        "time": settings.timing.pattern,
+        "rate": settings.timing.rate_pattern,
+        "work": settings.sameness.work_pattern,
+        "digest": settings.sameness.digest_pattern,
+        "size": settings.launcher.size_pattern,
+        **{f"{METRIC}{name}": metric.pattern for name, metric in settings.metrics.items()},
+    }
+    asked = {what: pattern for what, pattern in patterns.items() if pattern}
+    if not asked:
+        return Figures({}, {}, "")
+    sources = settings.filled(settings.timing.read_from, job.k)
+    text = text_to_search(sources, outcome, settings.folder, job)
+    everything = f"{outcome.output}\n{outcome.errors}"
+    texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in asked}
+    answers = search([(what, pattern, texts[what]) for what, pattern in asked.items()])
+    return Figures(dict(zip(asked, answers, strict=True)), asked, text)
 
 
 def read_run(
@@ -192,85 +225,130 @@ def read_run(
                 steps=worker.steps,
                 warmup_steps=worker.warmup_steps,
                 phases=dict(worker.phases),
+                step_phases=dict(worker.step_phases),
                 work=worker.work,
             )
             for place, worker in enumerate(workers)
         )
         if outcome.status is not RunStatus.OK:
             return replace(run, ranks=ranks)
-        check_size(workers, job, settings, outcome)
-        seconds, source = _time_of(workers, settings, outcome)
+        check_all_reported(workers, job)
+        figures = figures_of(job, settings, outcome)
+        value, source = _value_of(workers, settings, outcome, figures)
         begins = [worker.begin for worker in workers if worker.begin > 0] if source == "probe" else []
         setup = max(0.0, min(begins) - outcome.launched) if begins else None
-        work, digest = _work_and_digest(workers, settings, outcome.output)
+        work, digest = _work_and_digest(workers, figures)
         return replace(
             run,
             status=RunStatus.WARMUP if warmup else RunStatus.OK,
             ranks=ranks,
-            value=seconds,
+            value=value,
             setup_seconds=setup if run.setup_seconds is None else run.setup_seconds,
             work=work,
             digest=digest,
             placement=_placement_of(run.placement or Placement(), workers, job),
-            observed={**run.observed, "timing": source, **_facts_of(workers)},
+            observed={
+                **run.observed,
+                "timing": source,
+                **_facts_of(workers),
+                **_facts_of_figures(settings, figures, source),
+            },
         )
     except Unreadable as problem:
         status = RunStatus.FAILED if outcome.status is RunStatus.OK else outcome.status
         return replace(run, status=status, error=run.error or str(problem))
 
 
-def check_size(workers: Sequence[Worker], job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> None:
-    """K workers must have run: a mismatched mpirun starts K jobs of size 1, with exit code 0."""
-    asked = f"{job.k} workers were asked for but"
+def check_all_reported(workers: Sequence[Worker], job: LaunchJob) -> None:
+    """Each of the K workers of one job must have written its file."""
     sizes = {worker.size for worker in workers if worker.size is not None}
-    if sizes - {job.k}:
-        many = f"{len(workers)} jobs" if sizes == {1} else "a job"
-        hint = "; the launcher and the job's communication library do not belong together" if sizes == {1} else ""
-        raise Unreadable(f"{asked} {many} of size {sorted(sizes)} ran{hint}")
-    if sizes and len(workers) != job.k:
-        raise Unreadable(f"{asked} {len(workers)} reported; some wrote nothing")
-    pattern = settings.launcher.size_pattern
-    if pattern and (size := matched_number(pattern, outcome.output, "size")) != job.k:
-        raise Unreadable(f"{asked} the job says it had {size:g}")
+    if sizes == {job.k} and len(workers) != job.k:
+        raise Unreadable(f"{job.k} workers were asked for but {len(workers)} reported; some wrote nothing")
 
 
-def _time_of(workers: Sequence[Worker], settings: MeasureSettings, outcome: LaunchOutcome) -> tuple[float, str]:
-    """T in seconds and where it comes from: probe, pattern or wall."""
-    source, pattern, target = settings.timing.source, settings.timing.pattern, settings.target
-    seconds: float | None
-    if source == "probe" or (source == "auto" and workers):
-        source = "probe"
-        if not workers:
-            raise Unreadable("timing.source is 'probe' but no worker wrote to the folder in SCALECURVE_PROBE")
-        if target is not None:
-            seconds = seconds_to_target(workers, target.quality, target.higher_is_better)
-        else:
-            seconds = step_seconds(workers) if settings.timing.what == "step" else common_seconds(workers)
-    elif source == "pattern" or (source == "auto" and pattern):
-        source = "pattern"
-        seconds = matched_number(pattern or "", outcome.output, "time") * UNITS[settings.timing.unit]
-    else:
-        source, seconds = "wall", outcome.wall_seconds
+def what_the_job_says(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> list[SizeSign]:
+    """The signs of its size that the job itself gives; empty where it says nothing that can be read."""
+    sizes: list[int | None] = []
+    size = None
+    with suppress(Unreadable):
+        sizes = [worker.size for worker in read_workers(job.probe_folder)]
+    text = f"{outcome.output}\n{outcome.errors}"
+    files = tuple(name for name in settings.timing.read_from if name not in ("stdout", "stderr"))
+    if outcome.status is RunStatus.OK:
+        with suppress(Unreadable):
+            text += "\n" + text_to_search(settings.filled(files, job.k), outcome, settings.folder, job)
+        if settings.launcher.size_pattern:
+            with suppress(Unreadable):
+                size = figures_of(job, settings, outcome).number("size")
+    return size_signs(sizes, size, job, text if needs_evidence(settings, job) else "")
+
+
+def _value_of(
+    workers: Sequence[Worker], settings: MeasureSettings, outcome: LaunchOutcome, figures: Figures
+) -> tuple[float, str]:
+    """T in seconds, or the rate that the job prints, and where it comes from: probe, pattern, rate or wall."""
+    timing = settings.timing
+    if timing.measures_rate:
+        rate = figures.number("rate", timing.take)
+        if rate <= 0:
+            raise Unreadable(f"the rate is {rate:g}")
+        return rate, "rate"
+    source, seconds = _seconds_of_source(workers, settings, outcome, figures)
     if seconds is None or seconds <= 0:
         raise Unreadable(f"the {source} time is {'unknown' if seconds is None else f'{seconds:g} s'}")
+    wall = outcome.wall_seconds
+    if wall is not None and seconds > LONGER_THAN_WALL * wall + CLOCK_SECONDS:
+        raise Unreadable(
+            f"T = {format_seconds(seconds)} is longer than the launch, which took {format_seconds(wall)}: the "
+            f"{source} gives something else; a rate needs --rate-pattern, another unit --time-unit"
+        )
     return seconds, source
 
 
-def _work_and_digest(
-    workers: Sequence[Worker], settings: MeasureSettings, output: str
-) -> tuple[float | None, str | float | None]:
+def _seconds_of_source(
+    workers: Sequence[Worker], settings: MeasureSettings, outcome: LaunchOutcome, figures: Figures
+) -> tuple[str, float | None]:
+    source, timing, target = settings.timing.source, settings.timing, settings.target
+    if source == "probe" or (source == "auto" and workers):
+        if not workers:
+            raise Unreadable("timing.source is 'probe' but no worker wrote to the folder in SCALECURVE_PROBE")
+        if target is not None:
+            return "probe", seconds_to_target(workers, target.quality, target.higher_is_better)
+        return "probe", step_seconds(workers) if timing.what == "step" else common_seconds(workers)
+    if source == "pattern" or (source == "auto" and timing.pattern):
+        times = [seconds_of(text, timing.unit) for text in figures.texts("time")]
+        return "pattern", taken(times, timing.take)
+    return "wall", outcome.wall_seconds
+
+
+def _work_and_digest(workers: Sequence[Worker], figures: Figures) -> tuple[float | None, str | float | None]:
     """The work of all workers and the answer, from patterns in the output or from the probe."""
     amounts = [worker.work for worker in workers if worker.work is not None]
     work = float(sum(amounts)) if amounts else None
-    if settings.sameness.work_pattern:
-        work = matched_number(settings.sameness.work_pattern, output, "work")
-    if not settings.sameness.digest_pattern:
+    if "work" in figures.patterns:
+        work = figures.number("work")
+    if "digest" not in figures.patterns:
         return work, next((worker.digest for worker in workers if worker.digest is not None), None)
-    text = matched_text(settings.sameness.digest_pattern, output, "digest")
+    text = figures.texts("digest")[-1]
     try:
         return work, float(text)
     except ValueError:
         return work, text
+
+
+def _facts_of_figures(settings: MeasureSettings, figures: Figures, source: str) -> dict[str, Any]:
+    """The named metrics of the run, and how often the pattern of its time or rate matched."""
+    metrics = {
+        name: {"value": figures.number(f"{METRIC}{name}", metric.take), "unit": metric.unit}
+        for name, metric in settings.metrics.items()
+    }
+    if source != "rate" and "rate" in figures.patterns:
+        metrics["rate"] = {"value": figures.number("rate"), "unit": settings.timing.rate_unit}
+    facts: dict[str, Any] = {"metrics": metrics} if metrics else {}
+    what = {"pattern": "time", "rate": "rate"}.get(source)
+    if what is not None:
+        facts["time_matches"] = len(figures.matches[what])
+    return facts
 
 
 def _placement_of(intended: Placement, workers: Sequence[Worker], job: LaunchJob) -> Placement:

@@ -23,7 +23,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint
-from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import read_study
@@ -170,9 +170,13 @@ class Journal:
 
     def add(self, planned: Planned, run: Run) -> None:
         """Save a run at once; only then is it done."""
+        self.keep(run)
+        self.done[planned] = run
+
+    def keep(self, run: Run) -> None:
+        """Save a run that is evidence only; its launch is made again."""
         self.space.append({"run": asdict(run)})
         self.restore(run)
-        self.done[planned] = run
 
     def successes(self) -> dict[Planned, Run]:
         return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}
@@ -249,6 +253,11 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
 def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace) -> None:
     """Runs of different jobs are never joined."""
     new = settings.job()
+    defaults = {"timing": TimingSettings(), "launcher": LauncherSettings(), "sameness": SamenessSettings()}
+    # An option that an older version did not have was at its default then.
+    old = dict(old) | {
+        name: {**table.model_dump(mode="json"), **old[name]} for name, table in defaults.items() if name in old
+    }
     hint = "measure the same job, or choose another -o"
     faults = [
         Fault(f"was {old.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)

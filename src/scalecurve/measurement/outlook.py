@@ -23,6 +23,7 @@ from scalecurve.measurement.settings import (
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
+    MetricSettings,
     SamenessSettings,
     TargetSettings,
     TimingSettings,
@@ -183,6 +184,7 @@ def preview(
     timeout: float | str | None = None,
     seed: int | None = None,
     oversubscribe: bool | None = None,
+    quiet_below: float | None = None,
     expected_seconds: float | str | None = None,
     expected_cv: float | str | None = None,
     usd_per_worker_hour: float | None = None,
@@ -191,6 +193,7 @@ def preview(
     sameness: SamenessSettings | Mapping[str, Any] | None = None,
     target: TargetSettings | Mapping[str, Any] | None = None,
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
+    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
 ) -> Outlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.

@@ -45,13 +45,14 @@ class LaunchJob:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchOutcome:
-    """How a launch ended: unix time of its start, wall seconds, output, and what the system or scheduler counted."""
+    """How a launch ended: unix time of its start, wall seconds, what it wrote, and what the system counted."""
 
     status: RunStatus
     launched: float
     wall_seconds: float | None = None
     error: str | None = None
     output: str = ""
+    errors: str = ""
     observed: Mapping[str, Any] = field(default_factory=dict)
     placement: Placement | None = None
     setup_seconds: float | None = None

@@ -17,10 +17,15 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
+from scalecurve.measurement.disturbance import busy_seconds
+from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import Command, LaunchOutcome
+from scalecurve.measurement.process_tree import ProcessView, workers_below
 from scalecurve.study import RunStatus
 
 LOOK_AROUND_SECONDS = 0.5
+FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
+"""The first looks at the processes of a run come sooner: a short job would be over."""
 TAIL_CHARACTERS = 4000
 MOST_OUTPUT = 16 * 1024 * 1024
 RUN_VARIABLE = "SCALECURVE_RUN"
@@ -63,13 +68,18 @@ class LocalRunner:
             if one.code is None:  # the watchdog's function ended it just now: collect it, so that no zombie stays
                 one.process.wait()
         status, error = _judge(started, timeout if late else None, folder)
-        outputs = [tail_of(folder / f"out-{i}", MOST_OUTPUT // max(1, len(commands))) for i in range(len(commands))]
+        most = MOST_OUTPUT // max(1, len(commands))
+        texts = {
+            name: "\n".join(text for i in range(len(commands)) if (text := tail_of(folder / f"{name}-{i}", most)))
+            for name in ("out", "err")
+        }
         return LaunchOutcome(
             status=status,
             launched=launched,
             wall_seconds=wall,
             error=error,
-            output="\n".join(text for text in outputs if text),
+            output=texts["out"],
+            errors=texts["err"],
             observed=observed,
         )
 
@@ -132,7 +142,7 @@ def _wait(started: Sequence[_Started], observer: Observer, deadline: float | Non
     running = dict(handles)
     try:
         while running:
-            for handle, _ in poll.poll(1000 * LOOK_AROUND_SECONDS):
+            for handle, _ in poll.poll(1000 * observer.next_look()):
                 poll.unregister(handle)
                 one = running.pop(handle)
                 _, status, usage = os.wait4(one.process.pid, 0)
@@ -142,7 +152,7 @@ def _wait(started: Sequence[_Started], observer: Observer, deadline: float | Non
                 return False
             if running and deadline is not None and time.perf_counter() >= deadline:
                 return True
-            observer.look()
+            observer.look([one.process.pid for one in running.values()])
         return False
     finally:
         for handle in handles:
@@ -186,20 +196,33 @@ def tail_of(path: Path, most: int = TAIL_CHARACTERS) -> str:
 
 
 class Observer:
-    """Load, CPU time of others, peak memory, major page faults and swapping of one run; cheap to collect."""
+    """Load, CPU time of others, peak memory, major page faults, swapping, and the cores and the MPI library of the
+    workers of one run; cheap to collect."""
 
     def __init__(self) -> None:
         self.loads: list[float] = []
+        self.looks = 0
+        self.workers: tuple[ProcessView, ...] = ()
         self.look()
-        self.busy_before = _counters("/proc/stat", "cpu ")
+        self.busy_before = busy_seconds(SystemMachine())
         self.swap_before = _counters("/proc/vmstat", "pswpin ", "pswpout ")
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
         self.major_faults = 0
 
-    def look(self) -> None:
+    def next_look(self) -> float:
+        """Seconds until the next look."""
+        return FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+
+    def look(self, roots: Sequence[int] = ()) -> None:
         with suppress(OSError):
             self.loads.append(os.getloadavg()[0])
+        if roots and self.looks <= len(FIRST_LOOKS_SECONDS):
+            self.looks += 1
+            workers = workers_below(roots)
+            # Later looks know more: ranks are bound and load their library after they have started.
+            if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
+                self.workers = workers
 
     def count(self, usage: resource.struct_rusage) -> None:
         """Add a process that ended, with the children it waited for."""
@@ -214,15 +237,20 @@ class Observer:
             facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
         if self.peak_bytes:
             facts["peak_process_bytes"] = self.peak_bytes
-        swapped, busy = _counters("/proc/vmstat", "pswpin ", "pswpout "), _counters("/proc/stat", "cpu ")
+        swapped, busy = _counters("/proc/vmstat", "pswpin ", "pswpout "), busy_seconds(SystemMachine())
         if swapped and self.swap_before:
             facts["swapped_pages"] = sum(swapped) - sum(self.swap_before)
-        if busy and self.busy_before and wall > 0:
-            # user, nice, system, irq and softirq of everybody, in ticks of a hundredth of a second
-            ticks = sum(busy[i] - self.busy_before[i] for i in (0, 1, 2, 5, 6))
-            others = ticks / os.sysconf("SC_CLK_TCK") - self.cpu_seconds
+        if busy is not None and self.busy_before is not None and wall > 0:
+            others = busy - self.busy_before - self.cpu_seconds
+            facts["foreign_cpu_seconds"] = round(others, 3)
             facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
-        return facts
+        files = {file for worker in self.workers for file in worker.mpi_libraries}
+        libraries = sorted(files, key=lambda file: ("libmpi" not in file, file))
+        return (
+            facts
+            | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
+            | ({"mpi_libraries": libraries} if libraries else {})
+        )
 
 
 def _counters(path: str, *starts: str) -> list[int] | None:

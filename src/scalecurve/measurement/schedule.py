@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from scalecurve.measurement.disturbance import disturbed_rows
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
@@ -59,7 +60,8 @@ def runs_to_make(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Iter
     """The launches still missing, one after the other; `done` is read again before each block.
 
     Warm-up launches come first: one of each point fills caches and shows at once what does not run.
-    After the repeats asked for, points go on whose interval is still too wide; a point that only fails is given up.
+    After the repeats asked for, points go on whose interval is still too wide or that others disturbed; a point that
+    only fails is given up.
     """
     points = points_of(settings)
     warmups = [Planned(point, -1 - i) for i in range(settings.warmup_launches) for point in points]
@@ -67,10 +69,15 @@ def runs_to_make(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Iter
     for repeat in range(settings.most_repeats):
         if repeat >= settings.repeats:
             times = times_by_point(done)
+            disturbed = disturbed_rows(done.values(), settings)
             points = tuple(
                 point
                 for point in points_of(settings)
-                if times.get(point) and not is_precise(times[point], settings.precision, settings.level)
+                if times.get(point)
+                and (
+                    (point.role, point.k) in disturbed
+                    or not is_precise(times[point], settings.precision, settings.level)
+                )
             )
             if not points:
                 return

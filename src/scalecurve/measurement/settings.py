@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.measurement.figures import metric_from
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
@@ -31,6 +32,7 @@ PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python")
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 _COMMENT_COLUMN = 29
 _LINE = 120
+_EXAMPLE_NAMES = {"baseline": ("threads",), "metrics": ("speed",)}
 
 
 def _reading(parse: Callable[[Any], Any], *, only_text: bool = True) -> BeforeValidator:
@@ -52,6 +54,18 @@ def _workers_here(value: WorkersLike) -> tuple[int, ...]:
         cores = len(SystemMachine().usable_cores())
         value = re.sub(r"(?:(\d{1,4})x)?cores", lambda match: str(int(match[1] or 1) * cores), value)
     return tuple(sorted(set(as_workers(value))))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Words between commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _metrics(value: Any) -> Any:
+    """Metrics as a table, or as texts NAME=PATTERN."""
+    if not isinstance(value, list | tuple):
+        return value
+    return dict(metric_from(text) for text in value)
 
 
 # The word in capitals is what the help of a flag shows.
@@ -97,8 +111,41 @@ class TimingSettings(SettingsSection):
         "'elapsed: ([0-9.]+)'",
         "--time-pattern",
     )
-    unit: Literal["s", "ms", "us"] = _option("s", "The unit of the number that the pattern matches.")
+    unit: Literal["s", "ms", "us", "ns", "min", "h"] = _option(
+        "s", "The unit of the number that the pattern matches; h:mm:ss says its own.", flag="--time-unit"
+    )
+    rate_pattern: str | None = _flag(
+        None,
+        "Instead of a time: the group is a rate of all workers together.  Beside --time-pattern it is only kept.",
+        "'([0-9.]+) steps/s'",
+    )
+    rate_unit: str | None = _flag(None, "The unit of that rate.", '"steps/s"')
+    take: Literal["last", "first", "max", "min", "sum", "mean"] | None = _flag(
+        None, "Which of several matches of the time or rate counts (default: the last, and a finding says so).", '"max"'
+    )
+    read_from: Annotated[tuple[str, ...], Field(min_length=1)] = _option(
+        ("stdout",),
+        "Where patterns are searched: stdout, stderr, and files that the job writes.",
+        '["stdout", "log.lammps"]',
+        flag="--from",
+    )
     setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
+    timer_excludes: Annotated[tuple[Literal["setup", "io"], ...], _reading(_listed)] = _flag(
+        (), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]'
+    )
+
+    @property
+    def measures_rate(self) -> bool:
+        """Whether the value of a run is a rate, not a time."""
+        return self.rate_pattern is not None and self.pattern is None
+
+
+class MetricSettings(SettingsSection):
+    """a further figure that the job prints, kept with every run; NAME[:TAKE]=PATTERN[:UNIT] on the command line"""
+
+    pattern: str = _option(..., "A regular expression whose group is the number.", r"'Performance: (\S+) tau/day'")
+    unit: str | None = _option(None, "Its unit, recorded as it is.", '"tau/day"')
+    take: Literal["last", "first", "max", "min", "sum", "mean"] = _option("last", "Which of several matches counts.")
 
 
 class SamenessSettings(SettingsSection):
@@ -109,7 +156,7 @@ class SamenessSettings(SettingsSection):
         "A regular expression whose group is the work done, which must not change with K.",
         "'cells updated: ([0-9]+)'",
     )
-    digest_pattern: str | None = _option(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
+    digest_pattern: str | None = _flag(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
     work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
     digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "Relative, for answers that are numbers.")
 
@@ -141,7 +188,7 @@ class SlurmSettings(SettingsSection):
     nodes: int | None = _option(None, 'Of the one allocation (allocation = "all").', "4")
     tasks_per_node: Count | None = _option(None, "", "2")
     throttle: Count = _option(1, "Of arrays: how many launches of one K may run at once.")
-    mpi: str | None = _option(None, "srun --mpi.", '"pmi2"')
+    mpi: str | None = _option(None, "The TYPE of srun --mpi.", '"pmi2"', flag="--srun-mpi")
     launch: tuple[str, ...] = _option((), "Instead of srun.", '["mpirun", "-n", "{workers}"]')
     extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
     poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
@@ -157,16 +204,23 @@ class LauncherSettings(SettingsSection):
     threads_per_worker: Count | None = _flag(
         None, "Threads of a worker, the same at every K (sets OMP_NUM_THREADS and others).", "1"
     )
-    pin: Literal["none", "compact", "spread"] = _flag("none", "local: bind workers to cores.")
+    pin: Literal["none", "compact", "spread"] = _flag(
+        "none", "local, mpi, slurm: bind workers to cores; the cores they got are recorded."
+    )
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
     hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")
-    program: str | None = _option(None, "mpi, torchrun: which one.", '"mpirun"')
+    program: str | None = _option(
+        None, "mpi, torchrun: which program starts the ranks.", '"mpirun.mpich"', flag="--mpirun"
+    )
     address: str | None = _option(None, "ray, dask: an existing cluster instead of a local one.", '"10.0.0.1:6379"')
     extra: tuple[str, ...] = _option((), "More arguments of the launcher.", '["--bind-to", "core"]')
     endpoint: str | None = _option(None, "torchrun: rendezvous of several nodes.", '"node1:29500"')
-    size_pattern: str | None = _option(
+    size_pattern: str | None = _flag(
         None, "Finds the number of workers in the output of a job without the probe.", "'ranks: ([0-9]+)'"
+    )
+    size_check: Literal["on", "off"] = _flag(
+        "on", "off: measure although the job does not seem to run at size K; the study is marked."
     )
     slurm: SlurmSettings = SlurmSettings()
 
@@ -198,7 +252,7 @@ class MeasureSettings(SettingsSection):
     total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
     per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
     work_unit: str | None = _option(None, "", '"cells"')
-    k_unit: str = _option("workers", "What a worker is: ranks, gpus, nodes, threads ...")
+    k_unit: str = _flag("workers", "What a worker is: ranks, gpus, nodes, threads ...")
     warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
         1, "Launches of each point that are recorded but not counted.", live=True
     )
@@ -212,6 +266,12 @@ class MeasureSettings(SettingsSection):
     timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
     seed: int = _flag(20_260_101, "Of the order: each block holds every point once, shuffled.")
     oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
+    quiet_below: Positive | None = _flag(
+        None,
+        "Wait before each launch until others use fewer cores, and repeat a launch that they disturbed; without it "
+        "such launches are only marked.",
+        "0.3",
+    )
     expected_seconds: Seconds | None = _flag(None, "T(1), for --dry-run.", '"30s"')
     expected_cv: Share | None = _option(None, "Run-to-run spread, for --dry-run.", '"5%"')
     usd_per_worker_hour: Positive | None = _flag(None, "Price, for --dry-run.", "2.5")
@@ -220,6 +280,7 @@ class MeasureSettings(SettingsSection):
     sameness: SamenessSettings = SamenessSettings()
     target: TargetSettings | None = None
     baseline: dict[str, BaselineCandidate] = {}
+    metrics: Annotated[dict[str, MetricSettings], _reading(_metrics, only_text=False)] = {}
     launcher: Annotated[LauncherSettings, _reading(lambda name: {"name": name})] = LauncherSettings()
 
     @property
@@ -250,7 +311,8 @@ class MeasureSettings(SettingsSection):
     def job(self) -> dict[str, Any]:
         """What makes two measurements the same job; they may be joined only when all of it is equal."""
         same = {"regime", "command", "total", "per_worker", "shell", "env", "warmup_steps", "timing", "launcher"}
-        return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness"})
+        named = {"metrics"} if self.metrics else set()
+        return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness"} | named)
 
 
 def _plain(number: float) -> str:
@@ -315,8 +377,13 @@ def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
     if (settings.timing.what == "target") != (settings.target is not None):
         hint = "time to a target needs both timing.what = 'target' and [target] quality = ..."
         faults.append(Fault("only half of a target is given", where="target", remedy=hint))
+    if settings.timing.measures_rate and settings.baseline:
+        hint = "measure times with --time-pattern; the rate is kept beside them"
+        faults.append(Fault("baselines are compared by time, not by rate", where="timing.rate_pattern", remedy=hint))
     patterns = {
         "timing.pattern": settings.timing.pattern,
+        "timing.rate_pattern": settings.timing.rate_pattern,
+        **{f"metrics.{name}": metric.pattern for name, metric in settings.metrics.items()},
         "sameness.work_pattern": settings.sameness.work_pattern,
         "sameness.digest_pattern": settings.sameness.digest_pattern,
         "launcher.size_pattern": settings.launcher.size_pattern,
@@ -397,7 +464,7 @@ def options(section: type[SettingsSection] = MeasureSettings, path: tuple[str, .
         kinds = (field.annotation, *get_args(field.annotation))
         table = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, SettingsSection)), None)
         if table is not None:
-            tables.append((table, (*path, name, "threads") if name == "baseline" else (*path, name)))
+            tables.append((table, (*path, name, *_EXAMPLE_NAMES.get(name, ()))))
             continue
         extra: Any = field.json_schema_extra
         example = extra["example"] or json.dumps(field.default)
@@ -415,6 +482,7 @@ def template() -> str:
         "",
     ]
     sections = {"timing": TimingSettings, "sameness": SamenessSettings, "target": TargetSettings}
+    sections |= {"metrics.speed": MetricSettings}
     sections |= {"baseline.threads": BaselineCandidate, "launcher": LauncherSettings, "launcher.slurm": SlurmSettings}
     table: tuple[str, ...] = ()
     for option in options():

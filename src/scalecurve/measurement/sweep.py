@@ -12,7 +12,8 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.building import build_study
-from scalecurve.measurement.evidence import read_run
+from scalecurve.measurement.disturbance import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
+from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
@@ -22,11 +23,14 @@ from scalecurve.measurement.settings import (
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
+    MetricSettings,
     SamenessSettings,
     TargetSettings,
     TimingSettings,
     settings_from,
 )
+from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
+from scalecurve.measurement.worker_site import site_here
 from scalecurve.study import Regime, Run, RunStatus, Study
 from scalecurve.study.file import save
 from scalecurve.study.run import SCALING
@@ -75,6 +79,7 @@ def measure(
     timeout: float | str | None = None,
     seed: int | None = None,
     oversubscribe: bool | None = None,
+    quiet_below: float | None = None,
     expected_seconds: float | str | None = None,
     expected_cv: float | str | None = None,
     usd_per_worker_hour: float | None = None,
@@ -83,6 +88,7 @@ def measure(
     sameness: SamenessSettings | Mapping[str, Any] | None = None,
     target: TargetSettings | Mapping[str, Any] | None = None,
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
+    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
     resume: bool = False,
     force: bool = False,
@@ -128,6 +134,10 @@ def run_sweep(
                 _SweepUnderWay(settings, world, launcher, space, journal, listener).run()
             finally:
                 launcher.finish(space.folder / "runs", world)
+        except SizeRefused:
+            if not any(run.counts for run in journal.runs):  # only warm-ups were made: leave nothing that is in the way
+                space.remove()
+            raise
         except KeyboardInterrupt:
             # The interrupt may have come between writing the line and keeping it in memory: the disk is right.
             save(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
@@ -168,6 +178,10 @@ class _SweepUnderWay:
     listener: Listener
     began: float = 0.0
     walls: list[float] = field(default_factory=list)
+    sizes: SizeCheck = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sizes = SizeCheck(self.settings, self.world)
 
     def run(self) -> None:
         """Make every launch that is missing, until `max_time` has passed."""
@@ -177,11 +191,23 @@ class _SweepUnderWay:
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
             self._report(planned, None)
-            run = self._launch(planned)
+            run = self._launch_in_quiet(planned)
             self.journal.add(planned, run)
             self._report(planned, run)
             if run.order is not None and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
+
+    def _launch_in_quiet(self, planned: Planned) -> Run:
+        """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again."""
+        limit = self.settings.quiet_below
+        for attempt in range(1, ATTEMPTS + 1):
+            if limit is not None and self.settings.is_local:
+                wait_for_quiet(self.world, limit)
+            run = self._launch(planned)
+            if limit is None or attempt == ATTEMPTS or not run.observed.get("disturbed") or run.value is None:
+                return run
+            self.journal.keep(replace(run, status=RunStatus.DISTURBED))
+        return run
 
     def _launch(self, planned: Planned) -> Run:
         """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
@@ -201,6 +227,7 @@ class _SweepUnderWay:
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
+        self.sizes.before(job)
         if not self.launcher.reattaches:
             shutil.rmtree(job.folder, ignore_errors=True)
         try:
@@ -223,6 +250,16 @@ class _SweepUnderWay:
             raise
         beyond = settings.is_local and k > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
+        run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
+        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not any(
+            "site" in one.observed for one in self.journal.runs
+        ):
+            site = outcome.observed.get("site") or (site_here(job, settings, self.world) if settings.is_local else None)
+            run = replace(run, observed={**run.observed, **({"site": site} if site else {})})
+        elif "site" in run.observed:  # it is kept once, with the first run
+            run = replace(run, observed={name: fact for name, fact in run.observed.items() if name != "site"})
+        if settings.is_local and is_disturbed(run, limit_of(settings)):
+            run = replace(run, observed={**run.observed, "disturbed": True})
         if setup is None:
             return run
         return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})
@@ -242,7 +279,7 @@ class _SweepUnderWay:
                 elapsed=self.world.clock.now() - self.began,
                 remaining=None if mean is None else max(0, total - done) * mean,
                 load=load_of(self.world.machine),
-                last_seconds=run.value if run else None,
+                last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,
             )
         )

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.findings import Finding, error, info, warning
+from scalecurve.measurement.disturbance import disturbed_rows, is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
 from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
 from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
 
-BUSY_CORES = 0.3
 SKEW_SHARE = 0.05
 FAULTS_THAT_MATTER = 1000
 FEWEST_STEPS = 10
@@ -101,12 +102,27 @@ def timing_source(record: Record) -> Iterable[Finding]:
     sources = sorted({str(run.observed.get("timing")) for run in record.good})
     if len(sources) > 1:
         yield error("timing-mixed", f"Times come from different sources: {', '.join(sources)}.", sources=sources)
-    if sources == ["wall"] and not record.settings.timing.setup_command:
+    timing = record.settings.timing
+    if sources == ["wall"]:
+        apart = ", except for what the set-up command does" if timing.setup_command else ""
         yield warning(
             "timing-wall",
-            "T is the wall time of the whole command, with process start, imports and set-up.",
-            remedy="use the probe, a time printed by the program (timing.pattern), or --setup-command",
+            f"T is the wall time of the whole command, with process start, imports and set-up{apart}.",
+            remedy="use the probe, or a time printed by the program (--time-pattern)",
         )
+    if timing.timer_excludes and sources != ["probe"]:
+        left_out = " and ".join(timing.timer_excludes)
+        if sources == ["wall"]:
+            text = f"The wall time cannot exclude {left_out}: --timer-excludes is about a timer of the program."
+            yield warning("timer-not-used", text, remedy="name that timer with --time-pattern")
+        else:
+            text = f"The program's own timer excludes {left_out}, as stated by the user; nothing here verifies it."
+            yield info("timer-stated", text, excludes=list(timing.timer_excludes))
+    several = [run for run in record.good if run.observed.get("time_matches", 1) > 1]
+    if several and timing.take is None:
+        most = max(int(run.observed["time_matches"]) for run in several)
+        text = f"The pattern matched up to {most} times in a run; the last match counts."
+        yield info("several-matches", text, remedy="say which with --take", matches=most)
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
@@ -143,6 +159,8 @@ def steady_state(record: Record) -> Iterable[Finding]:
 
 def start_together(record: Record) -> Iterable[Finding]:
     skews = [(run, run.observed.get("start_skew_seconds") or 0.0) for run in record.good]
+    if record.settings.timing.measures_rate:
+        return
     run, skew = max(skews, key=lambda pair: pair[1] / (pair[0].value or math.inf), default=(None, 0.0))
     if run is None or not run.value or skew / run.value <= SKEW_SHARE:
         return
@@ -184,17 +202,66 @@ def oversubscription(record: Record) -> Iterable[Finding]:
             return
 
 
-def busy_machine(record: Record) -> Iterable[Finding]:
-    worst = max(record.good, key=lambda run: run.observed.get("foreign_cores", 0.0), default=None)
-    busy = worst.observed.get("foreign_cores", 0.0) if worst else 0.0
-    if worst is not None and busy > BUSY_CORES:
+def size_of_the_job(record: Record) -> Iterable[Finding]:
+    """Whether each launch ran at size K, from the evidence that `size_evidence` left with it."""
+    by_verdict: dict[str, list[Run]] = {}
+    for run in record.good:
+        if "size_verdict" in run.observed:
+            by_verdict.setdefault(str(run.observed["size_verdict"]), []).append(run)
+    for verdict, runs in sorted(by_verdict.items()):
+        ks = sorted({run.k for run in runs})
+        where = f"K = {', '.join(str(k) for k in ks)}"
+        if verdict == SizeVerdict.UNKNOWN:
+            text = f"Nothing shows that the job ran at size K ({where}); it may be K copies of one worker."
+            yield warning("size-unproven", text, remedy=WAY_OUT, k=ks)
+        elif verdict != SizeVerdict.SHOWN:
+            why = runs[0].observed.get("size_evidence", "")
+            kind = error if verdict == SizeVerdict.CONTRADICTED else warning
+            text = f"The job seems to be K copies of size 1 at {where}: {why}."
+            yield kind("singletons", text, remedy="pair the launcher with the job's library", k=ks)
+
+
+def disturbed(record: Record) -> Iterable[Finding]:
+    """Rows measured beside other work: their times are those of a shared machine, and no cause follows from them."""
+    limit = limit_of(record.settings)
+    rows = {SweepPoint(*row): cores for row, cores in disturbed_rows(record.runs, record.settings).items()}
+    if rows:
+        worst = max(rows.values())
+        where = ", ".join(point.name for point in sorted(rows))
         yield warning(
-            "busy-machine",
-            f"Other processes used {busy:.1f} cores during a run at K = {worst.k}.",
-            remedy="measure on a quiet machine, or ask for more repeats",
-            foreign_cores=busy,
-            load=worst.observed.get("load_during"),
+            "disturbed",
+            f"Other processes used up to {worst:.1f} cores during the runs of {where}: their times are disturbed and "
+            "say nothing about the cause of a loss.",
+            remedy="measure on a quiet machine, or wait for one with --quiet-below 0.3",
+            k=sorted({point.k for point in rows}),
+            foreign_cores=worst,
+            limit=limit,
         )
+        return
+    single = sum(is_disturbed(run, limit) for run in record.good)
+    if single and record.settings.is_local:
+        text = f"Other processes disturbed {single} of {len(record.good)} runs; most runs of every row are undisturbed."
+        yield info("busy-machine", text, runs=single)
+
+
+def pinning_kept(record: Record) -> Iterable[Finding]:
+    """Whether the workers got the cores that were asked for, from the cores that they may use."""
+    pin = record.settings.launcher.pin
+    bound = [(run, run.observed["affinity"]) for run in record.good if run.observed.get("affinity")]
+    if pin == "none" or record.settings.launcher.name not in ("mpi", "slurm"):
+        return
+    if not bound:
+        text = f"Workers were asked to be bound ({pin}), but nothing shows which cores they got."
+        yield info("pinning-unproven", text)
+        return
+    width = record.settings.launcher.threads_per_worker or 1
+    here = record.cores if record.settings.is_local and record.cores > width else math.inf
+    # Two logical processors may share a core; all that there are mean that nothing was bound.
+    loose = sorted({run.k for run, cores in bound if any(len(one) >= min(here, 2 * width + 1) for one in cores)})
+    if loose:
+        where = ", ".join(str(k) for k in loose)
+        text = f"Workers were asked to be bound ({pin}), but at K = {where} they may use more cores than they need."
+        yield warning("pinning-lost", text, remedy="read the launcher's own options for binding", k=loose)
 
 
 def starved(record: Record) -> Iterable[Finding]:
@@ -259,7 +326,9 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     steady_state,
     start_together,
     oversubscription,
-    busy_machine,
+    size_of_the_job,
+    disturbed,
+    pinning_kept,
     starved,
     debug_build,
     boundaries,

@@ -185,11 +185,12 @@ def place_kernels(
 
 
 def machine_ceilings(machine: str | Path, precision: str) -> tuple[Ceilings, str]:
-    """Ceilings of a preset or of a file that `roofline measure --json` wrote, and where they come from."""
+    """Ceilings of a preset, of a .toml that describes an accelerator, or of a file that `roofline measure --json`
+    wrote, and where they come from."""
     from scalecurve.hardware.accelerators import accelerator as preset_of
     from scalecurve.study.file import read_json
 
-    if not Path(machine).is_file():
+    if str(machine).endswith(".toml") or not Path(machine).is_file():
         preset = preset_of(str(machine))
         return preset.ceilings(precision), preset.source
     data = read_json(Path(machine))

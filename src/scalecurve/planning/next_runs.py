@@ -8,8 +8,9 @@ errors is chosen.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.findings import Finding, info
+from scalecurve.findings import Finding, info, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.curves import Array, LogCurve
 from scalecurve.forecasting.prediction import predict
@@ -139,15 +140,34 @@ def next_runs(
         raise InputError(faults, subject="next")
     data, calibration = view(study), calibration or shipped()
     goal = float(target or 4 * data.largest_k)
-    candidates = _candidates(data, min(goal, float(largest or goal)), run_seconds, calibration)
-    if separate is not None:
-        result = _separate(study, candidates, separate, budget)
-    else:
-        result = _narrow(data, candidates, goal, budget, calibration)
+
+    def within(most: float) -> NextRuns:
+        candidates = _candidates(data, min(goal, most), run_seconds, calibration)
+        if separate is not None:
+            return _separate(study, candidates, separate, budget)
+        return _narrow(data, candidates, goal, budget, calibration)
+
+    result = _within_reach(study, within) if largest is None else within(float(largest))
     if study.quantity is Quantity.SECONDS:
         return result
     message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
-    return replace(result, findings=(info("run-length-assumed", message, remedy="state it: --run-seconds"),))
+    assumed = info("run-length-assumed", message, remedy="state it: --run-seconds")
+    return replace(result, findings=(*result.findings, assumed))
+
+
+def _within_reach(study: Study, within: Callable[[float], NextRuns]) -> NextRuns:
+    """Runs that the machine of the study can make; where none helps, larger ones, with a finding that says so."""
+    reach = study.provenance.reach
+    if reach is None:
+        return within(math.inf)
+    try:
+        result = within(float(max(reach, study.all_k[-1])))
+        text = f"only K up to the {reach} workers that the machine of the study runs are considered"
+        return replace(result, findings=(info("within-reach", text, remedy="say how many there are: --largest"),))
+    except Refused:
+        result = within(math.inf)
+    text = f"the machine of the study runs {reach} workers, and no run within them helps; these runs need a larger one"
+    return replace(result, findings=(warning("beyond-reach", text, remedy="find a machine of that size", reach=reach),))
 
 
 def parse_worker_seconds(text: str) -> float:

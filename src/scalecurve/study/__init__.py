@@ -4,6 +4,7 @@ from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import Placement, RankRecord, Run, RunStatus
 from scalecurve.study.samples import Samples
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
+from scalecurve.study.study_set import StudySet
 
 __all__ = [
     "Baseline",
@@ -16,6 +17,7 @@ __all__ = [
     "RunStatus",
     "Samples",
     "Study",
+    "StudySet",
     "Treatment",
     "Workload",
 ]

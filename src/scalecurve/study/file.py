@@ -2,8 +2,10 @@
 
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
-     "samples" {"K": [values]} or "runs" [...].  Step series beyond INLINE_STEPS numbers in all go to a sidecar
-     `<name>.steps.npz` beside the file (numpy arrays, never pickled) named under "sidecar" with its SHA-256.
+     "samples" {"K": [values]} or "runs" [...].  Samples that are means have "summary" [{"k", "n", "std"}] beside them.
+     Steps and phases of steps beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file
+     (numpy arrays, never pickled) named under "sidecar" with its SHA-256.  Several curves are one file {"format":
+     "scalecurve-study-set", "version": 1, "axes", "studies": {name: study}}.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import RankRecord, Run
-from scalecurve.study.samples import FloatArray, Samples
+from scalecurve.study.samples import Samples, Summary
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
+from scalecurve.study.study_set import StudySet
 
 FORMAT = "scalecurve-study"
+SET_FORMAT = "scalecurve-study-set"
 VERSION = 1
 MAX_BYTES = 512 * 1024 * 1024  # of any file that is read whole
 MAX_SIDECAR_BYTES = 2 * 1024**3
@@ -54,6 +58,7 @@ class _StudyFile(BaseModel):
     unit: str | None = None
     workload: Workload = Workload()
     samples: dict[WorkerKey, list[PositiveFloat]] | None = None
+    summary: tuple[Summary, ...] = ()
     runs: tuple[Run, ...] = ()
     baseline: Baseline = Baseline()
     warmup: Treatment = Treatment.UNKNOWN
@@ -71,12 +76,42 @@ def study_to_dict(study: Study) -> dict[str, Any]:
     data["workload"] = asdict(study.workload)
     if study.bulk is not None:
         data["samples"] = {str(k): values.tolist() for k, values in study.bulk.by_k().items()}
+        data |= {"summary": [asdict(item) for item in study.summary]} if study.summary else {}
     else:
         data["runs"] = [asdict(run) for run in study.runs]
     data |= {"baseline": asdict(study.baseline), "warmup": study.warmup, "setup": study.setup}
     data |= {"node_size": study.node_size, "provenance": asdict(study.provenance)}
     data["findings"] = [finding.to_dict() for finding in study.findings]
     return data
+
+
+def set_to_dict(studies: StudySet) -> dict[str, Any]:
+    """Several curves as plain data: every study complete, by name."""
+    data: dict[str, Any] = {
+        "format": SET_FORMAT,
+        "version": VERSION,
+        "axes": {k: dict(v) for k, v in studies.axes.items()},
+    }
+    return data | {"studies": {name: study_to_dict(study) for name, study in studies.items()}}
+
+
+def set_from_dict(data: Any, *, subject: str = "studies") -> StudySet:
+    """A set of curves from plain data; every fault of every study is reported at once."""
+    members = data.get("studies") if isinstance(data, dict) else None
+    if not isinstance(members, dict) or not members or data.get("version") != VERSION:
+        remedy = f'it is a JSON object with "format": "{SET_FORMAT}", "version": {VERSION} and "studies"'
+        raise FormatError(Fault("not a set of studies", remedy=remedy), subject=subject)
+    axes = data.get("axes") if isinstance(data.get("axes"), dict) else {}
+    cells = {str(name): {str(k): str(v) for k, v in own.items()} for name, own in axes.items() if isinstance(own, dict)}
+    studies, faults = {}, []
+    for name, member in members.items():
+        try:
+            studies[str(name)] = study_from_dict(member, subject=str(name))
+        except InputError as problem:
+            faults += [replace(fault, where=f"{name}: {fault.where or 'study'}") for fault in problem.faults]
+    if faults:
+        raise FormatError(faults, subject=subject)
+    return StudySet(studies=studies, axes=cells)
 
 
 def study_digest(study: Study) -> str:
@@ -163,22 +198,34 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON; write null for absent values")
 
 
-def save(study: Study, path: str | Path) -> None:
+def save(study: Study | StudySet, path: str | Path) -> None:
     """Write the study file atomically: readers see the old file or the new one, never a part of one."""
     target = Path(path)
+    if isinstance(study, StudySet):
+        write_atomically(target, json_bytes(set_to_dict(study)))
+        return
     data = study_to_dict(study)
     if count_steps(study.runs) > INLINE_STEPS:
         series = {
-            _series_key(i, j): np.asarray(rank.steps, dtype=np.float64)
+            _series_key(i, j, name): np.asarray(values, dtype=np.float64)
             for i, run in enumerate(study.runs)
             for j, rank in enumerate(run.ranks)
-            if rank.steps
+            for name, values in ((None, rank.steps), *rank.step_phases.items())
+            if values
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **series)
         beside = target.with_name(target.stem + ".steps.npz")
         write_atomically(beside, buffer.getvalue())
-        bare = [replace(run, ranks=tuple(replace(rank, steps=()) for rank in run.ranks)) for run in study.runs]
+        bare = [
+            replace(
+                run,
+                ranks=tuple(
+                    replace(rank, steps=(), step_phases=dict.fromkeys(rank.step_phases, ())) for rank in run.ranks
+                ),
+            )
+            for run in study.runs
+        ]
         data = study_to_dict(replace(study, runs=tuple(bare)))
         data["sidecar"] = {"name": beside.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
     write_atomically(target, json_bytes(data))
@@ -190,8 +237,9 @@ def json_bytes(data: Any) -> bytes:
 
 
 def count_steps(runs: Sequence[Run]) -> int:
-    """How many step times all ranks of these runs hold together."""
-    return sum(len(rank.steps) for run in runs for rank in run.ranks)
+    """How many times of steps and of their phases all ranks of these runs hold together."""
+    ranks = [rank for run in runs for rank in run.ranks]
+    return sum(len(rank.steps) + sum(map(len, rank.step_phases.values())) for rank in ranks)
 
 
 def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, subject: str) -> tuple[Run, ...]:
@@ -213,18 +261,19 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
         raise FormatError(Fault(f"the sidecar {name} does not match the study", remedy=remedy), subject=subject)
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
-            series: dict[str, FloatArray] = {key: np.asarray(arrays[key], dtype=np.float64) for key in arrays.files}
+            series = {key: np.asarray(arrays[key], dtype=np.float64).tolist() for key in arrays.files}
     except (ValueError, OSError, zipfile.BadZipFile) as problem:
         raise FormatError(f"the sidecar {name} is damaged: {problem}", subject=subject) from None
     complete: list[Run] = []
     for i, run in enumerate(runs):
         ranks: list[RankRecord] = []
         for j, rank in enumerate(run.ranks):
-            steps = series.get(_series_key(i, j))
-            ranks.append(rank if steps is None else replace(rank, steps=tuple(steps.tolist())))
+            steps = tuple(series.get(_series_key(i, j), rank.steps))
+            phases = {name: tuple(series.get(_series_key(i, j, name), own)) for name, own in rank.step_phases.items()}
+            ranks.append(replace(rank, steps=steps, step_phases=phases))
         complete.append(replace(run, ranks=tuple(ranks)))
     return tuple(complete)
 
 
-def _series_key(run: int, rank: int) -> str:
-    return f"run{run}.rank{rank}"
+def _series_key(run: int, rank: int, phase: str | None = None) -> str:
+    return f"run{run}.rank{rank}" + ("" if phase is None else f".{phase}")

@@ -44,3 +44,17 @@ class Provenance:
     software: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def reach(self) -> int | None:
+        """The most workers that the launcher of this study can run on cores of their own.
+
+        None where it is not known: other hosts, a scheduler, or a study that was not measured here.
+        """
+        job = self.settings.get("job")
+        launcher = job.get("launcher") if isinstance(job, Mapping) else None
+        cores = self.machine.get("usable_cores")
+        if not isinstance(launcher, Mapping) or not isinstance(cores, int):
+            return None
+        elsewhere = self.launcher in (None, "slurm") or launcher.get("hosts") or launcher.get("address")
+        return None if elsewhere else max(1, cores // int(launcher.get("threads_per_worker") or 1))

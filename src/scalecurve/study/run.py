@@ -18,11 +18,16 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
+    DISTURBED = "disturbed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankRecord:
-    """What one worker of a run reported: its own seconds, its steps, and where its time went."""
+    """What one worker of a run reported: its own seconds, its steps, and where its time went.
+
+    `step_phases` holds the seconds of each phase in each measured step, one number per step: all ranks list the same
+    steps.  Seconds in a collective that every worker of a step spends there are transfer; the rest is waiting.
+    """
 
     rank: int
     seconds: float | None = None
@@ -30,6 +35,7 @@ class RankRecord:
     steps: tuple[float, ...] = ()
     warmup_steps: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    step_phases: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     work: float | None = None
 
 

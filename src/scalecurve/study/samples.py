@@ -22,6 +22,18 @@ COUNTABLE_K = 10**6  # up to here a table indexed by K is cheaper than sorting t
 MOST_FAULTS = 20
 
 
+@dataclass(frozen=True)
+class Summary:
+    """What a table without raw samples says of the one value at K: a mean of `n` runs with standard deviation `std`.
+
+    Both are None where the table does not say; `std` is in the unit of the samples.
+    """
+
+    k: int
+    n: int | None = None
+    std: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Observation i was made with `k[i]` workers and gave `values[i]`; both arrays are read-only."""

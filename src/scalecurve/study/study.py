@@ -15,7 +15,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.provenance import Baseline, Provenance, Workload
 from scalecurve.study.run import SCALING, Run
-from scalecurve.study.samples import IntArray, Samples
+from scalecurve.study.samples import IntArray, Samples, Summary
 
 REGIME_HELP = (
     "say --regime strong (regime='strong': the total work is the same at every K) or --regime weak "
@@ -59,7 +59,8 @@ class Study(Result):
     """A scaling study.
 
     Observations are kept either as `runs` (with all that is recorded of each launch) or, where a file holds only
-    numbers, as `bulk` samples; `samples` is the view of T(K) that both give.
+    numbers, as `bulk` samples; `samples` is the view of T(K) that both give.  Where a file states means instead of
+    runs, `bulk` holds the means and `summary` how many runs and which spread stand behind each.
     """
 
     regime: Regime
@@ -69,6 +70,7 @@ class Study(Result):
     workload: Workload = field(default_factory=Workload)
     runs: tuple[Run, ...] = ()
     bulk: Samples | None = None
+    summary: tuple[Summary, ...] = ()
     baseline: Baseline = field(default_factory=Baseline)
     warmup: Treatment = Treatment.UNKNOWN
     setup: Treatment = Treatment.UNKNOWN

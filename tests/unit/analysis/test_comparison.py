@@ -51,14 +51,16 @@ def test_a_study_against_itself_shows_no_difference() -> None:
     assert {row.verdict for row in compare(study(), study()).rows} == {"no difference seen"}
 
 
-def test_intervals_of_the_ratio_cover() -> None:
+def test_intervals_of_the_ratio_cover_for_all_k_together() -> None:
     covered = [
-        (row.value.low or 0) <= 1.0 <= (row.value.high or 0)
-        for seed in range(150)
-        for row in compare(study(seed=seed), study(seed=1000 + seed)).rows
+        all(
+            (row.value.low or 0) <= 1.0 <= (row.value.high or 0)
+            for row in compare(study(seed=seed), study(seed=1000 + seed)).rows
+        )
+        for seed in range(300)
     ]
 
-    assert 0.92 < np.mean(covered) < 0.98
+    assert 0.91 < np.mean(covered) < 0.99
 
 
 def test_another_machine_is_refused_unless_allowed() -> None:

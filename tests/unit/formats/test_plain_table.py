@@ -6,7 +6,7 @@ import pytest
 
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats import load
-from scalecurve.formats.columns import value_meaning, worker_unit
+from scalecurve.formats.headers import value_meaning, worker_unit
 from scalecurve.study import Quantity
 
 

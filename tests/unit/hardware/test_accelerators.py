@@ -53,3 +53,40 @@ def test_networks_are_named_or_typed() -> None:
     assert network("2us/400Gb/s").inter.protocols[0].beta == pytest.approx(1 / 50e9)
     with pytest.raises(InputError, match="unknown network"):
         network("carrier-pigeon")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "tflops", "gigabytes", "terabytes"),
+    [
+        ("gb300", "fp4", 15000, 288, 8.0),
+        ("h20", "fp8", 296, 96, 4.0),
+        ("mi355x", "bf16", 2500, 288, 8.0),
+        ("tpu-v7", "fp8", 4614, 192, 7.37),
+        ("trn2", "bf16", 667, 96, 2.9),
+        ("gaudi-3", "bf16", 1677, 128, 3.7),
+        ("l40s", "fp8", 733, 48, 0.864),
+        ("rtx-4090", "bf16", 165.2, 24, 1.008),
+    ],
+)
+def test_figures_of_accelerators_people_train_on(
+    name: str, precision: str, tflops: float, gigabytes: float, terabytes: float
+) -> None:
+    """The sources are in accelerators.csv, row by row."""
+    chip = accelerator(name)
+    assert chip.peaks[precision] == pytest.approx(tflops * 1e12)
+    assert chip.capacity == pytest.approx(gigabytes * 2**30)
+    assert chip.memory_rate == pytest.approx(terabytes * 1e12)
+
+
+@pytest.mark.parametrize(
+    "name", ["h200-nvl", "gb300", "h20", "a800", "mi350x", "trainium3", "rtx5090", "a10g", "gh200"]
+)
+def test_every_accelerator_has_a_16_bit_peak_and_links(name: str) -> None:
+    chip = accelerator(name)
+    assert chip.peak > 0
+    assert chip.inner_rate >= chip.outer_rate > 0
+
+
+def test_makers_may_be_named() -> None:
+    assert accelerator("AMD Instinct MI325X") is accelerator("mi325x")
+    assert accelerator("NVIDIA GeForce RTX 4090") is accelerator("rtx4090")

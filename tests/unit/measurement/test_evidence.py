@@ -97,16 +97,6 @@ def test_time_to_a_target() -> None:
         evidence.seconds_to_target([worker(0, 0, 9)], 0.9, True)
 
 
-def test_patterns_take_the_last_match() -> None:
-    output = "elapsed: 1.0\nelapsed: 2,500.5\n"
-
-    assert evidence.matched_number(r"elapsed: (\S+)", output, "time") == 2500.5
-    with pytest.raises(Unreadable, match="matches nothing"):
-        evidence.matched_number(r"wall: (\S+)", output, "time")
-    with pytest.raises(Unreadable, match="not finite"):
-        evidence.matched_number(r"t=(\S+)", "t=nan", "time")
-
-
 def test_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "LARGEST_FILE", 10)
     (tmp_path / "x.jsonl").write_text(json.dumps({"seconds": 1.0, "digest": "long"}))

@@ -17,7 +17,7 @@ def settings(**more: object) -> MeasureSettings:
 
 def good(k: int, **more: object) -> Run:
     observed = {"timing": "probe", **more.pop("observed", {})}  # type: ignore[dict-item]
-    return Run(k=k, value=1.0 / k, repeat=0, work=10.0, observed=observed, **more)  # type: ignore[arg-type]
+    return Run(k=k, value=1.0 / k, repeat=0, work=10.0, wall_seconds=1.0, observed=observed, **more)  # type: ignore[arg-type]
 
 
 def codes(*runs: Run, cores: int = 8, **more: object) -> set[str]:
@@ -32,7 +32,7 @@ def test_a_clean_study_has_no_verdicts() -> None:
     ("observed", "code"),
     [
         ({"timing": "wall"}, "timing-wall"),
-        ({"foreign_cores": 1.5}, "busy-machine"),
+        ({"foreign_cpu_seconds": 1.5}, "disturbed"),
         ({"major_faults": 5000}, "starved"),
         ({"swapped_pages": 5000}, "starved"),
         ({"debug": ["python -X dev"]}, "debug-build"),

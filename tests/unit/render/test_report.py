@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,13 +99,37 @@ def test_weak_scaling_is_told_and_drawn_against_the_flat_line() -> None:
     assert sections_of(own)[0].title == "Efficiency against the flat line"
 
 
-def test_a_cause_that_was_found_is_the_second_sentence() -> None:
-    class Found:
-        def to_dict(self) -> dict[str, object]:
-            return {"cause": "communication", "probability": 0.9}
+class Diagnosed:
+    """What the report reads of a diagnosis."""
 
-    said = answer(material(study(), diagnosis=Found()))
-    assert said[1] == "The likeliest cause is communication that grows with K (probability 0.90)."
+    def __init__(self, *candidates: str, reason: str | None = None) -> None:
+        cause = candidates[0] if len(candidates) == 1 else "undetermined"
+        self.facts = {"cause": cause, "probability": 0.95, "candidates": list(candidates), "reason": reason}
+        self.facts |= {"basis": "samples of T(K) only", "separate_by": "record phases"}
+
+    def document(self) -> Document:
+        return Document("why", ())
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.facts
+
+
+def test_a_cause_that_is_earned_is_the_second_sentence() -> None:
+    said = answer(material(study(), diagnosis=Diagnosed("communication")))
+    assert said[1] == "The cause is communication that grows with K (probability 0.95)."
+
+
+def test_a_cause_that_is_not_earned_is_a_set_with_what_would_tell() -> None:
+    said = answer(material(study(), diagnosis=Diagnosed("communication", "straggler")))
+    assert said[1] == (
+        "The cause is communication that grows with K or waiting for the slowest worker: they cannot be told apart "
+        "from samples of T(K) only; to tell, record phases."
+    )
+
+
+def test_a_disturbed_study_has_no_cause() -> None:
+    said = answer(material(study(), diagnosis=Diagnosed("communication", "straggler", reason="disturbed")))
+    assert said[1] == "The cause is undetermined (disturbed); to tell, record phases."
 
 
 def test_a_broken_study_is_answered_as_different_jobs_without_a_cause(tmp_path: Path) -> None:

@@ -49,6 +49,15 @@ def test_long_series_go_to_a_sidecar_and_come_back(tmp_path: Path) -> None:
     assert read_study(tmp_path / "s.json") == study
 
 
+def test_phases_of_steps_are_kept_inline_and_in_the_sidecar(tmp_path: Path) -> None:
+    for count in (3, study_file.INLINE_STEPS):
+        rank = RankRecord(rank=0, seconds=1.0, steps=(0.1,) * count, step_phases={"all_reduce": (0.05,) * count})
+        study = Study(regime=Regime.STRONG, runs=(Run(k=1, value=1.0, ranks=(rank,)),))
+        save(study, tmp_path / "s.json")
+
+        assert read_study(tmp_path / "s.json") == study
+
+
 def test_a_sidecar_of_another_study_is_refused(tmp_path: Path) -> None:
     save(_rich_study(steps=study_file.INLINE_STEPS + 1), tmp_path / "s.json")
     (tmp_path / "s.steps.npz").write_bytes(b"something else")

@@ -16,6 +16,7 @@ from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.forecast import band
+from scalecurve.formats.accept import as_study
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _load(text: str, name: str, regime: str | None) -> Study:
         path.write_text(text, encoding="utf-8")
         stated = None if text.lstrip("\ufeff \t\r\n").startswith("{") else regime
         try:
-            study: Study = sc.load(path, regime=stated)
+            study = as_study(path, regime=stated)
         except ScalecurveError as problem:
             raise InputError(str(problem).replace(str(path), name)) from None
     if len(study.samples) > MOST_SAMPLES:

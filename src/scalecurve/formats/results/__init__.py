@@ -10,13 +10,15 @@ import re
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.source import Source
-from scalecurve.study.file import FORMAT
+from scalecurve.study.file import FORMAT, SET_FORMAT
 
-_BEGINNING = re.compile(rf'\s*\{{\s*"format"\s*:\s*"{FORMAT}"')
+_BEGINNING = re.compile(rf'\s*\{{\s*"format"\s*:\s*"{FORMAT}(?:-set)?"')
 
 
 def recognise_study(source: Source) -> str | None:
-    is_study = _BEGINNING.match(source.head_text) or ("format" in source.keys and source.json["format"] == FORMAT)
+    is_study = _BEGINNING.match(source.head_text) or (
+        "format" in source.keys and source.json["format"] in (FORMAT, SET_FORMAT)
+    )
     return f'"format": "{FORMAT}"' if is_study else None
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.columns import as_count, as_float, choose_columns
-from scalecurve.formats.reading import MOST_FAULTS, Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.reading import Reader, Reading, ReadOptions
+from scalecurve.formats.results.plain_table import k_of_name
 from scalecurve.formats.source import Source
+from scalecurve.formats.tables.curves import read_table
+from scalecurve.formats.tables.dialects import Grid
+
+MOST_FIELDS = 200
 
 
 def recognise(source: Source) -> str | None:
@@ -17,33 +21,25 @@ def recognise(source: Source) -> str | None:
 
 
 def read(source: Source, options: ReadOptions) -> Reading:
+    """The rows as a plain table, whose columns are the fields; nested values are left out."""
     rows = _rows(source)
-    headers = list(dict.fromkeys(key for row in rows for key in row))
-    columns = choose_columns(headers, options)
-    k_name, value_name, meaning = headers[columns.k], headers[columns.value], columns.meaning
-    by_k: dict[int, list[float]] = {}
-    faults: list[Fault] = []
-    for number, row in enumerate(rows, 1):
-        k, value = as_count(row.get(k_name)), as_float(row.get(value_name))
-        if k is not None and value is not None:
-            by_k.setdefault(k, []).append(value * meaning.factor)
-        elif len(faults) <= MOST_FAULTS:
-            name = k_name if k is None else value_name
-            faults.append(Fault(f"{name} is not a usable number", where=f"row {number}", value=str(row.get(name))[:80]))
-    if faults:
-        raise FormatError(faults)
-    points = [
-        Point(
-            values=tuple(values),
-            k=k,
-            fields={k_name: k},
-            metric=value_name,
-            quantity=meaning.quantity,
-            unit=meaning.unit,
+    headers = tuple(
+        dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list))
+    )
+    if len(headers) > MOST_FIELDS:
+        remedy = "keep the field of K and the field of the time"
+        raise FormatError(
+            Fault(f"more than {MOST_FIELDS} different fields", value=", ".join(headers[:5]), remedy=remedy)
         )
-        for k, values in by_k.items()
-    ]
-    return Reading(points=bounded(points), k_origin=f"`{k_name}`", k_unit=columns.k_unit)
+    columns = tuple([_text(row.get(name)) for row in rows] for name in headers)
+    return read_table(
+        Grid(headers, columns, range(1, len(rows) + 1), "row"), options, source.name, k_of_name(source, options)
+    )
+
+
+def _text(value: Any) -> str:
+    """A value as the cell of a table; null is an empty one."""
+    return "" if value is None or isinstance(value, dict | list) else value if isinstance(value, str) else repr(value)
 
 
 def _rows(source: Source) -> list[dict[str, Any]]:

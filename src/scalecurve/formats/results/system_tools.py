@@ -11,7 +11,8 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, worker_unit
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text
+from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, Quantity, RunStatus, Treatment

@@ -71,5 +71,5 @@ def run_alone(job: LaunchJob, settings: MeasureSettings, world: World) -> Launch
 
 def without_usage(outcome: LaunchOutcome) -> LaunchOutcome:
     """Without CPU and memory counters, which are srun's or the driver's own: the workers are not its children."""
-    ours = ("cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults")
+    ours = ("cpu_seconds", "foreign_cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults", "affinity")
     return replace(outcome, observed={name: value for name, value in outcome.observed.items() if name not in ours})

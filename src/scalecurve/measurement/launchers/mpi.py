@@ -1,37 +1,30 @@
 """`mpi`: mpirun or mpiexec of MPICH, Open MPI or Intel MPI.
 
-The size of the job is checked: an mpirun that does not belong to the program's MPI library starts K jobs of size 1 and
-ends with exit code 0.  With the probe the workers report their size; without it `size_pattern` may find it, and before
-the first launch two mpi4py processes are asked, where mpi4py is installed.
+An mpirun that does not belong to the program's MPI library starts K jobs of size 1 and ends with exit code 0:
+`size_evidence` looks at every launch for it.
 """
 
 from __future__ import annotations
 
+import math
 import os
-import re
 import shutil
-import sys
+import socket
 from dataclasses import replace
-from pathlib import Path
 
-from scalecurve.errors import RunError
 from scalecurve.measurement.launchers import arguments, command, run_alone, run_together, worker_env, wrapped
+from scalecurve.measurement.machine import topology_of
+from scalecurve.measurement.mpi_libraries import OPEN_MPI, library_of_starter
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
 
 PROGRAMS = ("mpirun", "mpiexec")
-_FLAVOURS = (("Open MPI", "openmpi"), ("OpenRTE", "openmpi"), ("Intel(R) MPI", "intel"), ("HYDRA", "mpich"))
-# One write, because the lines of two processes may be mixed letter by letter.
-_ASK_SIZE = "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
 
 
 class Mpi(Launcher):
     name = "mpi"
-
-    def __init__(self) -> None:
-        self.paired = False
 
     def missing(self, world: World) -> str | None:
         if not any(shutil.which(program) for program in PROGRAMS):
@@ -41,46 +34,60 @@ class Mpi(Launcher):
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         if job.role != SCALING:
             return run_alone(job, settings, world)
-        program = settings.launcher.program or next((p for p in PROGRAMS if shutil.which(p)), PROGRAMS[0])
-        _, version = world.runner.capture([program, "--version"])
-        flavour = next((name for word, name in _FLAVOURS if word in version), "mpich")
-        if not self.paired:
-            check_pairing(program, flavour, job, settings, world)
-            self.paired = True
+        program = starting_program(settings)
+        library = library_of_starter(program, world.runner)
         env = worker_env(job, settings)
         ranks = wrapped(arguments(job, settings), settings, rank=0, host="localhost")
-        argv = (program, *flags(flavour, job.k, settings, tuple(env)), *ranks)
+        argv = (program, *flags(library.name if library else None, job.k, settings, tuple(env)), *ranks)
         outcome = run_together([command(argv, env, settings)], job, world)
-        hosts = settings.launcher.hosts
-        place = Placement(ranks=job.k, threads_per_rank=job.threads, hosts=hosts, pinning="as mpirun binds")
-        return replace(outcome, placement=place)
+        return replace(outcome, placement=placement_of(job, settings, outcome, world))
 
 
-def flags(flavour: str, k: int, settings: MeasureSettings, variables: tuple[str, ...]) -> tuple[str, ...]:
-    """What each flavour needs to start K ranks on the hosts given, also more ranks than cores."""
+def placement_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome, world: World) -> Placement:
+    """Where mpirun put the ranks: on hosts as they were named, else here, on the cores that the ranks may use."""
+    hosts, per_node = settings.launcher.hosts, settings.launcher.workers_per_node or job.k
+    used = hosts[: math.ceil(job.k / per_node)] if hosts else (socket.gethostname(),)
+    cores = sorted({core for rank in outcome.observed.get("affinity", ()) for core in rank}) if not hosts else []
+    return Placement(
+        ranks=job.k,
+        threads_per_rank=job.threads,
+        nodes=len(used),
+        hosts=used,
+        cores=tuple(cores),
+        numa_nodes=topology_of(world.machine).numa_of(tuple(cores)),
+        pinning=settings.launcher.pin,
+    )
+
+
+def starting_program(settings: MeasureSettings) -> str:
+    """The mpirun or mpiexec that the settings name, or the first on the path."""
+    return settings.launcher.program or next((name for name in PROGRAMS if shutil.which(name)), PROGRAMS[0])
+
+
+def flags(library: str | None, k: int, settings: MeasureSettings, variables: tuple[str, ...]) -> tuple[str, ...]:
+    """What the mpirun of each library needs to start K ranks on the hosts given, also more ranks than cores."""
     hosts, per_node = settings.launcher.hosts, settings.launcher.workers_per_node
     extra = settings.launcher.extra
-    if flavour == "openmpi":
+    if library == OPEN_MPI:
         passed = tuple(word for name in variables for word in ("-x", name))
         places = ("--host", ",".join(f"{host}:{per_node or k}" for host in hosts)) if hosts else ()
         root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
-        return ("-n", str(k), *root, "--oversubscribe", "--bind-to", "none", *places, *passed, *extra)
+        return ("-n", str(k), *root, "--oversubscribe", *pinning(library, settings), *places, *passed, *extra)
     places = ("-hosts", ",".join(hosts)) if hosts else ()
     spread = ("-ppn", str(per_node)) if per_node else ()
-    return ("-n", str(k), *places, *spread, *extra)
+    return ("-n", str(k), *pinning(library, settings), *places, *spread, *extra)
 
 
-def check_pairing(program: str, flavour: str, job: LaunchJob, settings: MeasureSettings, world: World) -> None:
-    """Ask two processes of the job's Python for the size of their job; without mpi4py there is no answer."""
-    python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else sys.executable
-    options = flags(flavour, 2, settings, ())
-    code, text = world.runner.capture([program, *options, python, "-c", _ASK_SIZE], timeout=60)
-    if "No module named" in text:
-        return
-    sizes = {int(size) for size in re.findall(r"size (\d+)", text)}
-    if code or sizes - {2}:
-        what = f"failed: {text.strip()[-300:]}" if code else f"gave jobs of size {sorted(sizes)}"
-        raise RunError(
-            f"{program} ({flavour}) does not belong to the MPI library of {python}: a test with 2 processes {what}; "
-            "choose the right one with launcher.program"
-        )
+def pinning(library: str | None, settings: MeasureSettings) -> tuple[str, ...]:
+    """Flags that bind each rank to its cores: one after the other (compact), or the sockets in turn (spread)."""
+    pin, width = settings.launcher.pin, settings.launcher.threads_per_worker or 1
+    if library == OPEN_MPI:
+        if pin == "none":
+            return ("--bind-to", "none")
+        unit = "core" if pin == "compact" else "socket"
+        cores = f":PE={width}" if width > 1 else ""
+        return ("--map-by", f"{unit}{cores}", "--bind-to", "core:overload-allowed")
+    if pin == "none":
+        return ()
+    unit = f"core:{width}" if pin == "compact" else "socket"
+    return ("-bind-to", f"core:{width}", "-map-by", unit)

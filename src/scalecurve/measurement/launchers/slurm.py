@@ -7,6 +7,7 @@ waits, so that a killed tool finds its queued or finished jobs again; Ctrl-C can
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -20,10 +21,12 @@ from scalecurve.measurement.launchers import arguments, command, run_together, w
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import tail_of
 from scalecurve.measurement.settings import MeasureSettings, fill
+from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
 from scalecurve.study import Placement, RunStatus
 
 PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 _GONE = ("", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL")
+_BOUND = re.compile(r"cpu[-_]bind=\w+ - .*: mask (0x[0-9A-Fa-f]+)(?:,\S+)? set")
 _ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
 
 
@@ -117,6 +120,7 @@ def batch_script(job: LaunchJob, settings: MeasureSettings, env: Mapping[str, st
             "#!/bin/bash",
             *(f"export {name}={quoted(value)}" for name, value in sorted(env.items())),
             f'echo "$SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST" > {place}/nodes',
+            f"/bin/sh -c {shlex.quote(SCRIPT)} sh {shlex.quote(program_of(job, settings))} > {place}/site 2> /dev/null",
             f"date +%s.%N > {place}/began",
             shlex.join((*starter, *arguments(job, settings))),
             "code=$?",
@@ -139,6 +143,9 @@ def srun(job: LaunchJob, settings: MeasureSettings, *, nodes: int | None) -> tup
     options += [f"--mpi={settings.launcher.slurm.mpi}"] if settings.launcher.slurm.mpi else []
     options += [f"--nodes={nodes}"] if nodes else []
     options += [f"--cpus-per-task={job.threads}"] if job.threads else []
+    if settings.launcher.pin != "none":  # verbose: srun tells on its error output which cores each task got
+        spread = "block" if settings.launcher.pin == "compact" else "cyclic"
+        options += ["--cpu-bind=verbose,cores", f"--distribution=block:{spread}"]
     return ("srun", *options, *settings.launcher.extra)
 
 
@@ -201,15 +208,32 @@ def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSetti
         error = f"job {number} ended {how}\n{tail_of(folder / 'err-0')}".strip()
     words = tail_of(folder / "nodes").split()
     nodes = int(words[0]) if words and words[0].isdigit() else None
+    errors = tail_of(folder / "err-0", 4 * 1024 * 1024)
+    site = facts_in(tail_of(folder / "site", 1024 * 1024))
+    affinity = [cores_of_mask(mask) for mask in _BOUND.findall(errors)]
+    seen = ({"site": site} if site else {}) | ({"affinity": affinity} if affinity else {})
     return LaunchOutcome(
         status=status,
         launched=began if began is not None else world.clock.unix(),
         wall_seconds=ended - began if began is not None and ended is not None else None,
         error=error,
         output=tail_of(folder / "out-0", 4 * 1024 * 1024),
-        observed={"slurm_job": number, **facts},
-        placement=Placement(ranks=job.k, threads_per_rank=job.threads, nodes=nodes, hosts=tuple(words[1:2])),
+        errors=errors,
+        observed={"slurm_job": number, **facts, **seen},
+        placement=Placement(
+            ranks=job.k,
+            threads_per_rank=job.threads,
+            nodes=nodes,
+            hosts=tuple(words[1:2]),
+            pinning=settings.launcher.pin,
+        ),
     )
+
+
+def cores_of_mask(mask: str) -> list[int]:
+    """The cores of a mask such as 0x5: [0, 2]."""
+    bits = int(mask, 16)
+    return [core for core in range(bits.bit_length()) if bits >> core & 1]
 
 
 def _wait(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> bool:

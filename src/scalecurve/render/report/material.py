@@ -16,17 +16,16 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity
 from scalecurve.study import Regime, Study
 
-WHY_UNKNOWN = (
-    "The cause is unknown: times alone do not separate communication from stragglers or a serial part; "
-    "runs with ranks and phases do (scalecurve measure)."
-)
 CAUSES = {
     "communication": "communication that grows with K",
     "straggler": "waiting for the slowest worker",
     "imbalance": "work that is unevenly divided",
     "contention": "workers queueing for something they share",
     "serial": "a part of the work that does not divide",
+    "other": "a mechanism without a name",
+    "none": "nothing beyond the noise",
 }
+MOST_NAMED = 3
 INCOMPLETE = {"interrupted", "missing-points"}  # errors that remove points and leave the others valid
 DIFFERENT_JOBS = {"work-differs", "answer-differs", "threads-differ", "workload-changed", "answer-changed"}
 AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"}  # audit errors that leave no curve
@@ -137,32 +136,53 @@ def how_far(material: Material) -> str:
     best, last = max(table.rows, key=lambda row: row.speedup.value), table.rows[-1]
     if table.regime is Regime.WEAK:
         at = f"K = {_count(last.k, table.k_unit)}"
-        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}"
+        base = "" if table.baseline_k == 1 else f" relative to K0 = {_count(table.baseline_k, table.k_unit)}"
+        reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}{base}"
     elif best.k == table.baseline_k:
         reach = f"With the total work fixed, no measured K beats K0 = {_count(best.k, table.k_unit)}"
     else:
-        times, efficiency = _with_interval(best.speedup, " times"), _with_interval(best.efficiency)
-        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as one would"
+        efficiency, than = _with_interval(best.efficiency), "one would"
+        times = _with_interval(best.speedup, " times")
+        if table.baseline_k != 1:
+            than = f"the baseline of K0 = {_count(table.baseline_k, table.k_unit)}"
+            times = _with_interval(best.speedup.scaled(1 / table.baseline_k), " times")
+            efficiency += f" relative to K0 = {table.baseline_k}"
+        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as {than}"
         reach += f", an efficiency of {efficiency}"
     if table.bend is None:
-        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)})."
+        chance = "" if table.no_bend is None else f", probability {table.no_bend:.2f}"
+        return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)}{chance})."
     chance = "" if table.bend.probability is None else f", probability {table.bend.probability:.2f}"
     return f"{reach}; the curve bends at K = {table.bend.k} ({rule_words(table)}{chance})."
 
 
+def trust(material: Material) -> str | None:
+    """The audit's verdict in one sentence; None where there is no audit."""
+    audited = {} if material.audit is None or isinstance(material.audit, Refusal) else material.audit.to_dict()
+    if "verdict" not in audited:
+        return None
+    return f"Audit: {audited['verdict']} ({audited['grade']}), score {audited['score']} of 100."
+
+
 def why(material: Material) -> str:
-    """The likeliest cause with its probability."""
+    """The cause where it is earned, else the set that holds it and what would tell."""
     if isinstance(material.diagnosis, Refusal):
         return f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}."
     diagnosis = {} if material.diagnosis is None else material.diagnosis.to_dict()
-    cause, chance = diagnosis.get("cause"), diagnosis.get("probability")
-    if cause in (None, "undetermined"):
-        return WHY_UNKNOWN
+    cause, chance, separate = diagnosis.get("cause"), diagnosis.get("probability"), diagnosis.get("separate_by")
+    if cause is None:
+        return "The cause was not asked for."
     if cause == "none":
         return "No cause limits it in the measured range: no overhead exceeds the noise."
-    return (
-        f"The likeliest cause is {CAUSES.get(cause, cause)}{'' if chance is None else f' (probability {chance:.2f})'}."
-    )
+    if cause != "undetermined":
+        return f"The cause is {CAUSES[cause]} (probability {chance:.2f})."
+    tail = f"; to tell, {separate}." if separate else "."
+    if diagnosis.get("reason") is not None:
+        return f"The cause is undetermined ({diagnosis['reason']}){tail}"
+    named = [CAUSES[name] for name in diagnosis["candidates"]]
+    words = "undetermined" if len(named) > MOST_NAMED else " or ".join(named)
+    several = f"{len(named)} causes" if len(named) > MOST_NAMED else "they"
+    return f"The cause is {words}: {several} cannot be told apart from {diagnosis['basis']}{tail}"
 
 
 def what_to_do(material: Material) -> str:

@@ -318,15 +318,15 @@ def evaluate_layout(
     batch: float | str | None = None,
     seq: int | None = None,
     stack: str | Stack | None = None,
-    precision: str = "bf16",
+    precision: str | None = None,
     gpus: int | None = None,
     calibration: StackCalibration | None = None,
     price: float | None = None,
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
-    `batch` is the global batch in sequences (a suffixed text such as "4Mi", or a number from 262,144, is tokens).  dp
-    is taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
+    `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
+    taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
     accelerator-hour.
     """
     gpus = gpus or cluster_gpus(cluster)
@@ -334,7 +334,7 @@ def evaluate_layout(
     if price is not None:
         job = replace(job, cluster=job.cluster.with_price(price))
     [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))
-    findings: list[Finding] = []
+    findings: list[Finding] = [*job.model.notes, *job.cluster.precision_notes(job.precision)]
     capacity = job.cluster.accelerator.capacity
     held = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
     remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
@@ -365,7 +365,7 @@ def read_job(
     batch: float | str | None,
     seq: int | None,
     stack: str | Stack | None,
-    precision: str = "bf16",
+    precision: str | None = None,
     gpus: int | None = None,
 ) -> TrainingJob:
     """A job from what a user wrote: dp from the accelerators, accumulation from the batch, the stack's habits where the

@@ -128,7 +128,7 @@ def calibrate(
     model: ModelLike,
     cluster: ClusterLike,
     stack: str | Stack | None,
-    precision: str = "bf16",
+    precision: str | None = None,
 ) -> StackCalibration:
     """Constants moved by measured steps: with one or two runs a common factor on the rates, with more the stack's own
     constants; the interval shrinks from the prior's towards the scatter of the runs."""
@@ -166,7 +166,7 @@ def read_step(
     model: ModelLike,
     cluster: ClusterLike,
     stack: str | Stack | None,
-    precision: str,
+    precision: str | None,
 ) -> MeasuredStep:
     """One row of measured runs; `where` names it in errors."""
     values = {key.strip().lower(): value for key, value in row.items() if key and value not in ("", None)}

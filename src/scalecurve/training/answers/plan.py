@@ -31,6 +31,7 @@ from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.request import (
     GlobalBatch,
     PlanRequest,
+    read_batch,
     read_count,
     sequence_length,
     whole_sequences,
@@ -38,6 +39,7 @@ from scalecurve.training.inputs.request import (
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
 from scalecurve.training.inputs.transformer import ModelLike, read_model
 from scalecurve.training.physics.run import CriticalBatch, Reliability, read_critical_batch, read_reliability
+from scalecurve.training.search.nearest_batch import nearest_batch
 from scalecurve.training.search.search import FULL, MAX_TP, Axes, BestLayouts, SearchTask, search_growing, search_strong
 from scalecurve.units import WorkersLike, format_bytes, format_count, format_seconds
 
@@ -45,6 +47,30 @@ if TYPE_CHECKING:
     from scalecurve.training.answers.explain import Explanation
 
 LARGEST_P = 131_072  # where the search for the smallest P that fits ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunBasis:
+    """What a run's time and price rest on: its tokens (None where models grow and each has its own), whether the user
+    stated them, and dollars per accelerator-hour with their source."""
+
+    tokens: float | None
+    stated: bool
+    usd_per_gpu_hour: float | None
+    price_source: str | None
+
+    @property
+    def sentence(self) -> str:
+        """`Run and USD: 160.6B tokens (20 per active parameter; --tokens changes it) at 3.29 USD ... per hour.`"""
+        rule = f"{EFFORT_TOKENS:g} per active parameter; --tokens changes it"
+        count = "tokens" if self.tokens is None else f"{format_count(self.tokens)} tokens"
+        told = f"{count} as given" if self.stated and self.tokens is not None else f"{count} ({rule})"
+        if self.usd_per_gpu_hour is None:
+            return f"Run: {told}; no price is known for this accelerator (give --price)."
+        return f"Run and USD: {told} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"tokens_per_active_parameter": None if self.stated else EFFORT_TOKENS}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,6 +92,7 @@ class Plan(Result):
     findings: tuple[Finding, ...] = ()
     strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
     configurations: int = 0
+    basis: RunBasis | None = None  # the tokens and the price behind `run` and `USD`
     choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
 
     def __repr__(self) -> str:
@@ -93,6 +120,7 @@ class Plan(Result):
             "chosen_gpus": self.chosen_gpus,
             "choice": self.choice,
             "marks": [asdict(mark) for mark in self.marks],
+            "run_basis": None if self.basis is None else self.basis.to_dict(),
             "configurations": self.configurations,
             "evidence": self.evidence,
             "source": self.source,
@@ -107,6 +135,8 @@ class Plan(Result):
     def document(self) -> Document:
         name = "global batch" if self.regime == "strong" else "starting batch"  # a batch that grows only starts there
         blocks: list[Block] = [Paragraph(f"{name} {self.batch.sentence}"), rows_table(self.rows, self.chosen_gpus)]
+        if self.basis is not None:
+            blocks.append(Paragraph(self.basis.sentence))
         if self.choice and self.chosen_gpus is not None:  # otherwise a finding says it
             blocks.append(Paragraph(self.choice))
         if any(row.alternatives for row in self.rows):
@@ -197,7 +227,7 @@ def plan_training(
     definition: str = "double",
     seq: int | None = None,
     stack: str | Stack | None = None,
-    precision: str = "bf16",
+    precision: str | None = None,
     tokens: float | str | None = None,
     batch_grows: bool = False,
     weak: bool = False,
@@ -215,7 +245,8 @@ def plan_training(
 ) -> Plan:
     """The best split of the model at each P, and where more accelerators stop paying.
 
-    `batch` and `critical_batch` are tokens; `deadline` is seconds or text (30d), `budget` dollars or text (5M), `price`
+    `batch` is read as everywhere (read_batch): "4Mi" are tokens, "512 sequences" are sequences; `critical_batch` are
+    tokens; `deadline` is seconds or text (30d), `budget` dollars or text (5M), `price`
     dollars per accelerator-hour.  The batch is fixed (strong scaling), or grows with P up to the critical one
     (`batch_grows`), or everything grows (`weak`).  `axes` COARSE tries fewer layouts, for answers while a slider moves.
     """
@@ -236,7 +267,7 @@ def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
 
         calibration = calibrate(
             read_runs(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
-            precision=request.precision or "bf16",
+            precision=request.precision,
         )  # fmt: skip
     if request.layout is None:
         swept = sweep(request, calibration=calibration)
@@ -252,13 +283,9 @@ def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
         counts = request.counts if request.gpus is not None else ()
         if len(counts) > 1:
             raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus)))
-        sequences = None
-        if request.global_batch is not None:  # here a batch is always tokens
-            length = sequence_length(request.seq, read_model(request.model).seq)
-            sequences = whole_sequences(request.global_batch, length).sequences
         evaluation = evaluate_layout(
-            request.model, request.cluster, request.layout, batch=sequences, seq=request.seq,
-            stack=request.stack, precision=request.precision or "bf16", gpus=counts[0] if counts else None,
+            request.model, request.cluster, request.layout, batch=request.global_batch, seq=request.seq,
+            stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
             calibration=calibration, price=request.price,
         )  # fmt: skip
         if request.explain is None:
@@ -276,7 +303,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     cluster = read_cluster(request.cluster).with_price(request.price)
     seq = sequence_length(request.seq, model.seq)
     stack = read_stack(request.stack)
-    precision, faults = cluster.precision(request.precision or "bf16")
+    precision, faults = cluster.precision(request.precision)
     if not counts:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
     if faults:
@@ -288,7 +315,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         compute=6.0 * active * tokens,
     )  # fmt: skip
     usual = critical.tokens.value if critical else max(counts) * seq
-    batch = whole_sequences(usual if request.global_batch is None else request.global_batch, seq)
+    batch = whole_sequences(usual, seq) if request.global_batch is None else read_batch(request.global_batch, seq)
     task = SearchTask(
         model=model, cluster=cluster, stack=stack, seq=seq, precision=precision, max_tp=request.max_tp or MAX_TP,
         calibration=calibration or calibration_of(cluster.accelerator, stack), axes=axes,
@@ -330,6 +357,12 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         source=task.calibration.source,
         findings=(*choice.findings, *_plan_findings(task, rows, best, batch, critical, regime)),
         configurations=sum(one.tried for one in best),
+        basis=RunBasis(
+            tokens=None if regime == "weak" else tokens,
+            stated=request.tokens is not None,
+            usd_per_gpu_hour=cluster.usd_per_gpu_hour,
+            price_source=cluster.price_source,
+        ),
     )
 
 
@@ -337,9 +370,14 @@ def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBa
     """Say by how much it misses, and the smallest P where it fits."""
     least = [(one.least_bytes, one.gpus) for one in best if one.least_bytes is not None]
     if not least:
-        hint = f"choose a batch with more divisors than {batch.sequences} sequences, or other accelerator counts"
+        near = [nearest_batch(task, one.gpus, batch.sequences) for one in best]
+        hint = "; ".join(
+            f"at P {one.gpus:,} the nearest that does is {sequences} sequences = {sequences * task.seq:,} tokens"
+            for one, sequences in zip(best, near, strict=True)
+            if sequences is not None
+        )
         message = "no layout honours this batch on any of these counts"
-        return InputError(Fault(message, "batch", str(batch.tokens), hint))
+        return InputError(Fault(message, "batch", str(batch.tokens), hint or "choose other accelerator counts"))
     needed, gpus = min(least)
     larger = max(one.gpus for one in best) * 2
     while larger <= LARGEST_P and not search_strong(task, [larger], batch)[0][0].layouts:
@@ -362,13 +400,15 @@ def _plan_findings(
     regime: str,
 ) -> list[Finding]:
     """What a reader must know beside the table."""
-    notes: list[Finding] = []
+    notes: list[Finding] = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
     if batch.tokens != batch.asked:
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
         message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))}"
-        remedy = "choose a larger P for memory, or a batch with more divisors"
+        near = {gpus: nearest_batch(task, gpus, batch.sequences) for gpus in gaps} if regime == "strong" else {}
+        ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
+        remedy = "; ".join(ways) or "choose a larger P for memory"
         notes.append(warning("gaps", message, gpus=gaps, remedy=remedy))
     if critical and critical.tokens.has_interval:
         low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0

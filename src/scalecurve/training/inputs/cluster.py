@@ -5,10 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, info
 from scalecurve.hardware.accelerators import (
     Accelerator,
     accelerator,
@@ -17,17 +20,23 @@ from scalecurve.hardware.accelerators import (
     plain_name,
     unknown_name,
 )
+from scalecurve.hardware.described import ALIASES, Machine, describe_machine, read_machine_file
 from scalecurve.hardware.networks import links
-from scalecurve.units import parse_bandwidth
 
-PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "amp_bf16", "amp_fp8")
+PRECISIONS = {  # as users write it: the precision of the matrix products
+    "bf16": "bf16", "amp_bf16": "bf16", "fp16": "fp16", "amp_fp16": "fp16", "fp8": "fp8", "amp_fp8": "fp8",
+    "fp8_full": "fp8", "mxfp8": "fp8", "nvfp4": "nvfp4", "mxfp4": "nvfp4", "fp4": "nvfp4",
+}  # fmt: skip
+MODERN = 900e12  # FLOP/s; accelerators from here on are named where nothing is like what was asked
+UNITS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "nvfp4": "fp4"}  # whose peak counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
     """`node` accelerators share the fast link; each has `outer_rate` bytes/s into the network.
 
-    `usd_per_gpu_hour` is None where no price is known.
+    `usd_per_gpu_hour` is None where no price is known; `pue` (power of the hall over power of its machines) and
+    `gco2_per_kwh` are None where nobody said them.
     """
 
     name: str
@@ -37,6 +46,8 @@ class Cluster:
     outer_rate: float
     usd_per_gpu_hour: float | None = None
     price_source: str | None = None
+    pue: float | None = None
+    gco2_per_kwh: float | None = None
     source: str = "given"
 
     def __post_init__(self) -> None:
@@ -66,18 +77,30 @@ class Cluster:
 
     def peak(self, precision: str) -> float:
         """FLOP/s that MFU is measured against: the peak of the precision the products run in."""
-        chip = self.accelerator
-        return chip.fp8_peak if precision == "fp8" and chip.fp8_peak else chip.peak
+        return self.accelerator.peaks.get(UNITS.get(precision, precision)) or self.accelerator.peak
 
-    def precision(self, name: str) -> tuple[str, list[Fault]]:
-        """`bf16` or `fp8` for what a user wrote, and what is wrong with it on this accelerator."""
-        precision = "fp8" if "8" in name or "fp4" in name.lower() else "bf16"
-        if name.lower() not in PRECISIONS:
-            return precision, [Fault("unknown precision", "precision", name, f"use one of {', '.join(PRECISIONS)}")]
-        if precision == "fp8" and self.accelerator.fp8_peak is None:
-            message = f"{self.accelerator.name} has no fp8 matrix units"
-            return precision, [Fault(message, "precision", name, "use bf16")]
-        return precision, []
+    def precision(self, name: str | None = None) -> tuple[str, list[Fault]]:
+        """`bf16`, `fp16`, `fp8` or `nvfp4` for what a user wrote, and what is wrong with it on this accelerator;
+        without a name its 16-bit format, bf16 where it has both."""
+        peaks = self.accelerator.peaks
+        usual = "bf16" if "bf16" in peaks else "fp16"
+        if name is None:
+            return usual, []
+        precision = PRECISIONS.get(name.lower())
+        if precision is None:
+            return usual, [Fault("unknown precision", "precision", name, f"use one of {', '.join(PRECISIONS)}")]
+        if UNITS[precision] in peaks:
+            return precision, []
+        able = [word for word, unit in UNITS.items() if unit in peaks]
+        message = f"{self.accelerator.name} has no {precision} matrix units"
+        return precision, [Fault(message, "precision", name, f"use {' or '.join(able)}")]
+
+    def precision_notes(self, precision: str) -> tuple[Finding, ...]:
+        """What a reader must know of times at this precision."""
+        if precision != "nvfp4":
+            return ()
+        message = "nvfp4 is timed at the rate of fp8, a limit from above: no published pair of steps tells its gain"
+        return (info("four-bit", message, remedy="give runs of your own: --measured runs.csv"),)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -89,6 +112,8 @@ class Cluster:
             "memory_bytes": self.accelerator.capacity,
             "usd_per_gpu_hour": self.usd_per_gpu_hour,
             "price_source": self.price_source,
+            "pue": self.pue,
+            "gco2_per_kwh": self.gco2_per_kwh,
             "source": self.source,
         }
 
@@ -112,11 +137,9 @@ def cluster_preset(name: str) -> Cluster:
     elif chip_name in accelerators() and network is not None and network.between_nodes:
         chip, rate = accelerator(chip_name), network.bandwidth
     elif bare in accelerators():
-        chip = accelerator(bare)
+        chip = accelerators()[bare]
     else:
-        networks = [link.name for link in links().values() if link.between_nodes]
-        pairs = (f"{chip}-{link}" for chip in accelerators() for link in networks)
-        raise unknown_name("cluster", name, [*named_clusters(), *accelerators(), *pairs])
+        raise _unknown_cluster(name)
     return Cluster(
         name=key,
         accelerator=chip,
@@ -127,59 +150,62 @@ def cluster_preset(name: str) -> Cluster:
     )
 
 
-ClusterLike = str | Mapping[str, Any] | Cluster
-_FIELDS = ("name", "gpus", "accelerator", "node", "outer", "inner", "usd_per_gpu_hour", "memory")
-_ALIASES = {
-    "num_gpus": "gpus", "count": "gpus", "gpu_type": "accelerator", "internode": "outer", "intranode": "inner",
-    "gpu": "accelerator", "chip": "accelerator", "hardware": "accelerator", "gpus_per_node": "node",
-    "node_size": "node",
-    "inter_node": "outer", "outer_rate": "outer", "network": "outer", "bandwidth": "outer", "outer_gb_s": "outer",
-    "intra_node": "inner", "inner_rate": "inner", "nvlink": "inner", "inner_gb_s": "inner", "price": "usd_per_gpu_hour",
-    "preset": "accelerator", "memory_gb": "memory",
-}  # fmt: skip
+def _unknown_cluster(name: str) -> InputError:
+    """The nearest names: with the network it names, of accelerators before it, else of clusters and accelerators."""
+    chip, _, link = plain_name(name).rpartition("-")
+    known = [*named_clusters(), *accelerators()]
+    if not get_close_matches(plain_name(name), known, n=1, cutoff=0.4):
+        known = [*{one.name: one for one in accelerators().values() if one.peak > MODERN}]
+    otherwise = "; or write an accelerator and a network (h100-ib400), or a .toml that describes a cluster"
+    if chip and link in links():
+        near = get_close_matches(chip, list(accelerators()), n=3, cutoff=0.0)
+        known = [f"{one}-{link}" for one in near]
+    elif chip in accelerators():
+        networks = [one.name for one in links().values() if one.between_nodes]
+        known = [f"{chip}-{one}" for one in get_close_matches(link, networks, n=3, cutoff=0.0)]
+    return unknown_name("cluster", name, known, otherwise=otherwise)
 
 
-def _in_giga(value: Any) -> float:
-    """Bytes or bytes/s; a bare number below a million is in GB or GB/s."""
-    return float(value) * (1e9 if float(value) < 1e6 else 1.0)
+ClusterLike = str | Path | Mapping[str, Any] | Cluster
 
 
 def read_cluster(cluster: ClusterLike) -> Cluster:
-    """The cluster of a preset's name (`h100-ib400`, `selene`, `a100`), or of a mapping: accelerator, node, outer and
-    inner (bandwidths per accelerator), memory, usd_per_gpu_hour."""
+    """The cluster of a preset's name (`h100-ib400`, `selene`, `a100`), of a .toml that describes one, or of a mapping:
+    accelerator (a name, or a table of its figures), node, outer and inner (bandwidths per accelerator), memory,
+    usd_per_gpu_hour, pue and gco2_per_kwh."""
     if isinstance(cluster, Cluster):
         return cluster
+    if isinstance(cluster, Path) or (isinstance(cluster, str) and cluster.endswith(".toml")):
+        return _cluster_of(read_machine_file(cluster))
     if isinstance(cluster, str):
         return cluster_preset(cluster)
+    hint = "give a preset's name, a .toml, or a mapping with its accelerator"
     try:
-        values = {_ALIASES.get(key, key): value for key, value in cluster.items() if value is not None}
-    except AttributeError:
-        hint = "give a preset's name, or a mapping with its accelerator"
+        keys = list(cluster)
+        chip = next((cluster[key] for key in keys if ALIASES.get(key, key) == "accelerator"), None)
+    except (TypeError, KeyError, IndexError):
         raise InputError(Fault("not a cluster", "cluster", repr(cluster), hint)) from None
-    hint = "known: accelerator, node, outer, inner, memory, usd_per_gpu_hour"
-    faults = [Fault("unknown field of a cluster", key, remedy=hint) for key in values if key not in _FIELDS]
-    if "accelerator" not in values and not faults:
-        faults = [Fault("missing", "accelerator", remedy="name one, such as h100")]
-    if faults:
-        raise InputError(faults, subject="cluster")
-    base = cluster_preset(str(values["accelerator"]))
-    chip = base.accelerator
-    if "memory" in values:
-        chip = replace(chip, capacity=_in_giga(values["memory"]))
-    rates = {"inner": base.inner_rate, "outer": base.outer_rate}
-    for side in rates:
-        rate = values.get(side)
-        if isinstance(rate, str):
-            link = links().get(rate.strip().lower())
-            rates[side] = link.bandwidth if link else parse_bandwidth(rate)
-        elif rate is not None:
-            rates[side] = _in_giga(rate)
-    described = replace(
-        base, name=str(values.get("name", base.name)), accelerator=chip, node=int(values.get("node", base.node)),
-        inner_rate=rates["inner"], outer_rate=rates["outer"],
+    if any(key.endswith("_tflops") for key in keys):  # the figures of an accelerator alone
+        return _cluster_of(describe_machine({"accelerator": cluster}))
+    if not isinstance(chip, str) or chip.endswith(".toml"):
+        return _cluster_of(describe_machine(cluster))
+    usual = cluster_preset(chip)
+    base = Machine(
+        name=usual.name, accelerator=usual.accelerator, node=usual.node, inner_rate=usual.inner_rate,
+        outer_rate=usual.outer_rate,
     )  # fmt: skip
-    price = values.get("usd_per_gpu_hour")
-    return described if price is None else described.with_price(float(price))
+    return _cluster_of(describe_machine(cluster, base=base), source=usual.source)
+
+
+def _cluster_of(machine: Machine, *, source: str | None = None) -> Cluster:
+    """A described machine as a cluster, at its price where it has one."""
+    cluster = Cluster(
+        name=machine.name or machine.accelerator.name, accelerator=machine.accelerator, node=machine.node,
+        inner_rate=machine.inner_rate, outer_rate=machine.outer_rate, pue=machine.pue,
+        gco2_per_kwh=machine.gco2_per_kwh, source=source or machine.accelerator.source,
+    )  # fmt: skip
+    price = machine.usd_per_gpu_hour
+    return cluster if price is None else cluster.with_price(price)
 
 
 def cluster_gpus(cluster: object) -> int | None:

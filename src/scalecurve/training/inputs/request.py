@@ -4,6 +4,7 @@ the keywords of `plan_training`; and token counts as users write them."""
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from scalecurve.training.inputs.transformer import ModelLike
     from scalecurve.training.physics.run import Reliability
 
-TOKENS_FROM = 262_144  # a batch at least this large can only be meant in tokens
+TOKENS_FROM = 16_384  # a bare number of at least this size is tokens: no published batch has so many sequences
+SURELY_TOKENS = 262_144  # below it such a number must be whole sequences, since it could be either
+_BATCH_UNIT = re.compile(
+    r"(?P<amount>.*?[\dkKMGTi.])\s*(?P<unit>tok(?:ens?)?|seq(?:uences?|s)?|samples?)", re.IGNORECASE
+)
 OBJECTIVES = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
 
 
@@ -43,7 +48,10 @@ class PlanRequest:
     )
     cluster: ClusterLike = field(
         default="",
-        metadata=about("A preset: an accelerator and its network (h100-ib400), or a named cluster.", '"h100-ib400"'),
+        metadata=about(
+            "An accelerator and its network (h100-ib400), a named cluster, or a .toml that describes one.",
+            '"h100-ib400"',
+        ),
     )
     gpus: WorkersLike | None = field(
         default=None, metadata=about("Accelerator counts: 8..16384 (doubling) or 256,512,1024.", '"32..16384"')
@@ -52,7 +60,7 @@ class PlanRequest:
         default=None, metadata=about("Sequence length in tokens (default: the model's).", "8192", kind=int)
     )
     global_batch: float | str | None = field(
-        default=None, metadata=about("Global batch in tokens: 4M or 4Mi.", '"4Mi"')
+        default=None, metadata=about("Global batch: 4Mi (tokens) or '512 sequences'.", '"4Mi"')
     )
     critical_batch: float | str | None = field(
         default=None, metadata=about("In tokens, or a law: kaplan, mccandlish, zhang, merrill, deepseek.", '"8Mi"')
@@ -86,7 +94,9 @@ class PlanRequest:
     stack: str | Stack | None = field(
         default=None, metadata=about("megatron-lm, megatron-core, fsdp, torchtitan, deepspeed-zero3, jax.", '"fsdp"')
     )
-    precision: str | None = field(default=None, metadata=about("bf16 or fp8.", '"bf16"'))
+    precision: str | None = field(
+        default=None, metadata=about("bf16, fp16, fp8 or nvfp4, as far as the accelerator has it.", '"bf16"')
+    )
     max_tp: int | None = field(
         default=None, metadata=about("The largest tensor-parallel degree to try (default 64).", "64", kind=int)
     )
@@ -234,12 +244,26 @@ def whole_sequences(tokens: float | str, seq: int) -> GlobalBatch:
     return GlobalBatch(asked, max(round(asked / seq), 1), seq)
 
 
+def read_batch(batch: float | str, seq: int) -> GlobalBatch:
+    """A global batch as every verb takes it: `512 sequences`, `4Mi tokens`, or text with a suffix, which is tokens.  A
+    bare number is sequences below 16,384 and tokens from there on, where it must be whole sequences up to 262,144."""
+    unit = _BATCH_UNIT.fullmatch(batch.strip()) if isinstance(batch, str) else None
+    amount = unit["amount"].strip() if unit else batch
+    value = read_count(amount, "batch")
+    bare = unit is None and (not isinstance(batch, str) or batch.strip().isdigit())
+    if unit and unit["unit"].lower().startswith("tok"):
+        return whole_sequences(amount, seq)
+    if unit or (bare and value < TOKENS_FROM):
+        if value < 1 or value != int(value):
+            hint = "a batch is a whole number of sequences, or tokens with a suffix"
+            raise InputError(Fault("not a whole number of sequences", "batch", str(batch), hint))
+        return GlobalBatch(value * seq, int(value), seq)
+    if bare and value < SURELY_TOKENS and value % seq:
+        hint = f"write '{value:g} sequences' or '{value:g} tokens'"
+        raise InputError(Fault(f"no whole number of sequences of {seq:,} tokens", "batch", str(batch), hint))
+    return whole_sequences(batch, seq)
+
+
 def batch_sequences(batch: float | str, seq: int) -> int:
-    """A global batch given in sequences, or in tokens when it is text with a suffix or too large to be sequences."""
-    value = read_count(batch, "batch")
-    suffixed = isinstance(batch, str) and not batch.strip().isdigit()
-    if suffixed or value >= TOKENS_FROM:
-        return whole_sequences(batch, seq).sequences
-    if value < 1 or value != int(value):
-        raise InputError(Fault("a batch is a whole number of sequences, or tokens with a suffix", "batch", str(batch)))
-    return int(value)
+    """The sequences of a global batch."""
+    return read_batch(batch, seq).sequences

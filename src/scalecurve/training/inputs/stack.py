@@ -205,8 +205,8 @@ class Device:
 def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16") -> Device:
     """The achieved rates of one accelerator of this cluster under this stack."""
     chip = cluster.accelerator
-    low = precision == "fp8" and chip.fp8_peak is not None
-    peak = cluster.peak(precision)
+    low = precision in ("fp8", "nvfp4") and chip.fp8_peak is not None
+    peak = cluster.peak("fp8" if low else precision)  # no published step tells what four bits gain
     matmul_rate = peak * constants.matmul * (constants.low_precision if low else 1.0)
     return Device(
         matmul_rate=matmul_rate, grouped_rate=matmul_rate * constants.grouped,

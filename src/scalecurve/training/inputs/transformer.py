@@ -1,11 +1,10 @@
-"""A transformer by its sizes: presets, sizes in words, a Hugging Face config.json, and the arrays the physics takes."""
+"""A transformer by its sizes: presets, sizes in words, and the arrays the physics takes."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding
 from scalecurve.hardware.accelerators import plain_name, unknown_name
 from scalecurve.units import parse_count
 
@@ -36,7 +36,9 @@ class Shape:
     """Sizes of one model, or of one model per row of a table; `seq` belongs here because it fixes the work per token.
 
     `experts` is 0 in a dense model; `q_rank` and `kv_rank` are 0 without multi-head latent attention.  `span` is the
-    mean number of keys a layer's attention looks at (below `seq` with a sliding window).
+    mean over all layers of the keys that full attention of the same work would look at: `seq` without windows,
+    2 w - w^2 / seq under a causal window of w keys, and what the state of a linear layer costs.  `ffn` is the mean
+    width over the layers without experts.
     """
 
     hidden: Array
@@ -60,6 +62,13 @@ class Shape:
     rope: Array
     tied: Array  # 1 where the output layer shares the embedding
     positions: Array  # learned position embeddings
+    attention_layers: Array  # layers that mix tokens by softmax attention
+    linear_layers: Array  # layers that mix tokens by a state: Mamba-2, gated DeltaNet
+    linear_weights: Array  # of one such layer's mixer
+    query_gate: Array  # 1 where the queries carry a gate of the attention's output
+    indexer: Array  # heads x head size of the indexer that selects keys (DeepSeek-V3.2)
+    indexer_head: Array
+    mtp_layers: Array  # layers that predict further tokens, each with a pass through the output layer
 
     @property
     def moe_layers(self) -> Array:
@@ -74,13 +83,28 @@ class Shape:
         return bool(np.any(self.kv_rank > 0))
 
     @property
-    def attention_weights(self) -> Array:
-        """Weights of one layer's attention, full or latent."""
-        plain = self.hidden * (self.head + self.value_head) * (self.heads + self.kv_heads)
-        query = self.hidden * self.q_rank + self.q_rank * self.heads * self.head
+    def softmax_weights(self) -> Array:
+        """Weights of the attention of one layer that has it, full or latent."""
+        gate = self.query_gate * self.hidden * self.heads * self.head
+        plain = self.hidden * (self.head + self.value_head) * (self.heads + self.kv_heads) + gate
+        ranked = self.hidden * self.q_rank + self.q_rank * self.heads * self.head
+        query = np.where(self.q_rank > 0, ranked, self.hidden * self.heads * self.head)
         upward = self.kv_rank * self.heads * (self.head - self.rope + self.value_head)
         latent = query + self.hidden * (self.kv_rank + self.rope) + upward + self.heads * self.value_head * self.hidden
-        return np.where(self.kv_rank > 0, latent, plain)
+        index = self.q_rank * self.indexer + self.hidden * (self.indexer_head + self.indexer / self.index_size)
+        return np.where(self.kv_rank > 0, latent + index, plain)
+
+    @property
+    def index_size(self) -> Array:
+        """Size of one head of the indexer; 1 where there is none, so that it can divide."""
+        return np.maximum(self.indexer_head, 1.0)
+
+    @property
+    def attention_weights(self) -> Array:
+        """Weights that mix tokens, the mean over all layers: softmax attention, state layers, and layers of neither."""
+        mixed = self.attention_layers * self.softmax_weights + self.linear_layers * self.linear_weights
+        result: Array = mixed / self.layers
+        return result
 
     @property
     def dense_ffn_weights(self) -> Array:
@@ -103,7 +127,8 @@ class Shape:
 
     @property
     def dense_parameters(self) -> Array:
-        """Everything but the routed experts; norms and biases are below 0.1 % and left out."""
+        """Everything but the routed experts and what predicts further tokens; norms and biases are below 0.1 % and left
+        out."""
         mlp = (self.layers - self.moe_layers) * self.dense_ffn_weights + self.moe_layers * self.shared_weights
         return self.layers * self.attention_weights + mlp + self.embedding_weights
 
@@ -123,7 +148,27 @@ class Shape:
         (SC21 equation 3 without recomputation: full, not causal, attention, as MFU is usually quoted)."""
         lookups = self.embedding_weights - self.vocab * self.hidden
         weights = self.active_parameters - lookups
-        return 6.0 * weights + 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
+        scores = 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
+        selecting = 6.0 * self.attention_layers * self.indexer * self.seq
+        return 6.0 * weights + scores + selecting + self.further_token_flop
+
+    @property
+    def further_token_weights(self) -> Array:
+        """Weights of the layers that predict further tokens: a layer each and the product that joins two states
+        (DeepSeek-V3, section 2.2); embedding and output layer are shared."""
+        layer = np.where(
+            self.experts > 0, self.shared_weights + self.expert_weights, (self.gates + 1.0) * self.hidden * self.ffn
+        )
+        return self.mtp_layers * (self.softmax_weights + layer + 2.0 * self.hidden**2)
+
+    @property
+    def further_token_flop(self) -> Array:
+        """What they add to a token's FLOP: their active weights, their attention, and the output layer once more."""
+        idle = self.mtp_layers * (self.experts - self.top_k) * (self.gates + 1.0) * self.hidden * self.expert_ffn
+        weights = self.further_token_weights - np.where(self.experts > 0, idle, 0.0)
+        scores = self.heads * (self.head + self.value_head) * self.span
+        result: Array = 6.0 * (weights + self.mtp_layers * (self.vocab * self.hidden + scores))
+        return result
 
 
 def stack_shapes(shapes: list[Shape]) -> Shape:
@@ -137,7 +182,11 @@ class Transformer:
     """Sizes of a decoder.  MoE fields are None in a dense model, latent-attention fields None with plain attention.
 
     `kv_heads` None means one per head, `head` None hidden / heads, `ffn` None four times hidden.  `window` limits how
-    far `window_share` of the layers look back.
+    far `window_share` of the attention layers look back.  `attention_layers` None means all; `linear_layers` mix tokens
+    by a state instead (Mamba-2, gated DeltaNet), with `linear_weights` and `linear_flop` (per token, forward, of the
+    state alone) each; `ffn_layers` None means that every layer without experts has a feed-forward part.  `mtp_layers`
+    predict further tokens.  `other_weights` are published but not of the decoder, such as a vision tower; `published`
+    is the count its authors state, as they write it.
     """
 
     name: str = "custom"
@@ -163,7 +212,19 @@ class Transformer:
     rope: int | None = None
     window: int | None = None
     window_share: float = 1.0
+    attention_layers: int | None = None
+    linear_layers: int = 0
+    linear_weights: int = 0
+    linear_flop: int = 0
+    ffn_layers: int | None = None
+    query_gate: bool = False
+    indexer_heads: int = 0
+    indexer_head: int = 0
+    mtp_layers: int = 0
+    other_weights: int = 0
+    published: str | None = None
     source: str = "given"
+    notes: tuple[Finding, ...] = field(default=(), compare=False)  # what a reader of its results must know
 
     def __post_init__(self) -> None:
         """Refuse sizes that make no model."""
@@ -189,12 +250,33 @@ class Transformer:
         latent = [name for name in ("kv_rank", "rope") if getattr(self, name) is not None]
         if len(latent) == 1:
             faults.append(Fault("latent attention needs kv_rank and rope", latent[0]))
+        if not faults:
+            faults = self._layer_faults()
         if faults:
             raise InputError(faults, subject=f"model {self.name}")
+
+    def _layer_faults(self) -> list[Fault]:
+        """Kinds of layers that do not add up."""
+        faults = []
+        if self.softmax_layers + self.linear_layers > self.layers:
+            value = f"{self.softmax_layers} and {self.linear_layers} of {self.layers}"
+            faults.append(Fault("more mixing layers than layers", "attention_layers, linear_layers", value))
+        if self.dense_layers > self.layers or (self.ffn_layers or 0) > self.layers:
+            faults.append(Fault("more layers of a kind than layers", "dense_layers, ffn_layers", str(self.layers)))
+        if self.linear_layers and not self.linear_weights:
+            faults.append(Fault("linear layers need their weights", "linear_weights", remedy="give weights per layer"))
+        if not 0.0 <= self.window_share <= 1.0:
+            faults.append(Fault("a share lies between 0 and 1", "window_share", f"{self.window_share:g}"))
+        return faults
 
     @property
     def groups(self) -> int:
         return self.kv_heads or self.heads
+
+    @property
+    def softmax_layers(self) -> int:
+        """Layers with softmax attention."""
+        return self.layers - self.linear_layers if self.attention_layers is None else self.attention_layers
 
     @property
     def head_size(self) -> int:
@@ -215,21 +297,30 @@ class Transformer:
     def shape(self, seq: int | None = None) -> Shape:
         """The sizes as the physics takes them, at a sequence length."""
         length = seq or self.seq
+        value_head = self.value_head or self.head_size
         near = min(self.window or length, length)
-        span = self.window_share * near + (1.0 - self.window_share) * length
+        span = self.window_share * (2.0 * near - near**2 / length) + (1.0 - self.window_share) * length
+        state = self.linear_flop / (2.0 * self.heads * (self.head_size + value_head))
+        span = (self.softmax_layers * span + self.linear_layers * state) / self.layers
+        plain_layers = self.dense_layers if self.experts else self.layers
+        width = float(self.ffn or 4 * self.hidden)
+        if self.ffn_layers is not None:
+            width *= self.ffn_layers / max(plain_layers, 1)
         sizes: dict[str, float] = {
             "hidden": self.hidden, "layers": self.layers, "heads": self.heads, "kv_heads": self.groups,
-            "head": self.head_size, "value_head": self.value_head or self.head_size,
-            "ffn": self.ffn or 4 * self.hidden, "gates": 2 if self.gated else 1, "vocab": self.vocab,
-            "seq": length, "span": span, "experts": self.experts or 0, "top_k": self.top_k or 0,
+            "head": self.head_size, "value_head": value_head, "ffn": width, "gates": 2 if self.gated else 1,
+            "vocab": self.vocab, "seq": length, "span": span, "experts": self.experts or 0, "top_k": self.top_k or 0,
             "expert_ffn": self.expert_ffn or 0, "shared_ffn": self.shared_ffn, "dense_layers": self.dense_layers,
             "q_rank": self.q_rank or 0, "kv_rank": self.kv_rank or 0, "rope": self.rope or 0,
-            "tied": self.tied, "positions": self.positions,
+            "tied": self.tied, "positions": self.positions, "attention_layers": self.softmax_layers,
+            "linear_layers": self.linear_layers, "linear_weights": self.linear_weights, "query_gate": self.query_gate,
+            "indexer": self.indexer_heads * self.indexer_head, "indexer_head": self.indexer_head,
+            "mtp_layers": self.mtp_layers,
         }  # fmt: skip
         return Shape(**{name: as_array(value) for name, value in sizes.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        sizes = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        sizes = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "notes"}
         return sizes | {"parameters": self.parameters, "active_parameters": self.active_parameters}
 
 
@@ -264,6 +355,8 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
     if isinstance(model, Transformer):
         return model
     if isinstance(model, Path) or (isinstance(model, str) and model.endswith(".json")):
+        from scalecurve.training.inputs.model_config import read_config
+
         return read_config(Path(model))
     sizes: dict[str, Any] = {}
     if isinstance(model, str) and "=" in model:
@@ -277,8 +370,10 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
         return model_preset(model)
     elif not isinstance(model, Mapping):
         raise InputError(Fault("not a model", "model", repr(model), "give a preset's name, sizes or a config.json"))
-    elif "num_attention_heads" in model and "hidden" not in model:
-        return from_config(model, name=str(model.get("_name_or_path", "given")))
+    elif "hidden" not in model and {"model_type", "architectures", "num_attention_heads"} & set(model):
+        from scalecurve.training.inputs.model_config import from_config
+
+        return from_config(model, name=str(model.get("_name_or_path") or model.get("model_type") or "given"))
     else:
         sizes = dict(model)
     sizes = {_SIZE_ALIASES.get(key, key): value for key, value in sizes.items() if value is not None}
@@ -293,69 +388,3 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
     if preset:
         return replace(model_preset(str(preset)), **sizes)
     return Transformer(**{"vocab": DEFAULT_VOCABULARY, "seq": seq or DEFAULT_SEQ, **sizes})
-
-
-_CONFIG_NAMES = {  # size: its names in a config.json
-    "hidden": ("hidden_size", "n_embd", "d_model"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads"),
-    "vocab": ("vocab_size",),
-    "seq": ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads"),
-    "head": ("head_dim",),
-    "ffn": ("intermediate_size", "n_inner", "ffn_dim"),
-    "experts": ("n_routed_experts", "num_local_experts", "num_experts"),
-    "top_k": ("num_experts_per_tok", "experts_per_token", "moe_topk"),
-    "expert_ffn": ("moe_intermediate_size",),
-    "q_rank": ("q_lora_rank",),
-    "kv_rank": ("kv_lora_rank",),
-    "rope": ("qk_rope_head_dim",),
-    "value_head": ("v_head_dim",),
-    "dense_layers": ("first_k_dense_replace",),
-}
-_UNGATED = ("gpt2", "gpt_neox", "gpt_neo", "opt", "bloom", "mpt", "falcon", "gpt_bigcode", "phi", "nemotron")
-
-
-def read_config(path: Path) -> Transformer:
-    """The model described by a Hugging Face config.json."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise FormatError(Fault("cannot read a model's config.json", str(path), str(problem))) from None
-    if not isinstance(content, dict):
-        raise FormatError(Fault("a config.json holds one object", str(path), type(content).__name__))
-    return from_config(content, name=str(content.get("_name_or_path") or path.parent.name or path.stem))
-
-
-def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Transformer:
-    """The model of a config's content: latent heads, experts with the ffn's width, windows and ties are worked out."""
-    config = {**content, **content.get("text_config", {})}
-    sizes: dict[str, Any] = {}
-    for key, names in _CONFIG_NAMES.items():
-        value = next((config[entry] for entry in names if config.get(entry) is not None), None)
-        if value is not None:
-            sizes[key] = int(value)
-    sizes["seq"] = sizes.get("seq") or 4096
-    missing = [_CONFIG_NAMES[key][0] for key in ("hidden", "layers", "heads", "vocab") if key not in sizes]
-    if missing:
-        raise InputError([Fault("missing", entry) for entry in missing], subject=f"model {name}")
-    if "kv_rank" in sizes:
-        sizes["head"] = int(config.get("qk_nope_head_dim", 128)) + sizes.get("rope", 0)
-        sizes.pop("kv_heads", None)
-    if "experts" in sizes:
-        sizes.setdefault("expert_ffn", sizes.get("ffn"))
-        sizes["shared_ffn"] = int(config.get("n_shared_experts") or 0) * int(sizes["expert_ffn"])
-    else:
-        for key in ("top_k", "expert_ffn", "dense_layers"):
-            sizes.pop(key, None)
-    kind = str(config.get("model_type", ""))
-    window = config.get("sliding_window")
-    if window and config.get("use_sliding_window", True):
-        sizes["window"] = int(window)
-    return Transformer(
-        name=name,
-        gated=kind not in _UNGATED,
-        tied=bool(config.get("tie_word_embeddings", kind in _UNGATED)),
-        source=f"config.json of {name}",
-        **sizes,
-    )

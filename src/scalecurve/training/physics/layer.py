@@ -63,12 +63,12 @@ def attention_core(device: Device, shape: Shape, grid: Grid) -> Pass:
 
 def attention_products(device: Device, shape: Shape, grid: Grid) -> Pass:
     """The projections of one layer's attention; with multi-head latent attention (DeepSeek-V2, section 2.1) down to the
-    ranks, up to the heads, and out."""
+    ranks, up to the heads, and out.  Layers with a state instead count by their weights."""
     tokens, heads = micro_tokens(shape, grid), shape.heads / grid.tp
     if shape.has_latent_attention:
         sizes = [
             (shape.q_rank + shape.kv_rank + shape.rope, shape.hidden),
-            (heads * shape.head, shape.q_rank),
+            (heads * shape.head, np.where(shape.q_rank > 0, shape.q_rank, shape.hidden)),
             (heads * (shape.head - shape.rope + shape.value_head), shape.kv_rank),
         ]
     else:
@@ -76,7 +76,7 @@ def attention_products(device: Device, shape: Shape, grid: Grid) -> Pass:
         sizes = [(heads * shape.head + keys * (shape.head + shape.value_head), shape.hidden)]
     sizes.append((shape.hidden, heads * shape.value_head))
     parts = [Pass(*linear_seconds(device, tokens, columns, depth)) for columns, depth in sizes]
-    return sum(parts[1:], start=parts[0])
+    return sum(parts[1:], start=parts[0]) * (shape.attention_weights / shape.softmax_weights)
 
 
 def dense_ffn(device: Device, shape: Shape, grid: Grid, width: Array) -> Pass:

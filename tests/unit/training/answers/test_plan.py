@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_the_fixed_batch_is_kept_and_both_caps_are_named(plan):
 
 
 def test_a_result_says_its_answer_in_one_line(plan):
-    assert repr(plan).startswith("<Plan llama3-70b, strong, 8 P from 32 to 4096: MFU 50 % to ")
+    assert repr(plan).startswith("<Plan llama3-70b, strong, 8 P from 32 to 4096: MFU 5")
     assert repr(plan).endswith(f"cost-effective at {plan.cost_effective_gpus}>")
     one = evaluate_layout("llama3-8b", "h100", "dp=8,micro=1", batch=8, seq=8192)
     assert repr(one).startswith("<Evaluation llama3-8b on 8 x h100, dp8 micro 1x1 zero1: step ")
@@ -208,7 +209,7 @@ def test_young_daly_minimises_the_loss():
         ({"model": "llama3-71b"}, ["unknown model", "llama3-70b"]),
         ({"cluster": "h101"}, ["unknown cluster", "h100"]),
         ({"stack": "megatron-xl"}, ["unknown stack", "megatron-lm"]),
-        ({"batch": "100"}, ["smaller than one sequence"]),
+        ({"batch": "100 tokens"}, ["smaller than one sequence"]),
         ({"critical_batch": "kaplen"}, ["unknown critical batch", "kaplan"]),
         ({"critical_batch": "kaplan", "loss": 0.0}, ["loss above 0"]),
         ({"critical_batch": "kaplan", "loss": -3.0}, ["loss above 0"]),
@@ -316,3 +317,41 @@ def test_a_model_by_its_sizes_on_the_command_line():
     assert spelled.to_dict()["step_seconds"] == named.to_dict()["step_seconds"]
     with pytest.raises(InputError, match="not a size of a model"):
         evaluate_layout(model="hidden=,layers=32", cluster="a100", layout={"tp": 8}, batch=8)
+
+
+@pytest.mark.parametrize("gpus", [96, 1000, 1008, 1536])
+def test_counts_that_no_layout_shares_the_batch_over_are_given_the_nearest_batch(gpus):
+    """4Mi tokens are 512 sequences of 8192, and these P have factors that 512 has not."""
+    with pytest.raises(InputError, match=r"the nearest that does is (\d+) sequences") as caught:
+        plan_training("llama3-70b", "h100-ib400", gpus=gpus, batch="4Mi", seq=8192)
+    sequences = int(re.search(r"is (\d+) sequences", str(caught.value))[1])
+    assert abs(sequences / 512 - 1) < 0.2
+    assert plan_training("llama3-70b", "h100-ib400", gpus=gpus, batch=f"{sequences} sequences", seq=8192).rows
+
+
+def test_a_batch_means_the_same_in_every_verb():
+    assert [batch_sequences(text, 8192) for text in ("512 sequences", "512seq", "4Mi tokens", "4Mi", 2**22, 512)] == [
+        512
+    ] * 6
+    assert batch_sequences(65536, 8192) == 8
+    plan = plan_training("llama3-8b", "h100", gpus=8, batch="8 sequences", seq=8192)
+    layout = plan.rows[0].outcome.layout
+    assert plan.batch.tokens == 65536
+    alone = evaluate_layout("llama3-8b", "h100", layout, batch="64Ki tokens", seq=8192, stack="megatron-core")
+    assert alone.outcome.tokens == 65536
+    with pytest.raises(InputError, match="'20000 sequences' or '20000 tokens'"):
+        batch_sequences(20000, 8192)
+    with pytest.raises(InputError, match="smaller than one sequence"):
+        batch_sequences("1000 tokens", 8192)
+
+
+def test_tokens_and_price_behind_a_run_are_said():
+    plan = plan_training("llama3-8b", "h100", gpus=8, batch="1Mi", seq=8192)
+    basis = plan.to_dict()["run_basis"]
+    assert basis["tokens"] == pytest.approx(20 * plan.rows[0].outcome.job.model.active_parameters)
+    assert basis["tokens_per_active_parameter"] == 20
+    assert basis["usd_per_gpu_hour"] > 0
+    assert "20 per active parameter" in plan.basis.sentence
+    assert "SkyPilot" in plan.basis.sentence
+    given = plan_training("llama3-8b", "h100", gpus=8, batch="1Mi", seq=8192, tokens="1T", price=2.5)
+    assert given.basis.sentence == "Run and USD: 1T tokens as given at 2.5 USD per accelerator-hour (given)."

@@ -1,0 +1,355 @@
+"""A history of checks: one JSON line for each, and what changed along it.
+
+A loss of 1 % per commit is below the noise of every single check; over the commits it is not.  Each K by itself, and
+all K together, are searched for the place where the mean of ln T changes most (the likelihood ratio of a step, Hinkley
+1970).  Noise is taken from the differences of neighbours (von Neumann 1941), which a slow drift hardly touches, and the
+p-value counts every place and every series that was searched (Bonferroni).  The search starts anew after a change that
+a check has reported.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalecurve.analysis.curve import conversion_of
+from scalecurve.analysis.table import tabulate
+from scalecurve.document import Block, Cell, Document, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, info
+from scalecurve.study import Study
+from scalecurve.study.samples import FloatArray
+
+VERSION = 1
+LEAST_CHECKS = 8  # fewer say nothing about the noise between sessions
+SMALLEST_SHIFT = 0.002
+MOST_SHOWN = 20
+LEVEL = 0.01  # of `scalecurve history`: the chance of a change where there is none, over all series
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryPoint:
+    """T and E at one K in one check; T in seconds, or seconds per unit of work for rates."""
+
+    k: int
+    n: int
+    time: float
+    std: float | None
+    efficiency: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryEntry:
+    """One check of one commit; `drift` is True where it reported a change along the history."""
+
+    name: str
+    created: str | None
+    commit: str | None
+    points: tuple[HistoryPoint, ...]
+    passed: bool | None = None
+    drift: bool = False
+
+    @property
+    def label(self) -> str:
+        return (self.commit or self.created or "?")[:10]
+
+    def at(self, k: int) -> HistoryPoint | None:
+        return next((point for point in self.points if point.k == k), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Where T changed: from the entry `commit` on, by `change` (0.1: T up by 10 %), at K or at all K (`k` None).
+
+    `probability` is that of this place among all places, given that there is one change; `p_value` the chance of so
+    large a change where there is none.  A "creep" goes on by `per_commit` with every entry.
+    """
+
+    k: int | None
+    place: int
+    commit: str
+    kind: str
+    change: float
+    per_commit: float | None
+    p_value: float
+    probability: float
+
+    def __str__(self) -> str:
+        where = "all K together" if self.k is None else f"K = {self.k}"
+        if self.per_commit is not None:
+            chance = f"p = {self.p_value:.1g}"
+            return f"{where}: T creeps by {self.per_commit:+.2%} per check, {self.change:+.1%} in all ({chance})"
+        chance = f"probability of this commit {self.probability:.2f}, p = {self.p_value:.1g}"
+        return f"{where}: T changed by {self.change:+.1%} at {self.commit} ({chance})"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class History(Result):
+    """All checks of one study, oldest first, and the changes along them."""
+
+    name: str
+    entries: tuple[HistoryEntry, ...]
+    changes: tuple[Change, ...]
+    session: float | None
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<History of {self.name}: {len(self.entries)} checks, {len(self.changes)} changes>"
+
+    @property
+    def all_k(self) -> tuple[int, ...]:
+        return tuple(sorted({point.k for entry in self.entries for point in entry.points}))
+
+    def records(self) -> list[dict[str, Any]]:
+        return [
+            {"commit": entry.commit, "created": entry.created, "passed": entry.passed, **asdict(point)}
+            for entry in self.entries
+            for point in entry.points
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "checks": len(self.entries),
+            "session": self.session,
+            "changes": [asdict(change) for change in self.changes],
+            "rows": self.records(),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def document(self) -> Document:
+        marked = {change.place for change in self.changes if change.per_commit is None}
+        heads = ["commit", *(f"T({k})" for k in self.all_k), *(f"E({k})" for k in self.all_k[-1:]), "verdict", ""]
+        rows = []
+        first = max(0, len(self.entries) - MOST_SHOWN)
+        for place, entry in list(enumerate(self.entries))[first:]:
+            points = [entry.at(k) for k in self.all_k]
+            cells: list[Cell | str | None] = [entry.label]
+            cells += [None if point is None else f"{point.time:.4g}" for point in points]
+            cells += [None if points[-1] is None else f"{points[-1].efficiency:.3f}"]
+            verdict = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}[entry.passed]
+            rows.append([*cells, verdict, Cell("change", "warn") if place in marked else None])
+        shift = "" if self.session is None else f"; T of all K shifts by {self.session:.1%} between sessions"
+        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown{shift}"
+        blocks: list[Block] = [Paragraph(head), table(heads, rows)]
+        blocks += [Paragraph(f"{change}.", "bad" if change.change > 0 else "good") for change in self.changes]
+        if not self.changes:
+            blocks.append(Paragraph(f"No change along the history beyond noise (level {LEVEL:.0%})."))
+        return Document(None, tuple(blocks))
+
+
+def entry_of(study: Study, *, passed: bool | None = None, drift: bool = False) -> HistoryEntry:
+    """A study as an entry."""
+    git = study.provenance.software.get("git")
+    conversion = conversion_of(study)
+    return HistoryEntry(
+        name=study.name,
+        created=study.provenance.created or datetime.now(UTC).isoformat(timespec="seconds"),
+        commit=git.get("commit") if isinstance(git, dict) else None,
+        points=tuple(
+            HistoryPoint(
+                k=row.k,
+                n=row.n,
+                time=conversion.time(float(row.k), row.mean.value),
+                std=row.std,
+                efficiency=row.efficiency.value,
+            )
+            for row in tabulate(study).rows
+        ),
+        passed=passed,
+        drift=drift,
+    )
+
+
+def append_entry(study: Study, path: str | Path, *, passed: bool, line: str, drift: bool) -> None:
+    """Add one JSON line with T and E at every K; two checks at once leave whole lines."""
+    entry = entry_of(study, passed=passed, drift=drift)
+    columns = ("k", "n", "mean", "std", "efficiency")
+    data = {
+        "version": VERSION,
+        "created": entry.created,
+        "name": entry.name,
+        "commit": entry.commit,
+        "quantity": str(study.quantity),
+        "regime": str(study.regime),
+        "rows": [
+            dict(zip(columns, (row.k, row.n, row.mean.value, row.std, row.efficiency.value), strict=True))
+            for row in tabulate(study).rows
+        ],
+        "passed": passed,
+        "drift": drift,
+        "line": line,
+    }
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.write(handle, (json.dumps(data, allow_nan=False) + "\n").encode())
+        finally:
+            os.close(handle)
+    except OSError as problem:
+        raise InputError(Fault(f"the history cannot be written: {problem.strerror}"), subject=str(path)) from None
+
+
+def read_entries(path: str | Path, *, name: str | None = None) -> tuple[HistoryEntry, ...]:
+    """The entries of a history file, oldest first; those of one study where a name is given."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise InputError(Fault(f"the history cannot be read: {problem.strerror}"), subject=str(path)) from None
+    except UnicodeDecodeError:
+        raise InputError(Fault("not text in UTF-8"), subject=str(path)) from None
+    entries, faults = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entries.append(_entry(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            faults.append(Fault("not a line of a history", where=f"line {number}", value=line[:60], remedy="remove it"))
+    if faults:
+        raise InputError(faults[:MOST_SHOWN], subject=str(path))
+    return tuple(entry for entry in entries if name is None or entry.name == name)
+
+
+def _entry(data: dict[str, Any]) -> HistoryEntry:
+    """One line as an entry: rates become times per unit of work."""
+    quantity, regime = data["quantity"], data.get("regime", "strong")
+    power = float((regime == "weak") - (quantity == "throughput_per_worker"))
+    points = []
+    for row in data["rows"]:
+        k, mean = int(row["k"]), float(row["mean"])
+        if not (k >= 1 and 0 < mean < math.inf):
+            raise ValueError("not a worker count or not a time")
+        time = mean if quantity == "seconds" else k**power / mean
+        std = None if row.get("std") is None else float(row["std"]) / mean * time
+        points.append(HistoryPoint(k=k, n=int(row["n"]), time=time, std=std, efficiency=float(row["efficiency"])))
+    return HistoryEntry(
+        name=str(data["name"]),
+        created=data.get("created"),
+        commit=data.get("commit"),
+        points=tuple(points),
+        passed=data.get("passed"),
+        drift=bool(data.get("drift")),
+    )
+
+
+def history(path: str | Path, *, name: str | None = None) -> History:
+    """The checks in a history file and the changes along them; `name` chooses a study where the file holds several."""
+    entries = read_entries(path, name=name)
+    names = sorted({entry.name for entry in entries})
+    if not entries:
+        raise InputError(Fault("the history holds no check", value=name, remedy="scalecurve check ... --history FILE"))
+    if len(names) > 1:
+        raise InputError(
+            Fault("the history holds several studies", value=", ".join(names), remedy="choose with --name")
+        )
+    session = session_shift(entries)
+    findings = []
+    if len(entries) < LEAST_CHECKS:
+        message = f"{len(entries)} checks: a change can be told from noise with {LEAST_CHECKS} or more"
+        findings.append(info("history-short", message))
+    return History(
+        name=names[0],
+        entries=entries,
+        changes=changes_along(entries, level=LEVEL),
+        session=None if session is None else session[0],
+        findings=tuple(findings),
+    )
+
+
+def series_of(entries: Sequence[HistoryEntry]) -> dict[int | None, FloatArray]:
+    """Ln T over the entries for each K that all of them have, and under None for all these K together."""
+    common = set.intersection(*({point.k for point in entry.points} for entry in entries)) if entries else set()
+    series: dict[int | None, FloatArray] = {
+        k: np.log([point.time for entry in entries if (point := entry.at(k)) is not None]) for k in sorted(common)
+    }
+    if len(series) > 1:
+        series[None] = np.mean(list(series.values()), axis=0)
+    return series
+
+
+def session_shift(entries: Sequence[HistoryEntry]) -> tuple[float, float] | None:
+    """The standard deviation of the shift between sessions with its degrees of freedom; None with few entries.
+
+    The median of squared differences of neighbours, so that a few true changes do not count, less the noise of the
+    means.
+    """
+    series = series_of(entries)
+    if len(entries) < LEAST_CHECKS or not series:
+        return None
+    common = series.get(None, next(iter(series.values())))
+    noise = [
+        np.mean([(p.std / p.time) ** 2 / p.n for p in entry.points if p.std is not None] or [0.0]) / len(entry.points)
+        for entry in entries
+    ]
+    square = float(np.median(np.diff(common) ** 2)) / 0.455 / 2  # 0.455: the median of chi-square with one degree
+    return max(SMALLEST_SHIFT, math.sqrt(max(0.0, square - float(np.mean(noise))))), (len(entries) - 1) / 2
+
+
+def changes_along(entries: Sequence[HistoryEntry], *, level: float) -> tuple[Change, ...]:
+    """Every change beyond noise, oldest first: the largest one, then those before and after it."""
+    found: list[Change] = []
+    segments = [(0, len(entries))]
+    while segments:
+        start, end = segments.pop()
+        change = largest_change(entries[start:end], level=level)
+        if change is None:
+            continue
+        place = start + change.place
+        found.append(Change(**{**asdict(change), "place": place}))
+        if change.per_commit is None:
+            segments += [(start, place), (place, end)]
+    return tuple(sorted(found, key=lambda change: change.place))
+
+
+def largest_change(entries: Sequence[HistoryEntry], *, level: float) -> Change | None:
+    """The change with the smallest p-value, where that is below `level`; None with too few entries."""
+    if len(entries) < LEAST_CHECKS:
+        return None
+    series = series_of(entries)
+    found = []
+    for k, values in series.items():
+        p_value, place, score = scan(values)
+        found.append((min(1.0, len(series) * p_value), k, place, score, values))
+    if not found:
+        return None
+    p_value, k, place, score, values = min(found, key=lambda item: (item[0], item[1] is not None))
+    if p_value > level:
+        return None
+    step = float(values[place:].mean() - values[:place].mean())
+    rest = np.concatenate([values[:place] - values[:place].mean(), values[place:] - values[place:].mean()])
+    slope, offset = np.polyfit(np.arange(len(values)), values, 1)
+    is_creep = float(np.sum((values - offset - slope * np.arange(len(values))) ** 2)) < float(np.sum(rest**2))
+    weights = np.exp(score**2 / 2 - np.max(score**2 / 2))
+    return Change(
+        k=k,
+        place=place,
+        commit=entries[place].label,
+        kind="creep" if is_creep else "step",
+        change=math.expm1(float(slope) * (len(values) - 1) if is_creep else step),
+        per_commit=math.expm1(float(slope)) if is_creep else None,
+        p_value=p_value,
+        probability=float(weights[place - 1] / weights.sum()),
+    )
+
+
+def scan(values: FloatArray) -> tuple[float, int, FloatArray]:
+    """The p-value of the largest change of the mean, its place, and the change at every place in standard errors."""
+    from scipy.special import stdtr
+
+    count = len(values)
+    sigma = math.sqrt(float(np.mean(np.diff(values) ** 2)) / 2) or 1e-12
+    before = np.arange(1, count)
+    sums = np.cumsum(values)[:-1]
+    difference = (values.sum() - sums) / (count - before) - sums / before
+    score: FloatArray = np.abs(difference) / (sigma * np.sqrt(1 / before + 1 / (count - before)))
+    place = int(np.argmax(score)) + 1
+    return min(1.0, 2 * (count - 1) * float(stdtr((count - 1) * 2 / 3, -score[place - 1]))), place, score

@@ -1,0 +1,274 @@
+"""The causes from where each worker's time went: every way in which the components of the loss may have come about.
+
+A component may have several causes (`accounting`), and totals of a run hide how much of the time in collectives is
+waiting.  Draws therefore combine: runs drawn again with replacement, a share of hidden waiting, and one cause for each
+component.  Weights between the causes of a component are plain judgements of what else would show, not fitted.
+
+Hidden waiting: with B barriers and a spread s of a worker's compute over the run, one step spreads by s/sqrt(B), and
+every worker waits B * s/sqrt(B) * e(K) in all, e(K) being the expected largest of K draws.  B is often unknown and the
+distribution always is, so a grid of both is tried, and weighed by whether what remains in the collectives grows over K
+as communication can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
+
+import numpy as np
+
+from scalecurve.diagnosis.accounting import (
+    Components,
+    Runs,
+    Split,
+    passing_spread,
+    split_gap,
+    tells_apart,
+    useful_seconds,
+)
+from scalecurve.diagnosis.answer import NAMES, Draws
+from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, OTHER, SERIAL, STRAGGLER
+from scalecurve.diagnosis.shapes import RARE, expected_largest, harmonic
+from scalecurve.findings import Finding, info, warning
+from scalecurve.study.samples import FloatArray
+from scalecurve.units import format_seconds
+
+Weights = dict[str, float]
+
+RESAMPLES = 20
+DRAWS = 400
+SINGLE_RUN_ERROR = 0.3
+BARRIERS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+BARRIERS_PER_STEP = (1.0, 3.0)
+BELIEVABLE = 3.0  # times the most barriers tried
+TOLERANCE = 0.2  # of hidden waiting plus communication against the time in collectives
+LEAST_WEIGHT = 1e-3
+STEADY = 0.35  # a time outside phases that changes less than this over all K is a fixed cost
+
+
+def draw_losses(
+    by_k: Runs, *, weak: bool, apart: bool, grown: Weights, rng: np.random.Generator
+) -> tuple[Split, Draws]:
+    """The components as they are, and draws of the loss by cause.
+
+    `apart` says that workers share no machine.  `grown` are the causes of growing busy time where no phases tell.
+    """
+    split = split_gap(by_k, weak=weak)
+    hidden = list(hidden_waiting(by_k))
+    chances = np.array([weight for weight, _ in hidden])
+    single = all(len(runs) == 1 for runs in by_k.values())
+    samples = [split] if single else [split, *(split_gap(_again(by_k, rng), weak=weak) for _ in range(RESAMPLES))]
+    losses, spent = [], []
+    for i in range(DRAWS):
+        own = samples[i % len(samples)]
+        waits = hidden[rng.choice(len(hidden), p=chances)][1]
+        factors = np.exp(rng.normal(0.0, SINGLE_RUN_ERROR, len(fields(Components)))) if single else None
+        components = {
+            k: _moved(each, waits.get(k, 0.0) * k_workers(by_k, k), factors) for k, each in own.components.items()
+        }
+        causes = {
+            name: str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
+            for name, weights in component_causes(by_k, own, components, weak=weak, apart=apart, grown=grown).items()
+        }
+        table = np.zeros((len(NAMES), len(components)))
+        for place, each in enumerate(components.values()):
+            for name, cause in causes.items():
+                table[NAMES.index(cause), place] += getattr(each, name)
+        losses.append(table)
+        spent.append([each.spent for each in components.values()])
+    return split, Draws(tuple(by_k), np.full(DRAWS, 1.0 / DRAWS), np.array(losses), np.array(spent))
+
+
+def k_workers(by_k: Runs, k: int) -> int:
+    """How many workers reported at K: ranks, where a rank has several threads."""
+    return len(by_k[k][0].compute)
+
+
+def _again(by_k: Runs, rng: np.random.Generator) -> Runs:
+    """The runs of each K drawn again with replacement."""
+    return {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
+
+
+def _moved(own: Components, hidden: float, factors: FloatArray | None) -> Components:
+    """With hidden waiting taken from transfer, and every component known to a factor only."""
+    moved = min(hidden, own.transfer)
+    changed = replace(own, transfer=own.transfer - moved, passing=own.passing + moved)
+    if factors is None:
+        return changed
+    names = [field.name for field in fields(Components) if field.name not in ("spent", "p_lasting")]
+    return replace(changed, **{name: getattr(changed, name) * factors[i] for i, name in enumerate(names)})
+
+
+def component_causes(
+    by_k: Runs, split: Split, components: dict[int, Components], *, weak: bool, apart: bool, grown: Weights
+) -> dict[str, Weights]:
+    """For each component the causes that it may have, and how likely each is."""
+    k, last = next(reversed(components.items()))
+    runs = by_k[k]
+    counted = all(account.work is not None for account in runs)
+    # Noise at barriers makes compute longer by x on every worker, and lets each wait x (H_K - 1) in the mean.
+    waits = float(harmonic(np.array([float(k_workers(by_k, k))]))[0]) - 1.0
+    noisy = last.growth > 0 and 0.4 * last.growth * waits <= last.passing <= 3.0 * last.growth * waits
+    passing = {STRAGGLER: 0.75, IMBALANCE: 0.25} if noisy else {STRAGGLER: 0.5, IMBALANCE: 0.5}
+    # Work that every worker does again takes each the same seconds at any K, as Gunther's contention does.
+    extra = [each.growth / k_workers(by_k, own) for own, each in components.items() if each.growth > 0]
+    growth = {CONTENTION: 0.98, SERIAL: 0.02}
+    if not counted and (len(extra) < 2 or np.ptp(extra) < STEADY * max(extra)):
+        growth = {CONTENTION: 0.85, SERIAL: 0.15}
+    if noisy:
+        growth = {STRAGGLER: 0.55, CONTENTION: 0.4, SERIAL: 0.05}
+    elif apart:
+        growth = {SERIAL: 0.85, CONTENTION: 0.1, STRAGGLER: 0.05}
+    lasting = {IMBALANCE: 0.5, STRAGGLER: 0.5}
+    if counted:
+        lasting = {IMBALANCE: 0.97, STRAGGLER: 0.03}
+    if weak:
+        lasting |= {SERIAL: 0.1}
+    sure = split.alone is not None and split.alone.constant > 0.7
+    outside = {SERIAL: 0.4, CONTENTION: 0.3, OTHER: 0.3}
+    seconds = [float(np.mean([account.outside for account in own])) for own in by_k.values()]
+    if max(seconds) > 0 and np.ptp(seconds) < STEADY * max(seconds):
+        outside = {SERIAL: 0.95, OTHER: 0.05}
+    return {
+        "transfer": {COMMUNICATION: 1.0},
+        "alone": {SERIAL: 0.97, IMBALANCE: 0.03} if sure else {SERIAL: 0.6, IMBALANCE: 0.4},
+        "named_serial": {SERIAL: 1.0},
+        "lasting": lasting,
+        "host": {STRAGGLER: 1.0} if counted else {STRAGGLER: 0.93, IMBALANCE: 0.07},
+        "passing": passing,
+        "growth": grown or growth,
+        "loading": {CONTENTION: 0.6, OTHER: 0.4},
+        "outside": outside,
+    }
+
+
+def hidden_waiting(by_k: Runs) -> Iterator[tuple[float, dict[int, float]]]:
+    """Ways to divide the least time in collectives: a weight, and the seconds per worker that are waiting, by K."""
+    from scipy.optimize import nnls
+
+    usable = {k: runs for k, runs in by_k.items() if len(runs[0].compute) > 1}
+    if not usable or all(tells_apart(account) for runs in usable.values() for account in runs):
+        yield 1.0, {}
+        return
+    workers = np.array([len(runs[0].compute) for runs in usable.values()], dtype=np.float64)
+    least = np.array([np.mean([a.communication.min() for a in runs]) for runs in usable.values()])
+    mean = np.array([np.mean([a.compute.mean() for a in runs]) for runs in usable.values()])
+    visible = np.array([np.mean([(a.compute.max() - a.compute).mean() for a in runs]) for runs in usable.values()])
+    relative = np.array([passing_spread(runs) for runs in usable.values()])
+    freedom = np.array([max(len(runs) - 1, 1) * (len(runs[0].compute) - 1) for runs in usable.values()])
+    spreads = (
+        relative * mean,
+        np.sqrt(np.average(relative**2, weights=freedom)) * mean,  # a share of the compute
+        np.sqrt(np.average((relative * mean) ** 2, weights=freedom)) * np.ones_like(mean),  # the same seconds at any K
+    )
+    steps = [account.steps for runs in usable.values() for account in runs if account.steps]
+    barriers = [each * min(steps) for each in BARRIERS_PER_STEP] if steps else BARRIERS
+    most_barriers = (0.5 * min(barriers), BELIEVABLE * max(barriers))
+    largest = [
+        expected_largest(workers),
+        harmonic(workers) - 1.0,
+        np.sqrt(3.0) * (workers - 1.0) / (workers + 1.0),  # uniform
+    ]
+    for delays in RARE:
+        chance = delays / (delays + workers[-1])
+        largest.append((1.0 - (1.0 - chance) ** workers - chance) / np.sqrt(chance * (1.0 - chance)))
+    weight = 1.0 / (TOLERANCE * least + 0.01 * least.max() + 0.003 * mean)
+    forms = [np.log2(workers), workers - 1.0, (workers - 1.0) / workers, workers ** (-2 / 3), workers**-0.5]
+    forms += [(workers > size).astype(np.float64) for size in workers[:-1]]  # beyond a node
+    basis = np.column_stack(forms) * weight[:, None]
+    ways = []
+    for spread, most in product(spreads, largest):
+        for count in barriers:
+            waiting = np.maximum(np.sqrt(count) * spread * most - visible, 0.0)
+            _, misfit = nnls(basis, (least - waiting) * weight)
+            ways.append((_likelihood(misfit) / len(barriers), waiting))
+        # The number of barriers that explains all of it as waiting, where that number can be believed.
+        root, misfit = nnls((spread * most * weight)[:, None], (least + visible) * weight)
+        if most_barriers[0] <= root[0] ** 2 <= most_barriers[1]:
+            ways.append((_likelihood(misfit), least))
+    total = sum(likelihood for likelihood, _ in ways)
+    if total <= LEAST_WEIGHT:  # neither fits: all of it may be either
+        ways = [(1.0, np.zeros_like(least)), (1.0, least)]
+        total = 2.0
+    for likelihood, waiting in ways:
+        yield likelihood / total, dict(zip(usable, waiting.tolist(), strict=True))
+
+
+def _likelihood(misfit: float) -> float:
+    """Of residuals whose norm is `misfit` standard deviations."""
+    return float(np.exp(-0.5 * min(misfit, 30.0) ** 2))
+
+
+def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
+    """The numbers behind a diagnosis from accounts, in sentences."""
+    k, runs = next(reversed(by_k.items()))
+    own, base = split.components[k], next(iter(by_k))
+    words = {
+        "transfer": "collectives on every worker",
+        "alone": "waiting for one worker's constant extra",
+        "named_serial": "waiting for serial phases",
+        "lasting": "waiting for workers that are always slow",
+        "host": "a slow host",
+        "passing": "waiting for workers that are slow now and then",
+        "growth": "compute that grew",
+        "loading": "data loading that grew",
+        "outside": "time outside phases that grew",
+    }
+    lost = [
+        f"{text} {getattr(own, name) / own.spent:.1%}"
+        for name, text in words.items()
+        if getattr(own, name) > 0.005 * own.spent
+    ]
+    yield f"Of the worker-seconds at K = {k}, lost to: {', '.join(lost) or 'nothing above 0.5 %'}."
+    ratio = useful_seconds(runs) / (useful_seconds(by_k[base]) * (k / base if weak else 1.0))
+    yield f"Useful time of all workers together at K = {k} is {ratio:.2f} times that at K = {base}."
+    if split.alone is not None:
+        extra = format_seconds(split.alone.seconds)
+        yield f"Rank {split.alone.rank} works {extra} longer than the others at every K: it works alone."
+    if len(runs[0].compute) > 1:
+        above = np.mean([a.compute.max() / a.compute.mean() for a in runs])
+        slowest = {int(np.argmax(a.compute)) for a in runs}
+        who = f"rank {slowest.pop()} every time" if len(slowest) == 1 else f"{len(slowest)} different ranks"
+        yield f"The slowest worker at K = {k} computes {above:.2f} times the mean; over {len(runs)} runs it was {who}."
+        if own.p_lasting is not None:
+            sure = "Some workers are" if own.p_lasting < 0.01 else "It is not sure that some workers are"
+            yield f"{sure} consistently slower at K = {k} (p = {own.p_lasting:.2g})."
+
+
+def account_findings(
+    by_k: Runs, split: Split, candidates: tuple[str, ...], *, apart: bool, phased: bool
+) -> Iterator[Finding]:
+    """What a reader of a diagnosis from accounts must know."""
+    host, runs = split.slow_host, next(reversed(by_k.values()))
+    if host is not None:
+        yield warning(
+            "slow-host",
+            f"host {host.host} needs {host.factor:.2f} times as long for the same work in every run",
+            remedy="take it out and measure again: throttling, a smaller quota, a failing disk or a busy neighbour",
+            host=host.host,
+            factor=host.factor,
+            ranks=sorted(host.ranks),
+        )
+    elif IMBALANCE in candidates and all(account.work is None for account in runs):
+        message = "workers that are slow have more work or sit on a slow host; no work was counted"
+        remedy = "call probe.add_work (or pass work= to probe.steps): equal work on a slow worker means a slow host"
+        yield info("work-not-counted", message, remedy=remedy)
+    if not all(tells_apart(account) for account in runs) and phased:
+        message = "collectives were timed as totals of a run: with many barriers part of that time is waiting"
+        remedy = "put a barrier before the collective and time it apart, or record phases step by step (probe.steps)"
+        yield info("waiting-not-apart", message, remedy=remedy)
+    if set(candidates) & {CONTENTION, SERIAL} and split.components[max(by_k)].growth > 0 and phased:
+        if apart:
+            message = "compute grows although workers share no machine: each worker does some of the work again"
+            yield info("replicated-work", message)
+        elif CONTENTION in candidates:
+            message = "compute grows with K on every worker alike; work that each worker does again looks the same"
+            remedy = (
+                "compare memory bandwidth and clock at K = 1 and the largest K (scalecurve doctor, roofline), and "
+                "count the work"
+            )
+            yield info("growth-not-explained", message, remedy=remedy)
+    if all(len(own) == 1 for own in by_k.values()):
+        message = "one run per K: lasting and passing slowness cannot be told apart"
+        yield warning("single-run", message, remedy="repeat 5 times")

@@ -1,0 +1,364 @@
+"""What the header of a column says: worker counts, a time or a rate with its unit, a statistic, a repeat, a filter.
+
+A header is taken apart into words, a unit and a statistic; nothing here looks at the cells below it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+
+from scalecurve.study import Quantity
+
+TIME_UNITS = {
+    "ps": 1e-12, "cs": 1e-2,
+    "ns": 1e-9, "nsec": 1e-9, "nsecs": 1e-9, "nanos": 1e-9, "nanosecond": 1e-9, "nanoseconds": 1e-9,
+    "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "usecs": 1e-6, "micros": 1e-6, "microsec": 1e-6, "microsecond": 1e-6,
+    "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3, "msecs": 1e-3, "millis": 1e-3, "millisec": 1e-3,
+    "millisecond": 1e-3, "milliseconds": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0,
+    "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0,
+    "hour": 3600.0, "hours": 3600.0, "day": 86400.0, "days": 86400.0,
+}  # fmt: skip
+
+_NOUNS = {
+    "workers": "k worker workers executor executors replica replicas instance instances servers jobs parallelism",
+    "gpus": "gpu gpus device devices accelerator accelerators tpu tpus chips",
+    "nodes": "node nodes nnodes hosts numnodes allocnodes numhosts machines",
+    "ranks": "rank ranks nranks nummpiranks jobsize ntasks tasks",
+    "processes": "proc procs nproc nprocs np p pe pes process processes processor processors",
+    "threads": "thread threads nthreads",
+    "cores": "core cores ncores cpu cpus ncpus numcpus alloccpus",
+}
+WORKER_NOUNS = {noun: unit for unit, nouns in _NOUNS.items() for noun in nouns.split()}
+_WHOLE_WORKERS = {
+    "world_size": "ranks", "mpi_world_size": "ranks", "gres/gpu": "gpus", "ngpus": "gpus", "numgpus": "gpus",
+    "n_threads_per_proc": "threads", "nworkers": "workers", "comm_size": "ranks", "mpi_size": "ranks",
+}  # fmt: skip
+
+
+def vocabulary(words: str) -> frozenset[str]:
+    """The words of a text, to be looked up."""
+    return frozenset(words.split())
+
+
+_WORKER_FILLERS = vocabulary(
+    "alloc n num number of no nr nb count # total mpi omp openmp used the amount param parameter"
+)
+# Names that count workers in load tests and in R's usl; they are K only where no plainer name is there.
+LOAD_NAMES = {
+    "load": "workers", "concurrency": "clients", "clients": "clients", "num_clients": "clients", "n_clients": "clients",
+    "nclients": "clients", "users": "users", "vus": "users", "connections": "connections", "conns": "connections",
+    "num_connections": "connections", "sessions": "sessions", "terminals": "terminals",
+}  # fmt: skip
+
+TIME_WORDS = vocabulary(
+    "time times t wall wallclock walltime clock elapsed runtime duration latency real makespan timing tts"
+)
+RATE_WORDS = vocabulary("throughput rate bandwidth busbw algbw qps tps rps fps iops mlups glups")
+CPU_WORDS = vocabulary("user sys system cpu")
+# Measures of time that are no seconds: their length is not in the table.
+_NOT_SECONDS = vocabulary("cycles cycle ticks tick tsc jiffies clocks instructions mcycles gcycles kcycles")
+_NO_UNIT = vocabulary(
+    "wall real total mean avg average median min max lower is better higher per iteration iter step epoch run "
+    "all each hh mm ss mmm d inc exc inclusive exclusive the of cpu gpu host rank ranks measured end to excl "
+    "incl"
+)
+DERIVED_WORDS = vocabulary(
+    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal"
+)
+_RATE_SUFFIX = re.compile(
+    r".+?(?:/s|/sec|/secs|/second|/min|/minute|/h|/hour|/day|[_ ]per[_ ](?:s|sec|second|min|minute|hour|day)|s\^?-1)$"
+    r"|[kmgtp]?(?:flops|bps)|[kmgt]i?b?ps|[kmgt]?(?:iops|qps|tps|rps|fps|lups)|[kmg]?hz"
+)
+_PER_WORKER = re.compile(
+    r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
+    r"(?=$|/|[_ ]per[_ ]|[\s_\])])"
+)
+_TIME_PER = re.compile(r"(?P<unit>[a-zµ]+)(?:/|[_ ]per[_ ])(?P<what>[a-z]+)")
+_BRACKET = re.compile(r"\s*[\[({](?P<inside>[^\])}]*)[\])}]\s*$")
+_IN_UNIT = re.compile(r"(?P<left>.+?)(?:[\s_]+in[\s_]+|\s*,\s*|\s+/\s+)(?P<unit>[^\s,]+)$", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+MOST_HEADER = 200
+
+
+class Statistic(StrEnum):
+    """What a column of a summary holds of each K."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+    DEVIATION = "standard deviation"
+    SPREAD = "spread"
+    COUNT = "count"
+
+
+_STATISTICS = {
+    Statistic.MEAN: "mean avg average mittelwert",
+    Statistic.MEDIAN: "median med p50",
+    Statistic.MINIMUM: "min minimum best fastest lowest least",
+    Statistic.MAXIMUM: "max maximum worst slowest highest",
+    Statistic.DEVIATION: "std stddev stdev stdv sd sigma",
+    Statistic.SPREAD: "sem stderr se err error uncertainty ci ci95 ci_low ci_high lower upper low high iqr"
+    " mad var variance cv rsd quantile percentile p10 p25 p75 p90 p95 p99 p999 q1 q3 q25 q75",
+}
+_STATISTIC_OF = {word: statistic for statistic, words in _STATISTICS.items() for word in words.split()}
+_COUNT_WORDS = vocabulary(
+    "n count counts runs samples repeats reps repetitions trials iterations iters rounds nruns nobs measurements"
+)
+REPEAT_WORDS = vocabulary(
+    "run rep repeat repetition trial iteration iter sample attempt replicate round measurement test idx index i r"
+)
+_REPEAT_FILLERS = vocabulary("id no nr number num idx index n # of")
+LABEL_WORDS = vocabulary(
+    "note notes comment comments remark remarks description message file filename path log logfile output date "
+    "datetime timestamp started start end ended finished created when day seed id uuid guid pid jobid job tid "
+    "serial order host hostname node nodelist url user author operator"
+)
+FAILED_WORDS = vocabulary(
+    "warmup failed failure error errors timeout timedout discard discarded outlier skipped crashed invalid"
+)
+GOOD_WORDS = vocabulary("success succeeded ok valid passed pass correct completed")
+STATE_WORDS = vocabulary("status state outcome result verdict exit_code exitcode returncode return_code rc exit")
+SERIES_WORDS = vocabulary(
+    "benchmark bench case kernel function method algorithm algo solver variant version commit branch tag build "
+    "config configuration mode option options flags compiler implementation impl backend library lib framework "
+    "language machine system cluster platform arch model dataset data input size problem n m matrix batch dim "
+    "dims grid resolution mesh length elements bytes workload scenario experiment series group label type kind "
+    "precision dtype scheduler affinity binding placement name"
+)
+_OTHER_UNITS = re.compile(
+    r"%|[kmgt]?i?b|bytes|w|watts?|kw|kwh|wh|j|kj|joules?|°?c|[kmg]hz|rpm|v|a|usd|\$|eur|€", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """What a column of observations holds; times are multiplied by `factor` to give seconds."""
+
+    quantity: Quantity
+    factor: float = 1.0
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header taken apart.
+
+    `unit` is what the header states of a time or rate (None: no unit stated), `statistic` which statistic it names,
+    `number` the only number in it (run1, p=4), `could_be_minutes` marks `min` after a word, which may mean either, and
+    `unknown_unit` what stands in the place of a unit without being one (time (cycles), time_m).
+    """
+
+    text: str
+    words: tuple[str, ...]
+    unit: ValueColumn | None = None
+    statistic: Statistic | None = None
+    number: int | None = None
+    could_be_minutes: bool = False
+    unknown_unit: str | None = None
+    other_unit: str | None = None
+
+    @property
+    def base(self) -> tuple[str, ...]:
+        """The words without statistics and numbers, so that mean_time and time_std share one."""
+        return tuple(word for word in self.words if word not in _STATISTIC_OF and not word.isdigit())
+
+    def says(self, vocabulary: frozenset[str]) -> bool:
+        return any(word in vocabulary for word in self.words) or "_".join(self.words) in vocabulary
+
+    @property
+    def is_derived(self) -> bool:
+        return self.says(DERIVED_WORDS)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it counts the observations behind a mean: n, runs, samples."""
+        rest = [word for word in self.words if word not in ("of", "num", "number", "no", "#", "n")]
+        return self.unit is None and bool(self.words) and all(word in _COUNT_WORDS for word in rest)
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it numbers the repeats: run, trial, repeat id."""
+        rest = [word for word in self.words if word not in _REPEAT_FILLERS and not word.isdigit()]
+        numbered = any(word in ("id", "no", "nr", "idx", "index", "#") for word in self.words)
+        return self.unit is None and (all(word in REPEAT_WORDS for word in rest) if rest else numbered)
+
+    @property
+    def value(self) -> ValueColumn | None:
+        """A time or a rate, by the unit or by its words; None where neither says."""
+        if self.unit is not None:
+            return self.unit
+        if self.is_derived or self.other_unit or self.says(_NOT_SECONDS):
+            return None
+        if self.says(RATE_WORDS):
+            return ValueColumn(Quantity.THROUGHPUT, unit=self.text)
+        if self.says(TIME_WORDS):
+            return ValueColumn(Quantity.SECONDS, 1.0, "s")
+        return None
+
+
+def unit_of(text: str) -> ValueColumn | None:
+    """The time or rate that a unit alone means: ms, s/step, img/s, tokens/s/GPU, ns/day; None for anything else."""
+    plain = text.strip().lower().replace("μ", "µ").rstrip(".")
+    if plain in TIME_UNITS:
+        return ValueColumn(Quantity.SECONDS, TIME_UNITS[plain], "s")
+    per_worker = _PER_WORKER.search(plain)
+    match = _TIME_PER.fullmatch(plain)
+    if match and match["unit"] in TIME_UNITS and not per_worker:
+        own, per = TIME_UNITS[match["unit"]], TIME_UNITS.get(match["what"])
+        if per is None or own > per:  # ms/step, and hour/ns as molecular dynamics prints it
+            return ValueColumn(Quantity.SECONDS, own, "s")
+        return ValueColumn(Quantity.THROUGHPUT, unit=text.strip())  # ns/day
+    if per_worker:
+        rest = _PER_WORKER.sub("", plain)
+        is_rate = _RATE_SUFFIX.fullmatch(rest) or rest in RATE_WORDS
+        return ValueColumn(Quantity.THROUGHPUT_PER_WORKER, unit=text.strip()) if is_rate else None
+    return ValueColumn(Quantity.THROUGHPUT, unit=text.strip()) if _RATE_SUFFIX.fullmatch(plain) else None
+
+
+@lru_cache(maxsize=4096)
+def parse_header(text: str) -> Header:
+    """A header taken apart; the text is shortened to a length that no column's name has."""
+    text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
+    rest, unit, other = _without_unit(text.lstrip("# ") or text)
+    words = _words(rest)
+    number = None
+    numbers = [word for word in words if word.isdigit()]
+    if len(numbers) == 1 and len(numbers[0]) < 10:
+        number = int(numbers[0])
+    could_be_minutes = False
+    if unit is None and words and words[-1] in TIME_UNITS:
+        last = words[-1]
+        if last == "min":
+            could_be_minutes = True
+        elif len(words) > 1 or last not in ("h", "day", "hour", "minute", "second"):
+            unit, words = ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
+    if unit is None and not could_be_minutes:
+        inner = [
+            word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")
+        ]
+        if len(inner) == 1 and len(words) > 1 and "per" not in words:
+            unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
+            words = tuple(word for word in words if word != inner[0])
+    unknown = _unknown_unit(text, words) if unit is None and other is None else None
+    header = Header(text, words, unit, _statistic(words), number, could_be_minutes, unknown, other)
+    return replace(header, unit=replace(unit, unit=text)) if unit and unit.quantity is not Quantity.SECONDS else header
+
+
+def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
+    """The header without its unit, the unit of a time or rate, and any other unit it states (MB, %)."""
+    left, slash, last = text.rpartition("/")
+    if slash and (unit := unit_of(last)) is not None and set(_words(left)) & TIME_WORDS:
+        return left, unit, None  # time/s as physicists write it
+    if (whole := unit_of(text)) is not None and text.lower() != "min":
+        return text if whole.quantity is not Quantity.SECONDS else "", whole, None
+    if match := _BRACKET.search(text):
+        inside, left = match["inside"].strip(), text[: match.start()]
+        if (unit := unit_of(inside)) is not None and left.strip():
+            rate = unit.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(left.lower())
+            return left, replace(unit, quantity=Quantity.THROUGHPUT_PER_WORKER) if rate else unit, None
+        if _OTHER_UNITS.fullmatch(inside):
+            return left, None, inside
+        if (unit := unit_of(left)) is not None and unit.quantity is not Quantity.SECONDS:
+            return text, unit, None
+        return f"{left} {inside}", None, None
+    for group in re.finditer(r"[\[({]([^\])}]*)[\])}]", text):  # time (ms), wall
+        if (unit := unit_of(group[1])) is not None:
+            return f"{text[: group.start()]} {text[group.end() :]}", unit, None
+    if (match := _IN_UNIT.match(text)) and (unit := unit_of(match["unit"])) is not None:
+        return match["left"], unit, None
+    last_word = re.split(r"[\s_]+", text)[-1]
+    if _OTHER_UNITS.fullmatch(last_word) and len(last_word) > 1 and last_word != text:
+        return text, None, last_word
+    if last_word != text and "/" in last_word and (unit := unit_of(last_word)) is not None:
+        return text, unit, None  # run1 samples/s
+    return text, None, "%" if text.endswith("%") else None
+
+
+def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
+    """What stands where a unit stands and is none: the brackets of `time (a.u.)`, the m of `time_m`."""
+    group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
+    inside = group[1] if group else ""
+    if inside and any(word not in _NO_UNIT | TIME_WORDS and word not in WORKER_NOUNS for word in _words(inside)):
+        return inside
+    return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in TIME_WORDS else None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    text = text.replace("#", " # ").replace("%", " % ")
+    spread = _CAMEL.sub(" ", text) if not text.isupper() else text
+    spread = (
+        re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", spread.lower())
+        if re.search(r"\d", spread)
+        else spread.lower()
+    )
+    words = [word for word in re.split(r"[\s_\-.:,;=/()\[\]{}|]+", spread) if word]
+    joined: list[str] = []
+    for word in words:  # p 95 is one word again, and so is std dev
+        if (
+            joined
+            and word.isdigit()
+            and f"{joined[-1]}{word}" in _STATISTIC_OF
+            and f"{joined[-1]}{word}" in text.lower()
+        ):
+            joined[-1] += word
+        elif joined and (joined[-1], word) in _PAIRS:
+            joined[-1] = _PAIRS[joined[-1], word]
+        else:
+            joined.append(word)
+    return tuple(joined)
+
+
+_PAIRS = {
+    ("std", "dev"): "std", ("st", "dev"): "std", ("standard", "deviation"): "std", ("std", "err"): "sem",
+    ("standard", "error"): "sem", ("warm", "up"): "warmup", ("exit", "code"): "exit_code",
+    ("return", "code"): "return_code", ("wall", "clock"): "wallclock", ("file", "name"): "filename",
+    ("time", "stamp"): "timestamp", ("job", "id"): "jobid", ("timed", "out"): "timedout", ("time", "out"): "timeout",
+    ("exit", "status"): "exit_code", ("host", "name"): "hostname",
+}  # fmt: skip
+
+
+def _statistic(words: tuple[str, ...]) -> Statistic | None:
+    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF]
+    spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
+    return (spread or named or [None])[0]
+
+
+def worker_unit(header: str) -> str | None:
+    """What a column of that name counts (gpus, ranks ...); None where it is not a worker count."""
+    plain = _plain(header)
+    if plain in _WHOLE_WORKERS:
+        return _WHOLE_WORKERS[plain]
+    parsed = parse_header(header)
+    if parsed.unit is not None or parsed.other_unit or parsed.statistic:
+        return None
+    words = [word for word in parsed.words if word not in _WORKER_FILLERS]
+    nouns = [WORKER_NOUNS[word] for word in words if word in WORKER_NOUNS]
+    if len(nouns) == len(words) and words:
+        return nouns[-1]  # cpu cores are cores
+    if words in (["world", "size"], ["comm", "size"]):
+        return "ranks"
+    return None
+
+
+def k_unit_of(header: str) -> str | None:
+    """What a column of that name counts where it is K: workers, or the load on a server (clients, connections ...)."""
+    return worker_unit(header) or LOAD_NAMES.get(_plain(header))
+
+
+def _plain(header: str) -> str:
+    return re.sub(r"[\s-]+", "_", header.strip().strip("\"'#").strip().lower())
+
+
+def value_meaning(header: str) -> ValueColumn | None:
+    """Time, rate or rate per worker; None where the name does not say."""
+    parsed = parse_header(header)
+    if worker_unit(header) or parsed.statistic in (Statistic.DEVIATION, Statistic.SPREAD):
+        return None
+    value = parsed.value
+    if value is not None and value.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(header.lower()):
+        return replace(value, quantity=Quantity.THROUGHPUT_PER_WORKER)
+    return value

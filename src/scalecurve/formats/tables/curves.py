@@ -1,0 +1,324 @@
+"""From a Grid to curves: every column gets a role, and rows of different curves are never pooled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.findings import info, warning
+from scalecurve.formats.headers import (
+    Statistic,
+    k_unit_of,
+    parse_header,
+    unit_of,
+)
+from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, capped
+from scalecurve.formats.source import Source
+from scalecurve.formats.tables.cells import DecimalMark, counts_of, decimal_mark, labels_of, numbers_of
+from scalecurve.formats.tables.choice import Chooser, Chosen
+from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, Grid
+from scalecurve.formats.tables.layout import SAMPLE_ROWS, lengthen
+from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
+from scalecurve.study import Provenance, Quantity, Samples, Workload
+from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
+
+MOST_CURVES = 200
+FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
+RISES = 1.2
+
+
+def read_table(grid: Grid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
+    """The curves of a table, with the role of every column; `k` is the worker count that the file's name states."""
+    mark = _mark_of(grid)
+    long = lengthen(grid, options)
+    chosen = Chooser(long.grid, options, mark, long.value).choose()
+    heads = [parse_header(header) for header in long.grid.headers]
+    work = TableWork(long.grid, options, mark, chosen, heads, np.ones(long.grid.rows, dtype=bool))
+    if long.absent:
+        work.findings.append(info("absent-cells", f"{long.absent} cells of the table are empty and were left out"))
+    filter_rows(work)
+    workers, values, spread = _columns(work, k)
+    series, repeated = settle_others(work, workers)
+    curves = _curves(work, workers, values, spread, series)
+    _refuse_pooling(work, curves, repeated)
+    curves = _chosen_curves(work, curves)
+    _say_units(work, curves)
+    uses = (*long.uses, *(work.uses[i] for i in sorted(work.uses) if long.value is None or i != long.value))
+    return _reading(work, curves, uses, name)
+
+
+def _mark_of(grid: Grid) -> DecimalMark:
+    """What a comma means in the columns that hold numbers."""
+    cells: list[str] = []
+    for column in grid.columns:
+        if not isinstance(column, np.ndarray) and "," in "\n".join(column):
+            first = next((cell for cell in column if any(sign.isdigit() for sign in cell)), "")
+            if re.match(r"[\s$*~+-]*[\d.]", first):
+                cells += column
+    return decimal_mark(cells)
+
+
+def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
+    """K, the observations in their unit (times in seconds), and the spread behind ±; every fault with its line."""
+    chosen, grid = work.chosen, work.grid
+    numbers = numbers_of(grid.columns[chosen.value], work.mark)
+    counts = (
+        np.full(grid.rows, float(k or 0)) if chosen.k is None else counts_of(grid.columns[chosen.k], work.mark).values
+    )
+    _refuse_two_readings(work, numbers.ambiguous, numbers.mixed)
+    factor: float | FloatArray = 1.0 if chosen.from_cells else chosen.meaning.factor
+    if chosen.unit_column is not None:
+        factor = _row_factors(work)
+    values = numbers.values * factor if isinstance(factor, np.ndarray) or factor != 1 else numbers.values
+    with np.errstate(invalid="ignore"):
+        bad_k = ~((counts >= 1) & (counts <= MAX_K) & (counts == np.floor(counts))) & work.keep
+        bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE)) & work.keep
+    faults: list[Fault] = []
+    for row in np.flatnonzero(bad_k | bad_value)[: ENOUGH_FAULTS + 1].tolist():
+        where = grid.where(row)
+        if bad_k[row] and chosen.k is not None:
+            text = f"{work.name(chosen.k)} is not a whole number of workers from 1"
+            faults.append(Fault(text, where=where, value=str(grid.columns[chosen.k][row]).strip()))
+        if bad_value[row]:
+            text = f"{work.name(chosen.value)} is not a positive finite number"
+            faults.append(Fault(text, where=where, value=str(grid.columns[chosen.value][row]).strip()))
+    if faults:
+        if numbers.bad.all():
+            name = work.name(chosen.value)
+            raise InputError(Fault(f"the column {name} is not all numbers", value=str(grid.columns[chosen.value][0])))
+        raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
+    if chosen.k is None and not k:
+        raise InputError(Fault("the pattern finds no worker count in the file's name", where="--k-from"))
+    if chosen.k is not None:
+        unit = k_unit_of(grid.headers[chosen.k]) or "workers"
+        work.use(chosen.k, Role.WORKERS, f"worker counts ({unit})")
+    spread = None if numbers.spread is None else (numbers.spread * factor)[work.keep]
+    return counts[work.keep].astype(np.int64), values[work.keep], spread
+
+
+def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | None) -> None:
+    """Cells with two readings are asked about, never chosen."""
+    place, name = work.chosen.value, work.name(work.chosen.value)
+    faults = []
+    if ambiguous is not None:
+        cell, where = str(work.grid.columns[place][ambiguous]), work.grid.where(ambiguous)
+        remedy = f"{name}: write 0:{cell.strip()} for minutes:seconds, or {cell.strip()}:00 for hours:minutes"
+        faults.append(Fault("this clock time may be minutes:seconds or hours:minutes", where, cell, remedy))
+    if mixed is not None:
+        cell, where = str(work.grid.columns[place][mixed]), work.grid.where(mixed)
+        remedy = "write the unit into every cell, or into the header alone"
+        faults.append(
+            Fault(f"{name} states a unit in some cells and not, or another, in this one", where, cell, remedy)
+        )
+    columns = [i for i in (work.chosen.k, place) if i is not None]
+    commas = [
+        (i, row) for i in columns for row, cell in enumerate(work.grid.columns[i][:SAMPLE_ROWS]) if "," in str(cell)
+    ]
+    if commas and work.mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
+        i, row = commas[0]
+        cell = str(work.grid.columns[i][row])
+        remedy = f"{work.name(i)}: write decimals with a point and no thousands separators"
+        text = "the comma may part decimals or thousands"
+        text = "commas part decimals in some cells and thousands in others" if work.mark is DecimalMark.BOTH else text
+        faults.append(Fault(text, work.grid.where(row), cell, remedy))
+    if faults:
+        raise FormatError(faults)
+
+
+def _row_factors(work: TableWork) -> FloatArray:
+    """What one unit is in seconds, for every row, by the column of units."""
+    place = work.chosen.unit_column or 0
+    labels = labels_of(work.grid.columns[place])
+    meanings = {label: unit_of(label) for label in set(labels)}
+    kinds = {meaning.quantity for meaning in meanings.values() if meaning}
+    header = work.heads[work.chosen.value].unit
+    factors = {label: meaning.factor for label, meaning in meanings.items() if meaning}
+    if len(kinds) > 1 or (
+        header is not None and any(not np.isclose(factor, header.factor) for factor in factors.values())
+    ):
+        text = f"the columns {work.name(work.chosen.value)} and {work.name(place)} state different units"
+        raise FormatError(Fault(text, value=", ".join(sorted(factors)), remedy="keep one of the two"))
+    work.use(place, Role.UNIT, f"the unit of {work.name(work.chosen.value)}: {', '.join(sorted(factors))}")
+    return np.array([factors[label] for label in labels])
+
+
+def _curves(
+    work: TableWork, workers: IntArray, values: FloatArray, spread: FloatArray | None, series: Sequence[int]
+) -> list[TableCurve]:
+    """The rows of each curve, in the order in which the curves appear."""
+    kept = np.flatnonzero(work.keep)
+    axes = {}
+    for i in series:
+        labels = labels_of(work.grid.columns[i])
+        axes[work.name(i)] = [labels[row] for row in kept]
+    names = [""] * len(kept)
+    if len(axes) == 1:
+        names = next(iter(axes.values()))
+    elif axes:
+        names = [
+            " ".join(f"{n}={v}" for n, v in zip(axes, row, strict=True)) for row in zip(*axes.values(), strict=True)
+        ]
+    codes = codes_of(names)
+    if codes.max() >= MOST_CURVES:
+        columns = ", ".join(axes)
+        remedy = "keep the rows of a few curves, or rename the column to `repeat` if the rows are repeats"
+        raise FormatError(Fault(f"{codes.max() + 1} curves are too many to tell apart", value=columns, remedy=remedy))
+    curves = []
+    for code in range(int(codes.max()) + 1):
+        rows = codes == code
+        first = int(np.argmax(rows))
+        samples = Samples.of(workers[rows], values[rows])
+        own = {name: column[first] for name, column in axes.items()}
+        curves.append(
+            TableCurve(names[first] or ("(empty)" if axes else ""), samples, _summary(work, samples, rows, spread), own)
+        )
+    return curves
+
+
+def _summary(work: TableWork, samples: Samples, rows: Mask, spread: FloatArray | None) -> tuple[Summary, ...]:
+    """What columns of spreads and counts say, where each K has one row."""
+    if len(samples.distinct_k) != len(samples):
+        return ()
+    roles = {use.role: i for i, use in reversed(list(work.uses.items())) if use.role in (Role.SPREAD, Role.COUNT)}
+    deviations = [i for i, head in enumerate(work.heads) if head.statistic is Statistic.DEVIATION and i in work.uses]
+    errors = [i for i, head in enumerate(work.heads) if set(head.words) & {"sem", "stderr", "se"} and i in work.uses]
+    kept = np.flatnonzero(work.keep)[rows]
+    counts = numbers_of(work.grid.columns[roles[Role.COUNT]]).values[kept] if Role.COUNT in roles else None
+    std = None if spread is None else spread[rows]
+    for i, is_error in [*((i, False) for i in deviations[:1]), *((i, True) for i in errors[:1])]:
+        if std is None:
+            numbers = numbers_of(work.grid.columns[i], work.mark)
+            own = work.heads[i].unit
+            factor = (
+                1.0
+                if numbers.unit
+                else own.factor
+                if own
+                else 1.0
+                if work.chosen.from_cells
+                else work.chosen.meaning.factor
+            )
+            std = numbers.values[kept] * factor
+            if is_error:
+                std = None if counts is None else std * np.sqrt(counts)
+    if std is None and counts is None:
+        return ()
+    return tuple(
+        Summary(
+            int(k),
+            None if counts is None or not counts[j] >= 1 else int(counts[j]),
+            None if std is None or not std[j] >= 0 else float(std[j]),
+        )
+        for j, k in enumerate(samples.k)
+    )
+
+
+def _refuse_pooling(work: TableWork, curves: Sequence[TableCurve], unaccounted: Sequence[int]) -> None:
+    """Rows of one K that lie far apart, and a column that may be why: this is asked about."""
+    if not unaccounted:
+        return
+    for curve in curves:
+        several = [values for values in curve.samples.by_k().values() if len(values) > 1]
+        apart = sum(float(values.max()) > FAR_APART * float(values.min()) for values in several)
+        if several and 2 * apart >= len(several):
+            names = ", ".join(work.name(i) for i in unaccounted)
+            text = f"rows of one K differ more than {FAR_APART:g} times, and the column {names} varies with them"
+            remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
+            raise FormatError(Fault(text, remedy=remedy))
+
+
+def _chosen_curves(work: TableWork, curves: list[TableCurve]) -> list[TableCurve]:
+    """All curves, or the one asked for; a curve at a single K is said and left out where others have more."""
+    wanted = work.options.series
+    if wanted is not None:
+        names = [curve.name for curve in curves]
+        near = [c for c in curves if wanted == c.name or wanted in (f"{n}={v}" for n, v in c.axes.items())]
+        near = near or [curve for curve in curves if wanted in curve.name]
+        if len(near) != 1 or not curves[0].axes:
+            what = "--series names no curve of the table" if not near else "--series fits several curves"
+            what = what if curves[0].axes else "the table holds a single curve"
+            raise InputError(Fault(what, value=wanted, remedy=f"there are: {', '.join(names[:20]) or 'no names'}"))
+        return near
+    if len(curves) == 1:
+        return curves
+    several = [curve for curve in curves if len(curve.samples.distinct_k) > 1]
+    columns = ", ".join(use.name for use in work.uses.values() if use.role is Role.SERIES)
+    if not several:
+        remedy = f"keep the rows of one curve, or rename {columns} to `repeat` if the rows are repeats"
+        raise FormatError(Fault(f"each curve that {columns} tells apart was measured at a single K", remedy=remedy))
+    if len(several) < len(curves):
+        left = ", ".join(curve.name for curve in curves if curve not in several)
+        text = f"curves measured at a single K were left out ({columns}): {left}"
+        work.findings.append(warning("curves-left-out", text, column=columns))
+    return several
+
+
+def _say_units(work: TableWork, curves: Sequence[TableCurve]) -> None:
+    """The finding where a unit is assumed, where means stand for runs, and where a quantity cannot be assumed."""
+    chosen, name, head = work.chosen, work.name(work.chosen.value), work.heads[work.chosen.value]
+    if chosen.bare:
+        samples = curves[0].samples.by_k()
+        means = [float(values.mean()) for values in samples.values()]
+        if means[-1] > RISES * means[0]:
+            text = "the column's name does not say whether it holds times or rates, and its values rise with K"
+            raise InputError(
+                Fault(text, value=name, remedy="say --quantity seconds, throughput or throughput_per_worker")
+            )
+    if chosen.meaning.quantity is Quantity.SECONDS and not chosen.stated:
+        remedy = "write the unit into the header, such as `time (ms)`, or say --unit ms"
+        work.findings.append(
+            info("seconds-assumed", f"the column {name} states no unit: seconds assumed", remedy=remedy)
+        )
+    what = chosen.meaning.quantity.replace("_", " ")
+    statistic = f", the {head.statistic} of each row" if head.statistic else ""
+    origin = "the cells" if chosen.from_cells else "the unit column" if chosen.unit_column is not None else "the header"
+    unit = (
+        f" in {_unit_name(chosen)}, as {origin} says"
+        if chosen.stated
+        else ", seconds assumed"
+        if what == "seconds"
+        else ""
+    )
+    work.use(chosen.value, Role.VALUE, f"{what}{unit}{statistic}")
+    others = [use.name for use in work.uses.values() if use.role is Role.SPREAD]
+    if any(curve.summary for curve in curves) or head.statistic is not None:
+        has_interval = any(item.n and item.n > 1 and item.std is not None for c in curves for item in c.summary)
+        how = "intervals are computed from n and the standard deviation" if has_interval else "there are no intervals"
+        text = f"the table holds a summary of each K ({name}), not the runs behind it: {how}"
+        remedy = "give the single runs where they are at hand"
+        work.findings.append(info("summary", text, remedy=remedy, beside=others))
+
+
+def _unit_name(chosen: Chosen) -> str:
+    if chosen.meaning.quantity is not Quantity.SECONDS or chosen.from_cells or chosen.unit_column is not None:
+        return chosen.meaning.unit or "its unit"
+    names = {1e-9: "ns", 1e-6: "us", 1e-3: "ms", 1.0: "seconds", 60.0: "minutes", 3600.0: "hours", 86400.0: "days"}
+    return names.get(chosen.meaning.factor, f"units of {chosen.meaning.factor:g} s")
+
+
+def _reading(work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUse, ...], name: str) -> Reading:
+    source, chosen = Source(name), work.chosen
+    k_name = None if chosen.k is None else work.name(chosen.k)
+    value_name = work.name(chosen.value)
+    constant = [f"{use.name}: {use.why.partition(': ')[2]}" for use in work.uses.values() if use.role is Role.CONSTANT]
+    assumed = any(finding.code == "seconds-assumed" for finding in work.findings)
+    return Reading(
+        curves=tuple(curves),
+        columns=uses,
+        quantity=chosen.meaning.quantity,
+        unit=chosen.meaning.unit,
+        k_unit=(None if chosen.k is None else k_unit_of(work.grid.headers[chosen.k])) or "workers",
+        k_origin="the file's name" if k_name is None else f"column `{k_name}`",
+        value_origin=f"column `{value_name}`",
+        workload=Workload(name=source.stem),
+        provenance=Provenance(
+            source=source.file_name,
+            tool="plain table",
+            notes=(f"columns {k_name or 'K from the name'} and {value_name}", *constant[:20]),
+        ),
+        assumed=("seconds",) if assumed else (),
+        findings=tuple(work.findings),
+    )

@@ -1,0 +1,185 @@
+"""A role for every column of a table: what varies at one K is a filter, a repeat, a name of a curve, or asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from scalecurve.errors import Fault, FormatError
+from scalecurve.findings import Finding, info, warning
+from scalecurve.formats.headers import CPU_WORDS, LABEL_WORDS, SERIES_WORDS, Header, Statistic, vocabulary
+from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
+from scalecurve.formats.tables.cells import DecimalMark, labels_of, numbers_of
+from scalecurve.formats.tables.choice import Chosen
+from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.filters import keeps
+from scalecurve.study.samples import IntArray
+
+_DATED = vocabulary("date datetime timestamp started start end ended finished created when day time")
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class TableWork:
+    """What is settled of a table so far; `keep` marks the rows that are measurements."""
+
+    grid: Grid
+    options: ReadOptions
+    mark: DecimalMark
+    chosen: Chosen
+    heads: Sequence[Header]
+    keep: Mask
+    uses: dict[int, ColumnUse] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def use(self, i: int, role: Role, why: str) -> None:
+        self.uses[i] = ColumnUse(self.grid.headers[i].strip(), role, why)
+
+    def name(self, i: int) -> str:
+        return self.grid.headers[i].strip()
+
+
+def filter_rows(work: TableWork) -> None:
+    """Leave out the rows that a column marks as failed or as warm-up; a mark that is not understood is asked about."""
+    faults = []
+    for i, head in enumerate(work.heads):
+        if i in (work.chosen.k, work.chosen.value):
+            continue
+        labels = labels_of(work.grid.columns[i])
+        verdicts = keeps(head, labels)
+        if verdicts is None:
+            continue
+        unclear = sorted(label for label, verdict in verdicts.items() if verdict is None)
+        if unclear:
+            remedy = "remove those rows, or write ok or failed"
+            faults.append(
+                Fault(f"the column {work.name(i)} does not say which rows count", value=unclear[0], remedy=remedy)
+            )
+            continue
+        good = np.array([verdicts[label] for label in labels], dtype=bool)
+        dropped = int((~good).sum())
+        words = ", ".join(sorted(label or "(empty)" for label, verdict in verdicts.items() if not verdict)[:5])
+        work.use(i, Role.FILTER, f"{dropped} rows left out ({words})" if dropped else "no row left out")
+        if dropped:
+            text = f"{dropped} of {work.grid.rows} rows were left out: {work.name(i)} is {words}"
+            work.findings.append(warning("rows-left-out", text, column=work.name(i), count=dropped))
+        work.keep &= good
+    if faults:
+        raise FormatError(faults)
+    if not work.keep.any():
+        raise FormatError(Fault("no run succeeded", remedy="a study needs at least one observation"))
+
+
+def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[int]]:
+    """A role for every other column: those that tell curves apart, and those that vary although they are ignored."""
+    faults: list[Fault] = []
+    unaccounted: list[int] = []
+    _, places = np.unique(workers, return_inverse=True)
+    for i, head in enumerate(work.heads):
+        if i in (work.chosen.k, work.chosen.value) or i in work.uses or _is_spread_or_count(work, i, head):
+            continue
+        if head.is_repeat:
+            work.use(i, Role.REPEAT, "numbers the repeats")
+            continue
+        labels = labels_of(work.grid.columns[i])
+        if not work.keep.all():
+            labels = [label for label, kept in zip(labels, work.keep, strict=True) if kept]
+        if head.says(SERIES_WORDS) and labels[0] and "" in labels:
+            labels = _filled_down(work, i)
+        codes = codes_of(labels)
+        if codes.max() == 0:
+            work.use(i, Role.CONSTANT, f"the same in every row: {labels[0][:60] or '(empty)'}")
+        elif not _varies(codes, places):
+            work.use(i, Role.IGNORED, "one value at each K")
+        elif not _settled_by_name(work, i, head, unaccounted):
+            _settle_by_cells(work, i, labels, places, unaccounted, faults)
+    if faults:
+        raise FormatError(faults)
+    return [i for i, use in work.uses.items() if use.role is Role.SERIES], unaccounted
+
+
+def _settled_by_name(work: TableWork, i: int, head: Header, unaccounted: list[int]) -> bool:
+    """Whether the name of a column that varies at one K says enough."""
+    if i in work.chosen.candidates or _is_measurement(head):
+        work.use(i, Role.IGNORED, "another measurement of the same runs")
+    elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS):
+        work.use(i, Role.IGNORED, "a label that tells no curves apart")
+        unaccounted += [] if head.says(_DATED) else [i]
+    return i in work.uses
+
+
+def _settle_by_cells(
+    work: TableWork, i: int, labels: list[str], places: npt.NDArray[Any], unaccounted: list[int], faults: list[Fault]
+) -> None:
+    """What the cells of a column that varies at one K are: the names of curves, or another value in every row."""
+    head, codes = work.heads[i], codes_of(labels)
+    if _tells_apart(head, codes, places):
+        work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
+    elif head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any():
+        text = f"the column {work.name(i)} varies at one K, and no value of it was measured at two K"
+        remedy = f"keep the rows of one curve, or rename {work.name(i)} to `repeat` if the rows are repeats"
+        faults.append(Fault(text, value=labels[0], remedy=remedy))
+    else:
+        work.use(i, Role.IGNORED, "another value in nearly every row")
+        unaccounted.append(i)
+
+
+def _filled_down(work: TableWork, i: int) -> list[str]:
+    """The labels of a column whose name stands only in the first row of each block."""
+    filled: list[str] = []
+    for label in labels_of(work.grid.columns[i]):
+        filled.append(label or filled[-1])
+    columns = list(work.grid.columns)
+    columns[i] = filled
+    work.grid = replace(work.grid, columns=tuple(columns))
+    text = f"empty cells of the column {work.name(i)} were taken to repeat the name above them"
+    work.findings.append(info("filled-down", text, column=work.name(i)))
+    return [label for label, kept in zip(filled, work.keep, strict=True) if kept]
+
+
+def _is_spread_or_count(work: TableWork, i: int, head: Header) -> bool:
+    """Note spreads, extremes and counts that belong to the observations."""
+    if head.statistic in (Statistic.DEVIATION, Statistic.SPREAD):
+        work.use(i, Role.SPREAD, f"the {head.statistic} of the observations")
+    elif head.statistic is not None and i in work.chosen.candidates:
+        work.use(i, Role.SPREAD, f"the {head.statistic} beside the observations")
+    elif (
+        head.is_count and (head.words != ("n",) or _has_spread(work)) and not numbers_of(work.grid.columns[i]).bad.any()
+    ):
+        work.use(i, Role.COUNT, "how many runs stand behind each row")
+    return i in work.uses
+
+
+def _has_spread(work: TableWork) -> bool:
+    return any(head.statistic in (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN) for head in work.heads)
+
+
+def _is_measurement(head: Header) -> bool:
+    return head.is_derived or bool(head.other_unit) or head.says(CPU_WORDS) or head.unit is not None
+
+
+def codes_of(labels: Sequence[str]) -> IntArray:
+    """Each label as the number of its first appearance."""
+    memo = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    return np.fromiter(map(memo.__getitem__, labels), dtype=np.int64, count=len(labels))
+
+
+def _varies(codes: IntArray, places: npt.NDArray[Any]) -> bool:
+    """Whether a column has two values at one K."""
+    first = np.zeros(int(places.max()) + 1, dtype=np.int64)
+    first[places] = codes
+    return bool((codes != first[places]).any())
+
+
+def _tells_apart(head: Header, codes: IntArray, places: npt.NDArray[Any]) -> bool:
+    """Whether the values of a column return at several K, as the names of curves do and measurements do not."""
+    pairs = np.unique(codes * (int(places.max()) + 1) + places)
+    at = np.bincount(pairs // (int(places.max()) + 1))
+    if not (at > 1).any() or (head.says(SERIES_WORDS) is False and len(at) > max(2, len(codes) / 2)):
+        return False
+    return bool(at[codes].mean() >= min(2, int(places.max()) + 1))

@@ -1,0 +1,129 @@
+"""Figures that a job prints: patterns searched within a time limit, numbers as programs write them, one of many."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import scalecurve.measurement.pattern_search as pattern_search
+from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
+from scalecurve.measurement.processes import MOST_OUTPUT, tail_of
+
+SEARCH_SECONDS = 5.0
+"""Longest search of one launch; a pattern that backtracks without end is stopped then."""
+STALE_SECONDS = 1.0
+"""A file may be this much older than the launch: clocks of file systems are coarse."""
+Take = Literal["last", "first", "max", "min", "sum", "mean"]
+TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d{1,2}(?:\.\d+)?)")
+_WORDS = re.compile(r"(?:(\d+)h)?\s*(?:(\d+)m)?\s*(\d+(?:\.\d+)?)s")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+class Unreadable(Exception):
+    """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
+
+
+def search(questions: Sequence[tuple[str, str, str]], *, limit: float = SEARCH_SECONDS) -> list[list[str]]:
+    """The first groups of all matches, for each (what, pattern, text); RunError when the search takes too long."""
+    if not questions:
+        return []
+    asked = {"patterns": [pattern for _, pattern, _ in questions], "texts": [text for _, _, text in questions]}
+    program = [sys.executable, "-I", "-S", pattern_search.__file__]
+    try:
+        done = subprocess.run(program, input=json.dumps(asked), capture_output=True, text=True, timeout=limit)
+        lines = done.stdout.splitlines()
+    except subprocess.TimeoutExpired as late:
+        raw = late.stdout or b""
+        lines = (raw.decode() if isinstance(raw, bytes) else raw).splitlines()
+        what, pattern, _ = questions[min(len(lines), len(questions) - 1)]
+        raise RunError(
+            f"the {what} pattern {pattern!r} was still searching after {limit:g} s; write it without nested repetition"
+        ) from None
+    if len(lines) != len(questions):
+        raise Unreadable(f"the search for patterns failed: {done.stderr.strip()[-200:]}")
+    return [json.loads(line) for line in lines]
+
+
+def number_of(text: str, what: str) -> float:
+    """A number as programs write it: 0.15, 1.5e-3, Fortran's 0.15D+00, 1,234.5.
+
+    A comma that does not group thousands is refused: 0,15 may be a decimal comma.
+    """
+    plain = text.strip()
+    if _GROUPED.fullmatch(plain):
+        plain = plain.replace(",", "")
+    if not _NUMBER.fullmatch(plain):
+        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not a number")
+    value = float(plain.replace("D", "e").replace("d", "e"))
+    if not math.isfinite(value):
+        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not finite")
+    return value
+
+
+def seconds_of(text: str, unit: str, what: str = "time") -> float:
+    """Seconds: a number in `unit`, or d-hh:mm:ss, h:mm:ss, mm:ss and 1m2.5s, which say their own."""
+    plain = text.strip()
+    if clock := _CLOCK.fullmatch(plain):
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if words := _WORDS.fullmatch(plain):
+        hours, minutes, seconds = (float(part or 0) for part in words.groups())
+        return (hours * 60 + minutes) * 60 + seconds
+    return number_of(plain, what) * TIME_UNITS[unit]
+
+
+def taken(values: Sequence[float], take: Take | None) -> float:
+    """One of several matches, or their sum or mean; the last unless another is asked for."""
+    match take:
+        case "first":
+            return values[0]
+        case "max":
+            return max(values)
+        case "min":
+            return min(values)
+        case "sum":
+            return math.fsum(values)
+        case "mean":
+            return math.fsum(values) / len(values)
+        case _:
+            return values[-1]
+
+
+def text_to_search(sources: Sequence[str], outcome: LaunchOutcome, folder: Path | None, job: LaunchJob) -> str:
+    """What the patterns are searched in: stdout, stderr, and files that the job has written during this launch."""
+    parts = []
+    for source in sources:
+        if source in ("stdout", "stderr"):
+            parts.append(outcome.output if source == "stdout" else outcome.errors)
+            continue
+        path = (folder or Path.cwd()) / source
+        try:
+            written = path.stat().st_mtime
+        except OSError:
+            raise Unreadable(
+                f"the job wrote no {path}; --from names a file relative to the folder of the job"
+            ) from None
+        if written < outcome.launched - STALE_SECONDS:
+            raise Unreadable(f"{path} is older than the launch at K = {job.k}: the job did not write it this time")
+        parts.append(tail_of(path, MOST_OUTPUT))
+    return "\n".join(parts)
+
+
+def metric_from(text: str) -> tuple[str, dict[str, str]]:
+    """A metric as one text, NAME[:TAKE]=PATTERN[:UNIT], as its name and the fields of its table."""
+    match = re.fullmatch(r"([A-Za-z][\w.-]*)(?::(\w+))?=(.*\).*?)(?::([A-Za-z%][\w/%^*.-]*))?", text, re.DOTALL)
+    if match is None:
+        hint = "write NAME=PATTERN[:unit], like 'loop=Loop time of (\\S+):s', or NAME:sum=PATTERN"
+        raise InputError(Fault("not a metric", where="metrics", value=text, remedy=hint))
+    name, take, pattern, unit = match.groups()
+    fields = {"pattern": pattern, "take": take, "unit": unit}
+    return name, {key: value for key, value in fields.items() if value is not None}

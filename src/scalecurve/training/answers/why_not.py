@@ -1,0 +1,120 @@
+"""Why not this layout: what it loses against the best one at the same P and batch, term by term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding
+from scalecurve.training.answers.evaluation import StepOutcome, evaluate_layout
+from scalecurve.training.answers.plan import Plan
+from scalecurve.training.inputs.layout import LayoutLike
+from scalecurve.training.inputs.transformer import Transformer
+from scalecurve.units import format_bytes, format_seconds
+
+WORDS = {  # a term of the step: what a layout loses there
+    "compute": "products that are smaller or run slower", "recompute": "recomputation",
+    "tensor": "tensor-parallel traffic", "context": "context-parallel traffic", "expert": "expert traffic",
+    "data": "gradient and weight traffic", "pipeline": "messages between stages", "bubble": "the pipeline's bubble",
+    "optimizer": "optimiser states per accelerator",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LayoutComparison(Result):
+    """A layout beside the best at the same P; differences are seconds and bytes of the layout less the best's."""
+
+    best: StepOutcome
+    other: StepOutcome
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<LayoutComparison {self.other.layout.short()} against {self.best.layout.short()}: {self.slower:+.1%}>"
+
+    @property
+    def slower(self) -> float:
+        """The layout's step over the best's, less one."""
+        return self.other.seconds / self.best.seconds - 1.0
+
+    @property
+    def seconds_lost(self) -> dict[str, float]:
+        """Seconds by term, largest loss first."""
+        lost = {name: seconds - self.best.breakdown[name] for name, seconds in self.other.breakdown.items()}
+        return dict(sorted(lost.items(), key=lambda entry: -entry[1]))
+
+    @property
+    def bytes_more(self) -> dict[str, float]:
+        """Bytes by what holds them, largest first."""
+        more = {name: size - self.best.memory[name] for name, size in self.other.memory.items()}
+        return dict(sorted(more.items(), key=lambda entry: -entry[1]))
+
+    @property
+    def sentence(self) -> str:
+        """The answer: it does not fit, it loses most by one term, or it is as good."""
+        term, seconds = next(iter(self.seconds_lost.items()))
+        if not self.other.fits:
+            part, size = next(iter(self.bytes_more.items()))
+            held = f"{format_bytes(self.other.memory_bytes)} of {format_bytes(self.capacity)}"
+            return f"It does not fit: {held}; most of the difference is {part} ({format_bytes(size)} more)."
+        if self.slower <= 0.0:
+            return "It is not slower: the plan prefers the other for memory or for being simpler."
+        loss = f"{WORDS[term]} ({format_seconds(seconds)} more)"
+        return f"It is {100 * self.slower:.1f} % slower, most of it by {loss}."
+
+    @property
+    def capacity(self) -> float:
+        return self.other.job.cluster.accelerator.capacity
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "answer": self.sentence,
+            "slower": self.slower,
+            "fits": self.other.fits,
+            "seconds_lost": self.seconds_lost,
+            "bytes_more": self.bytes_more,
+            "best": self.best.to_dict(),
+            "layout": self.other.to_dict(),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def document(self) -> Document:
+        both = (self.best, self.other)
+        steps = [
+            (name, *(format_seconds(one.breakdown[name]) for one in both), _signed(seconds, format_seconds))
+            for name, seconds in self.seconds_lost.items()
+            if any(one.breakdown[name] > 0 for one in both)
+        ]
+        steps.append(("step", *(format_seconds(one.seconds) for one in both), f"{100 * self.slower:+.1f} %"))
+        sizes = [
+            (name, *(format_bytes(one.memory[name]) for one in both), _signed(size, format_bytes))
+            for name, size in self.bytes_more.items()
+            if any(one.memory[name] > 0 for one in both)
+        ]
+        more = self.other.memory_bytes - self.best.memory_bytes
+        sizes.append(("memory", *(format_bytes(one.memory_bytes) for one in both), _signed(more, format_bytes)))
+        columns = ["", "best", "this", "difference"]
+        return Document(
+            f"{self.other.layout.short()} against {self.best.layout.short()} on {self.best.gpus} accelerators",
+            (Paragraph(self.sentence), table(columns, steps), table(columns, sizes), FindingList(self.findings)),
+        )
+
+
+def _signed(value: float, write: Any) -> str:
+    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{write(abs(value))}"
+
+
+def why_not(plan: Plan, layout: LayoutLike) -> LayoutComparison:
+    """A layout beside the best of a plan of one P, under the same model, cluster, stack and batch."""
+    if len(plan.rows) != 1:
+        rows = ", ".join(str(row.gpus) for row in plan.rows)
+        raise InputError(Fault("a layout is compared at one P", "gpus", rows, "give one count"), subject="why-not")
+    best = plan.rows[0].outcome
+    job = best.job
+    model: Transformer = job.model
+    evaluation = evaluate_layout(
+        model, job.cluster, layout, batch=f"{best.layout.sequences} sequences", seq=job.seq, stack=job.stack,
+        precision=job.precision, gpus=best.gpus, calibration=best.calibration,
+    )  # fmt: skip
+    return LayoutComparison(best=best, other=evaluation.outcome, findings=evaluation.findings)

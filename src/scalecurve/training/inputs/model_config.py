@@ -1,0 +1,312 @@
+"""A model from a Hugging Face config.json: what is known by `model_type` is read, what is not is refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.findings import Finding, info, warning
+from scalecurve.training.inputs.transformer import Transformer, models, training_table
+from scalecurve.units import format_count, parse_count
+
+TRAINED_AT = 8192  # tokens of a sequence at most, where only the longest context is stated
+COUNT_OFF = 0.01  # of the published count; a larger difference is pointed out, if not of rounding
+WAY_OUT = "give the sizes instead: --model hidden=4096,layers=32,heads=32,kv_heads=8,ffn=14336,vocab=128256"
+_SIZE_KEYS = {  # size: its names in a config.json
+    "hidden": ("hidden_size", "n_embd", "d_model", "n_embed"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    "vocab": ("vocab_size",),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
+    "head": ("head_dim", "attention_head_dim"),
+    "ffn": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
+    "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
+    "top_k": ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "num_selected_experts"),
+    "expert_ffn": ("moe_intermediate_size",),
+    "q_rank": ("q_lora_rank",),
+    "kv_rank": ("kv_lora_rank",),
+    "rope": ("qk_rope_head_dim",),
+    "value_head": ("v_head_dim",),
+    "indexer_heads": ("index_n_heads",),
+    "indexer_head": ("index_head_dim",),
+    "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"),
+}
+_EXPERT_SIZES = ("experts", "top_k", "expert_ffn")
+_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
+_STRUCTURE = (  # words in the keys of a config that tell of layers unlike those of a plain decoder
+    "expert", "moe", "mamba", "ssm", "linear_num", "linear_key", "lora_rank", "layer_types", "layers_block_type",
+    "hybrid", "window", "conv", "state_size", "nextn", "mtp", "index_", "compress", "interval", "pattern", "encoder",
+    "per_layer", "altup", "laurel", "share", "chunk", "sparse", "loop", "memory", "attention_types",
+)  # fmt: skip
+_OTHER_TABLES = (
+    "vision_config", "audio_config", "text_config", "rope_scaling", "rope_parameters", "quantization_config",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelTypes:
+    """What `data/model_types.toml` knows of each model_type."""
+
+    gated: frozenset[str]
+    ungated: frozenset[str]
+    tied: frozenset[str]
+    learned_positions: frozenset[str]
+    window_off: frozenset[str]
+    refused: Mapping[str, str]  # model_type: what it is
+    defaults: Mapping[str, Mapping[str, int]]
+
+    @property
+    def decoders(self) -> frozenset[str]:
+        return self.gated | self.ungated
+
+
+@cache
+def model_types() -> ModelTypes:
+    """The table of model types."""
+    content = tomllib.loads(training_table("model_types.toml"))
+    refused = {name: kind for kind, names in content["refused"].items() for name in names}
+    return ModelTypes(
+        gated=frozenset(content["gated"]), ungated=frozenset(content["ungated"]), tied=frozenset(content["tied"]),
+        learned_positions=frozenset(content["learned_positions"]), window_off=frozenset(content["window_off"]),
+        refused=refused, defaults=content["defaults"],
+    )  # fmt: skip
+
+
+def read_config(path: Path) -> Transformer:
+    """The model described by a Hugging Face config.json."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise FormatError(Fault("cannot read a model's config.json", str(path), str(problem))) from None
+    if not isinstance(content, dict):
+        raise FormatError(Fault("a config.json holds one object", str(path), type(content).__name__))
+    return from_config(content, name=str(content.get("_name_or_path") or path.parent.name or path.stem))
+
+
+def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Transformer:
+    """The decoder of a config's content, with the count its authors published where a preset has the same sizes.
+    Raises InputError for models that are no decoder, and for layers that are not known here."""
+    text = content.get("text_config") or content.get("llm_config") or content.get("language_config") or {}
+    config = {**content, **(text if isinstance(text, Mapping) else {})}
+    kind = str(config.get("model_type") or "")
+    kind = f"{kind}_text" if kind in ("gemma3", "llama4") else kind
+    _refuse_what_is_no_decoder(config, kind, name)
+    config = {**model_types().defaults.get(kind, {}), **config}
+    sizes: dict[str, Any] = {}
+    for key, names in _SIZE_KEYS.items():
+        value = next((config[entry] for entry in names if config.get(entry) is not None), None)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            sizes[key] = int(value)
+    missing = [_SIZE_KEYS[key][0] for key in ("hidden", "layers", "heads", "vocab") if key not in sizes]
+    if missing:
+        raise InputError([Fault("missing", entry, remedy=WAY_OUT) for entry in missing], subject=f"model {name}")
+    notes = _unknown_type_notes(config, kind)
+    seq, length_notes = _training_length(config)
+    sizes |= _attention_sizes(config, kind, sizes)
+    sizes |= _expert_sizes(config, kind, sizes)
+    sizes |= _hybrid_sizes(config, kind, sizes)
+    if kind in model_types().learned_positions:
+        sizes["positions"] = int(next((config[key] for key in _LENGTHS if config.get(key)), 0))
+    sizes = {key: value for key, value in sizes.items() if value is not None}
+    known = Transformer(
+        name=name,
+        seq=seq,
+        gated=kind not in model_types().ungated,
+        tied=bool(config.get("tie_word_embeddings", kind in model_types().tied)),
+        source=f"config.json of {name}",
+        **sizes,
+    )
+    return beside_published(replace(known, notes=(*notes, *length_notes)))
+
+
+def _refuse_what_is_no_decoder(config: Mapping[str, Any], kind: str, name: str) -> None:
+    """Encoders, encoder-decoders and models without attention: the counts of a decoder would be wrong for them."""
+    architectures = [str(entry) for entry in config.get("architectures") or []]
+    what = model_types().refused.get(kind)
+    if what is None and config.get("is_encoder_decoder"):
+        what = "encoder-decoder"
+    words = ("MaskedLM", "ConditionalGeneration", "ImageClassification", "EncoderModel")
+    if what is None and kind not in model_types().decoders and not config.get("text_config"):
+        what = next((f"model of {entry}" for entry in architectures if any(word in entry for word in words)), None)
+    if what is not None:
+        value = ", ".join([kind, *architectures])
+        hint = f"the planner counts decoders of attention and feed-forward layers; {WAY_OUT}, if it is one"
+        raise InputError(Fault(f"not a decoder: {what}", "model_type", value, hint), subject=f"model {name}")
+
+
+def _unknown_type_notes(config: Mapping[str, Any], kind: str) -> tuple[Finding, ...]:
+    """A type not in the table is read as a plain decoder with a gate and a warning, if no key tells of other layers."""
+    if kind in model_types().decoders or not kind:
+        odd: list[str] = [] if kind else _structure_keys(config, ("expert", "lora_rank", "moe", "window"))
+    else:
+        odd = _structure_keys(config, ())
+    if odd:
+        value = f"{kind or 'none'}: {', '.join(odd[:8])}"
+        message = "layers of an unknown model_type"
+        raise InputError(Fault(message, "model_type", value, WAY_OUT), subject="config.json")
+    if kind in model_types().decoders:
+        return ()
+    message = f"model_type {kind or 'not stated'}: read as a plain decoder with a gated feed-forward part"
+    return (warning("model-type-unknown", message, remedy="check the parameter count, or give the sizes"),)
+
+
+def _structure_keys(config: Mapping[str, Any], harmless: tuple[str, ...]) -> list[str]:
+    """Keys that are set, here or in a table inside, and tell of layers unlike a plain decoder's."""
+    odd: list[str] = []
+    for key, value in config.items():
+        if isinstance(value, Mapping) and key not in _OTHER_TABLES:
+            odd += [f"{key}.{inner}" for inner in _structure_keys(value, harmless)]
+        elif value not in (None, False, 0, [], {}) and any(word in key for word in _STRUCTURE):
+            odd += [] if any(word in key for word in harmless) else [key]
+    return odd
+
+
+def _training_length(config: Mapping[str, Any]) -> tuple[int, tuple[Finding, ...]]:
+    """Tokens of a training sequence: the length before a context extension, or the longest context up to 8,192."""
+    scaling = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    before = scaling.get("original_max_position_embeddings") if isinstance(scaling, Mapping) else None
+    longest = next((int(config[key]) for key in _LENGTHS if config.get(key)), None)
+    seq = min(int(before or longest or 4096), TRAINED_AT)
+    if longest is None or seq == longest:
+        return seq, ()
+    message = (
+        f"a config.json states the longest context ({longest:,}), not the training length: {seq:,} tokens are taken"
+    )
+    return seq, (info("sequence-length", message, remedy="give --seq", seq=seq, longest=longest),)
+
+
+def _attention_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Latent heads, shared key heads, and windows with the share of layers that have one."""
+    parts: dict[str, Any] = {}
+    if "kv_rank" in sizes:
+        parts |= {"head": int(config.get("qk_nope_head_dim", 128)) + sizes.get("rope", 0), "kv_heads": None}
+    elif config.get("multi_query") and not config.get("new_decoder_architecture"):
+        parts["kv_heads"] = 1
+    if kind == "mpt":
+        parts |= {"ffn": int(config.get("expansion_ratio", 4)) * sizes["hidden"]}
+        parts["kv_heads"] = (config.get("attn_config") or {}).get("kv_n_heads")
+    if config.get("index_topk"):  # the indexer leaves so many keys to attention
+        parts["window"] = int(config["index_topk"])
+    window = config.get("sliding_window") or config.get("attention_chunk_size")
+    if not window or not config.get("use_sliding_window", kind not in model_types().window_off):
+        return parts
+    kinds = [str(entry) for entry in config.get("layer_types") or []]
+    mixing = [entry for entry in kinds if "linear" not in entry]
+    every = config.get("sliding_window_pattern") or config.get("no_rope_layer_interval")
+    layers = sizes["layers"]
+    if mixing:
+        limited = sum("sliding" in entry or "chunked" in entry for entry in mixing) / len(mixing)
+    elif isinstance(every, str) and every:  # a letter for each layer, such as LLLG
+        limited = sum(letter == "L" for letter in every) / len(every)
+    elif isinstance(every, int) and every > 1:
+        limited = 1.0 - (layers // every) / layers  # the last of every so many layers looks at all keys
+    elif kind in model_types().window_off:
+        limited = max(layers - int(config.get("max_window_layers", layers)), 0) / layers
+    else:
+        limited = 1.0
+    return parts | ({"window": int(window), "window_share": limited} if limited > 0 else {})
+
+
+def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Widths of routed and shared experts, and how many layers have none; nothing of it in a dense model."""
+    if sizes.get("experts", 0) < 2:
+        return dict.fromkeys(_EXPERT_SIZES, None)
+    layers, wide = sizes["layers"], sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes["ffn"])
+    shared = int(config.get("n_shared_experts") or config.get("moe_num_shared_experts") or 0) * wide
+    if kind == "llama4_text":
+        shared = wide
+    one = config.get("shared_expert_intermediate_size") or config.get("moe_shared_expert_intermediate_size")
+    shared = int(one or shared)
+    first = config.get("first_k_dense_replace", config.get("moe_layer_start_index", 0)) or 0
+    step = config.get("interleave_moe_layer_step") or config.get("decoder_sparse_step") or config.get("moe_layer_freq")
+    step = step if isinstance(step, int) and step > 1 else 1
+    sparse = [layer for layer in range(int(first), layers) if (layer + 1) % step == 0]
+    listed = config.get("moe_layers") if kind == "llama4_text" else None
+    count = len(listed) if listed else len(set(sparse) - set(config.get("mlp_only_layers") or []))
+    return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - count}
+
+
+def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Layers that mix tokens by a state: Nemotron-H's Mamba-2 by its pattern, Qwen3-Next's gated DeltaNet."""
+    layers, hidden = sizes["layers"], sizes["hidden"]
+    if kind == "nemotron_h":
+        pattern = str(config.get("hybrid_override_pattern") or "")
+        if len(pattern) != layers or set(pattern) - set("M*-E"):
+            hint = "a letter for each layer: M, *, - or E"
+            raise InputError(Fault("cannot tell the layers", "hybrid_override_pattern", pattern or "missing", hint))
+        _need(config, ("mamba_num_heads", "mamba_head_dim"))
+        weights, flop = mamba_mixer(
+            hidden, int(config["mamba_num_heads"]), int(config["mamba_head_dim"]), int(config.get("n_groups", 8)),
+            int(config.get("ssm_state_size", 128)), int(config.get("conv_kernel", 4)),
+        )  # fmt: skip
+        routed = pattern.count("E")
+        experts: dict[str, Any] = {"dense_layers": layers - routed, "shared_ffn": sizes.get("shared_ffn", 0)}
+        return (experts if routed else dict.fromkeys((*_EXPERT_SIZES, "shared_ffn"), None)) | {
+            "attention_layers": pattern.count("*"), "linear_layers": pattern.count("M"), "linear_weights": weights,
+            "linear_flop": flop, "ffn_layers": pattern.count("-"),
+        }  # fmt: skip
+    if kind != "qwen3_next":
+        return {}
+    _need(config, ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim"))
+    kinds = [str(entry) for entry in config.get("layer_types") or []]
+    every = int(config.get("full_attention_interval", 4))
+    linear = sum("linear" in entry for entry in kinds) if kinds else layers - layers // every
+    weights, flop = delta_mixer(
+        hidden, int(config["linear_num_key_heads"]), int(config["linear_num_value_heads"]),
+        int(config["linear_key_head_dim"]), int(config["linear_value_head_dim"]),
+        int(config.get("linear_conv_kernel_dim", 4)),
+    )  # fmt: skip
+    return {"linear_layers": linear, "linear_weights": weights, "linear_flop": flop, "query_gate": True}
+
+
+def _need(config: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    missing = [Fault("missing", key, remedy=WAY_OUT) for key in keys if not isinstance(config.get(key), int)]
+    if missing:
+        raise InputError(missing, subject="config.json")
+
+
+def mamba_mixer(hidden: int, heads: int, head: int, groups: int, state: int, kernel: int) -> tuple[int, int]:
+    """Weights of a Mamba-2 mixer, and FLOP per token of its state alone: written (2 x inner x state) and read (as much)
+    (Dao and Gu 2024)."""
+    inner, mixed = heads * head, heads * head + 2 * groups * state
+    weights = hidden * (inner + mixed + heads) + mixed * kernel + inner * hidden
+    return weights, 4 * inner * state
+
+
+def delta_mixer(hidden: int, keys: int, values: int, key: int, value: int, kernel: int) -> tuple[int, int]:
+    """Weights of a gated DeltaNet mixer with `keys` heads of size `key` and `values` heads of size `value`, and FLOP
+    per token of its state alone: read, corrected and written (Yang et al. 2024)."""
+    wide, narrow = values * value, keys * key
+    weights = hidden * (2 * narrow + 2 * wide + 2 * values) + (2 * narrow + wide) * kernel + wide * hidden
+    return weights, 6 * values * key * value
+
+
+def agrees_with_published(counted: float, published: str) -> bool:
+    """Whether a count is within 1 % of the published one, or rounds to its digits (1.72B to `1.7B`)."""
+    stated = parse_count(published)
+    digits = published.strip("kMBT ")
+    unit = stated / float(digits) * 10.0 ** -len(digits.partition(".")[2])
+    return abs(counted - stated) <= max(COUNT_OFF * stated, 0.5 * unit)
+
+
+def beside_published(model: Transformer) -> Transformer:
+    """The model with the published count of the preset of the same sizes, and a finding that says both."""
+    names = ("hidden", "layers", "heads", "groups", "experts", "expert_ffn")
+    twin = next(
+        (other for other in models().values() if all(getattr(other, key) == getattr(model, key) for key in names)), None
+    )
+    if twin is None or twin.published is None:
+        message = f"counted {format_count(model.parameters)} parameters; no published count is known for these sizes"
+        return replace(model, notes=(*model.notes, info("parameters", message, counted=model.parameters)))
+    counted = model.parameters + twin.other_weights
+    beside = f" with {format_count(twin.other_weights)} outside the decoder" if twin.other_weights else ""
+    message = f"counted {format_count(counted)} parameters{beside}; published {twin.published} ({twin.name})"
+    tell = info if agrees_with_published(counted, twin.published) else warning
+    note = tell("parameters", message, counted=counted, published=parse_count(twin.published))
+    return replace(model, published=twin.published, other_weights=twin.other_weights, notes=(*model.notes, note))

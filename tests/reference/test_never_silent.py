@@ -1,0 +1,193 @@
+"""No file becomes a confident wrong number: every case here was read wrongly and silently once.
+
+A case is either read with the true values, said where something was assumed or left out, or refused by a sentence
+that names the column.  Tables are read by `scalecurve.load`, as every command reads them.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scalecurve as sc
+from scalecurve.study import Quantity, Study, StudySet
+
+Values = dict[int, list[float]]
+
+
+def load(folder: Path, text: str, *, series: str | None = None, unit: str | None = None) -> Study | StudySet:
+    path = folder / "runs.csv"
+    path.write_text(text, encoding="utf-8")
+    return sc.load(path, regime="strong", series=series, unit=unit)
+
+
+def study(folder: Path, text: str, *, series: str | None = None, unit: str | None = None) -> Study:
+    loaded = load(folder, text, series=series, unit=unit)
+    assert isinstance(loaded, Study)
+    return loaded
+
+
+def values(one: Study) -> Values:
+    return {k: np.round(column, 12).tolist() for k, column in one.samples.by_k().items()}
+
+
+def codes(one: Study | StudySet) -> set[str]:
+    return {finding.code for finding in one.findings}
+
+
+# 1. `min` beside a mean or a median is a minimum, never minutes.
+
+
+@pytest.mark.parametrize("header", ["threads,median,min", "threads,min,median", "threads,mean,min,max"])
+def test_min_beside_a_central_value_is_a_minimum(tmp_path: Path, header: str) -> None:
+    row = {"median": ("0.5", "0.3"), "mean": ("0.5", "0.3"), "min": ("0.45", "0.27"), "max": ("0.6", "0.4")}
+    names = header.split(",")[1:]
+    rows = [",".join([k, *(row[name][i] for name in names)]) for i, k in enumerate(("1", "2"))]
+    read = study(tmp_path, "\n".join([header, *rows]) + "\n")
+
+    assert values(read) == {1: [0.5], 2: [0.3]}
+    assert {"seconds-assumed", "summary"} <= codes(read)
+
+
+def test_hyperfine_writes_seconds_into_its_csv(tmp_path: Path) -> None:
+    header = "command,mean,stddev,median,user,system,min,max,parameter_threads"
+    rows = ["job 1,0.451,0.012,0.449,0.44,0.01,0.43,0.47,1", "job 2,0.263,0.008,0.262,0.45,0.01,0.25,0.28,2"]
+
+    assert values(study(tmp_path, "\n".join([header, *rows]) + "\n")) == {1: [0.451], 2: [0.263]}
+
+
+@pytest.mark.parametrize("header", ["min", "time_min"])
+def test_min_alone_has_two_readings_and_is_asked_about(tmp_path: Path, header: str) -> None:
+    with pytest.raises(sc.InputError, match=f"minutes or the minimum.*{header}"):
+        load(tmp_path, f"threads,{header}\n1,10\n2,6\n")
+
+
+# 2. A unit in the header, in a column or in the cell is honoured; where none is stated, that is said.
+
+
+@pytest.mark.parametrize(
+    ("header", "factor"),
+    [
+        ("latency_ms", 1e-3), ("avg (us)", 1e-6), ("step [ms]", 1e-3), ("mean [µs]", 1e-6), ("time/iter (ms)", 1e-3),
+        ("time (ms), wall", 1e-3), ("wallTimeMs", 1e-3), ("Elapsed / ms", 1e-3), ("sec/step", 1.0), ("p99_ms", 1e-3),
+        ("hour/ns", 3600.0), ("time in minutes", 60.0), ("duration_ns", 1e-9),
+    ],
+)  # fmt: skip
+def test_the_unit_of_a_header_is_honoured(tmp_path: Path, header: str, factor: float) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f'threads,"{header}"\n1,10\n2,6\n', encoding="utf-8")
+    read = sc.load(path, regime="strong", value_column=header, quantity="seconds")
+
+    assert isinstance(read, Study)
+    assert values(read) == {1: [round(10 * factor, 12)], 2: [round(6 * factor, 12)]}
+    assert "seconds-assumed" not in codes(read)
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        (("1.3 ms", "0.7 ms"), (1.3e-3, 0.7e-3)), (("1.3 s", "700 ms"), (1.3, 0.7)), (("2m10s", "1m5s"), (130.0, 65.0)),
+        (("00:02:10", "00:01:05"), (130.0, 65.0)), (("0:12.34", "0:06.50"), (12.34, 6.5)),
+        (("1h2m", "31m"), (3720.0, 1860.0)),
+    ],
+)  # fmt: skip
+def test_the_unit_of_a_cell_is_honoured(tmp_path: Path, cells: tuple[str, str], seconds: tuple[float, float]) -> None:
+    read = study(tmp_path, f"threads,time\n1,{cells[0]}\n2,{cells[1]}\n")
+
+    assert values(read) == {1: [round(seconds[0], 12)], 2: [round(seconds[1], 12)]}
+    assert "seconds-assumed" not in codes(read)
+
+
+def test_a_column_of_units_is_honoured_row_by_row(tmp_path: Path) -> None:
+    assert values(study(tmp_path, "threads,time,unit\n1,1.5,s\n2,800,ms\n")) == {1: [1.5], 2: [0.8]}
+
+
+def test_a_time_without_a_unit_says_that_seconds_are_assumed(tmp_path: Path) -> None:
+    bare, stated = "threads,Wall Time\n1,10\n2,6\n", "threads,Wall Time (s)\n1,10\n2,6\n"
+
+    assert "seconds-assumed" in codes(study(tmp_path, bare))
+    assert "seconds-assumed" not in codes(study(tmp_path, stated))
+    assert values(study(tmp_path, bare, unit="ms")) == {1: [0.01], 2: [0.006]}
+
+
+@pytest.mark.parametrize("header", ["time (cycles)", "time_cycles", "time (a.u.)", "time_m", "elapsed [m]"])
+def test_an_unknown_unit_is_never_seconds(tmp_path: Path, header: str) -> None:
+    with pytest.raises(sc.InputError, match=r"unit|--quantity"):
+        load(tmp_path, f"threads,{header}\n1,10\n2,6\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("threads,time\n1,2:10\n2,1:05\n", "minutes:seconds or hours:minutes"),
+        ("threads;time (ms)\n1;1,234\n2;1,111\n", "decimals or thousands"),
+        ("threads,time\n1,1.3 s\n2,0.7\n", "states a unit in some cells"),
+        ("threads,time (s),unit\n1,1,ms\n2,1,ms\n", "different units"),
+    ],
+)
+def test_two_readings_are_asked_about(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(sc.InputError, match=words):
+        load(tmp_path, text)
+
+
+# 3. Different curves are never pooled as repeats.
+
+
+@pytest.mark.parametrize("column", ["benchmark", "version", "size", "implementation", "anything"])
+def test_a_column_that_tells_curves_apart_gives_a_set(tmp_path: Path, column: str) -> None:
+    rows = [f"{name},{k},{scale / k}" for name, scale in (("a1", 10), ("b2", 100)) for k in (1, 2)]
+    text = "\n".join([f"{column},threads,time (s)", *rows]) + "\n"
+    loaded = load(tmp_path, text)
+
+    assert isinstance(loaded, StudySet)
+    assert {name: values(own) for name, own in loaded.items()} == {
+        "a1": {1: [10.0], 2: [5.0]},
+        "b2": {1: [100.0], 2: [50.0]},
+    }
+    assert loaded.axes["a1"] == {column: "a1"}
+    assert values(study(tmp_path, text, series="b2")) == {1: [100.0], 2: [50.0]}
+
+
+@pytest.mark.parametrize(
+    ("column", "good", "bad"),
+    [("status", "ok", "failed"), ("warmup", "0", "1"), ("exit_code", "0", "137"), ("valid", "yes", "no"),
+     ("phase", "run", "warmup")],
+)  # fmt: skip
+def test_failed_runs_and_warm_ups_are_left_out_and_counted(tmp_path: Path, column: str, good: str, bad: str) -> None:
+    rows = [f"1,10,{good}", f"1,100,{bad}", f"2,5,{good}", f"2,,{bad}"]
+    read = study(tmp_path, "\n".join([f"threads,time (s),{column}", *rows]) + "\n")
+
+    assert values(read) == {1: [10.0], 2: [5.0]}
+    (finding,) = [finding for finding in read.findings if finding.code == "rows-left-out"]
+    assert finding.evidence == {"column": column, "count": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("threads,status,time (s)\n1,odd,10\n1,ok,10\n2,ok,5\n", "status"),
+        ("threads,foo,time (s)\n1,1,10\n1,2,100\n2,3,5\n2,4,50\n", "foo"),
+        ("threads,size,time (s)\n1,10,10\n1,20,100\n2,30,5\n2,40,50\n", "size"),
+        ("nodes,gpus,time (s)\n1,4,10\n2,8,5\n", "gpus"),
+        ("threads,solve (s),setup (s)\n1,4,10\n2,8,5\n", "setup"),
+    ],
+)
+def test_what_cannot_be_told_is_refused_by_its_column(tmp_path: Path, text: str, column: str) -> None:
+    with pytest.raises(sc.InputError, match=column):
+        load(tmp_path, text)
+
+
+def test_rows_of_json_follow_the_same_rules(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    lines = [f'{{"bench": "{name}", "threads": {k}, "latency_ms": {1000 / k}}}' for name in "ab" for k in (1, 2)]
+    path.write_text("\n".join(lines) + "\n")
+    loaded = sc.load(path, regime="strong")
+
+    assert isinstance(loaded, StudySet)
+    assert values(loaded["a"]) == {1: [1.0], 2: [0.5]}
+
+
+def test_rates_stay_rates(tmp_path: Path) -> None:
+    read = study(tmp_path, "nodes,ns/day\n1,10\n2,19\n")
+
+    assert (read.quantity, values(read)) == (Quantity.THROUGHPUT, {1: [10.0], 2: [19.0]})

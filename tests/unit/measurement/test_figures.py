@@ -1,0 +1,134 @@
+"""Figures as programs print them: numbers and durations, one of several matches, files, patterns without end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from scalecurve.errors import InputError, RunError
+from scalecurve.measurement.evidence import read_run
+from scalecurve.measurement.figures import Unreadable, metric_from, number_of, search, seconds_of, taken
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
+from scalecurve.measurement.settings import MeasureSettings, make_settings
+from scalecurve.study import Run, RunStatus
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.15", 0.15), ("1.5e-3", 0.0015), ("0.15D+00", 0.15), ("1.2d-02", 0.012), ("1,234.5", 1234.5), (".5", 0.5)],
+)
+def test_numbers(text: str, value: float) -> None:
+    assert number_of(text, "time") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["0,15", "12,34", "nan", "inf", "1e999", "", "fast", "1_000", "0x10"])
+def test_what_is_not_a_number_is_not_guessed(text: str) -> None:
+    with pytest.raises(Unreadable, match=r"not a number|not finite"):
+        number_of(text, "time")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "seconds"),
+    [
+        ("1:02:03", "s", 3723.0), ("02:03.5", "s", 123.5), ("1-00:00:01", "s", 86401.0), ("0m1.25s", "s", 1.25),
+        ("1h2m3s", "s", 3723.0), ("250", "ms", 0.25), ("2", "min", 120.0), ("0.15D+01", "s", 1.5),
+    ],
+)  # fmt: skip
+def test_durations(text: str, unit: str, seconds: float) -> None:
+    assert seconds_of(text, unit) == pytest.approx(seconds)
+
+
+def test_one_of_several_matches() -> None:
+    values = [3.0, 1.0, 2.0]
+
+    assert [taken(values, take) for take in (None, "last", "first", "max", "min", "sum", "mean")] == [
+        2,
+        2,
+        3,
+        3,
+        1,
+        6,
+        2,
+    ]  # type: ignore[arg-type]
+
+
+def test_patterns_are_searched_line_by_line_and_stopped_when_they_take_too_long() -> None:
+    assert search([("a", r"^x=(\d+)", "x=1\nx=2"), ("b", r"y=(\d+)", "")]) == [["1", "2"], []]
+    with pytest.raises(RunError, match=r"the b pattern '\(a\+\)\+\$' was still searching after 0.5 s"):
+        search([("a", "(a)", "a"), ("b", "(a+)+$", "a" * 60 + "!")], limit=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("loop=Loop time of (\\S+):s", ("loop", {"pattern": "Loop time of (\\S+)", "unit": "s"})),
+        ("e:sum=energy: (\\S+) J", ("e", {"pattern": "energy: (\\S+) J", "take": "sum"})),
+        ("rate=(\\S+) tau/day:tau/day", ("rate", {"pattern": "(\\S+) tau/day", "unit": "tau/day"})),
+    ],
+)
+def test_metrics_as_one_text(text: str, expected: tuple[str, dict[str, str]]) -> None:
+    assert metric_from(text) == expected
+
+
+def test_a_text_that_is_no_metric_is_refused() -> None:
+    with pytest.raises(InputError, match="NAME=PATTERN"):
+        metric_from("no group here")
+
+
+def run_of(tmp_path: Path, output: str, *, wall: float = 10.0, errors: str = "", **more: object) -> Run:
+    settings = settings_for(tmp_path, **more)
+    job = LaunchJob(
+        k=2, repeat=0, order=0, role="scaling", argv=("x",), env={}, folder=tmp_path / "run", token="t"
+    )  # fmt: skip
+    outcome = LaunchOutcome(status=RunStatus.OK, launched=1000.0, wall_seconds=wall, output=output, errors=errors)
+    return read_run(job, settings, outcome, oversubscribed=False, warmup=False)
+
+
+def settings_for(tmp_path: Path, **more: object) -> MeasureSettings:
+    base = {"regime": "strong", "workers": "1,2", "command": ["x", "{workers}"], "folder": str(tmp_path)}
+    return make_settings({**base, **more})
+
+
+def test_a_time_longer_than_its_launch_is_refused(tmp_path: Path) -> None:
+    run = run_of(tmp_path, "444 steps/s", wall=1.2, timing={"pattern": r"(\d+) steps/s"})
+
+    assert run.status is RunStatus.FAILED
+    assert "longer than the launch" in str(run.error)
+    assert "--rate-pattern" in str(run.error)
+
+
+def test_a_rate_and_metrics_from_output_error_output_and_files(tmp_path: Path) -> None:
+    (tmp_path / "log.2").write_text("energy: 3 J\nenergy: 4 J\n")
+    os.utime(tmp_path / "log.2", (2000, 2000))
+    run = run_of(
+        tmp_path,
+        "444 steps/s",
+        errors="pages 7",
+        timing={"rate_pattern": r"(\d+) steps/s", "read_from": ["stdout", "stderr", "log.{workers}"]},
+        metrics=["energy:sum=energy: (\\S+) J:J", "pages=pages (\\d+)"],
+    )
+
+    assert (run.value, run.observed["timing"]) == (444.0, "rate")
+    assert run.observed["metrics"] == {"energy": {"value": 7.0, "unit": "J"}, "pages": {"value": 7.0, "unit": None}}
+
+
+@pytest.mark.parametrize(("written", "words"), [(None, "wrote no"), (500, "older than the launch")])
+def test_a_file_that_is_not_of_this_launch_is_refused(tmp_path: Path, written: int | None, words: str) -> None:
+    if written is not None:
+        (tmp_path / "log").write_text("t 1")
+        os.utime(tmp_path / "log", (written, written))
+    run = run_of(tmp_path, "", timing={"pattern": r"t (\d)", "read_from": ["log"]})
+
+    assert run.status is RunStatus.FAILED
+    assert words in str(run.error)
+
+
+def test_a_rate_beside_a_time_is_kept_with_the_run(tmp_path: Path) -> None:
+    run = run_of(tmp_path, "t 2 s, 50 steps/s", timing={"pattern": r"t (\d+)", "rate_pattern": r"(\d+) steps/s"})
+
+    assert (run.value, run.observed["timing"]) == (2.0, "pattern")
+    assert run.observed["metrics"]["rate"]["value"] == 50.0
+    with pytest.raises(InputError, match="by time, not by rate"):
+        settings_for(tmp_path, timing={"rate_pattern": "(b)"}, baseline={"one": {"command": ["y"]}})

@@ -1,0 +1,56 @@
+"""A layout against the best, and one cluster against another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scalecurve.cli.main import run
+from scalecurve.errors import InputError
+from scalecurve.training import evaluate_layout, plan_training
+from scalecurve.training.answers.against import compare_clusters
+from scalecurve.training.answers.why_not import why_not
+
+ASKED = ("plan", "--model", "llama3-8b", "--cluster", "h100-ib400", "--global-batch", "1Mi", "--seq", "8192")
+
+
+def test_what_a_layout_loses_adds_up_to_the_difference() -> None:
+    plan = plan_training("llama3-8b", "h100-ib400", gpus=64, batch="1Mi", seq=8192)
+    answer = why_not(plan, "tp=8,pp=4,micro=1,zero=1,recompute=full")
+    assert sum(answer.seconds_lost.values()) == pytest.approx(answer.other.seconds - answer.best.seconds)
+    assert sum(answer.bytes_more.values()) == pytest.approx(answer.other.memory_bytes - answer.best.memory_bytes)
+    assert answer.slower > 0
+    assert "slower" in answer.sentence
+    alone = evaluate_layout(
+        "llama3-8b", "h100-ib400", answer.other.layout, batch="1Mi", seq=8192, stack=answer.best.job.stack
+    )
+    assert alone.step_seconds == pytest.approx(answer.other.seconds)
+
+
+def test_a_layout_that_does_not_fit_says_what_holds_the_bytes() -> None:
+    plan = plan_training("llama3-70b", "h100-ib400", gpus=64, batch="1Mi", seq=8192)
+    answer = why_not(plan, "dp=64,zero=0,micro=1")
+    assert answer.sentence.startswith("It does not fit")
+    assert answer.to_dict()["fits"] is False
+    with pytest.raises(InputError, match="one P"):
+        why_not(plan_training("llama3-8b", "h100", gpus=[8, 16], batch="1Mi", seq=8192), "dp=8")
+
+
+def test_two_clusters_side_by_side() -> None:
+    plans = [plan_training("llama3-8b", name, gpus=[8, 16], batch="1Mi", seq=8192) for name in ("a100", "h100")]
+    both = compare_clusters(*plans)
+    assert [row["gpus"] for row in both.records()] == [8, 16]
+    assert all(1.5 < row["speed_ratio"] < 4.0 for row in both.records())
+    assert "a100 and h100" in str(both)
+
+
+def test_the_command_exports_and_compares(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*ASKED, "--gpus", "8", "--export", "megatron"]) == 0
+    assert capsys.readouterr().out.startswith("torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py")
+    assert run([*ASKED, "--gpus", "8,16", "--export", "nemo"]) == 2
+    assert "one layout" in capsys.readouterr().err
+    assert run([*ASKED, "--gpus", "64", "--why-not", "tp=8,pp=8,micro=1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["slower"] > 0
+    assert run([*ASKED, "--gpus", "8,16", "--against", "a100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["clusters"] == ["h100-ib400", "a100"]
