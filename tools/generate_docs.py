@@ -31,6 +31,7 @@ from scalecurve.cli.registry import COMMANDS, GROUPS
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tools.audit_rules_page import rules_page
+from tools.formats_page import formats_page
 from tools.json_page import json_page
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +72,7 @@ def main() -> int:
 def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "cli.md", cli_reference()
     yield ROOT / "docs" / "reference" / "audit-rules.md", DO_NOT_EDIT + rules_page()
+    yield ROOT / "docs" / "reference" / "formats.md", DO_NOT_EDIT + formats_page()
     yield ROOT / "docs" / "reference" / "json.md", DO_NOT_EDIT + json_page()
     yield ROOT / "docs" / "man" / "scalecurve.1", manual()
     for name, line in LAW_PAGES.items():

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,12 @@ from scalecurve.auditing.history import (
 )
 from scalecurve.auditing.regression import Regression, pair_of
 from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding, info
+from scalecurve.findings import Finding, Severity, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Study
+from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share
 
 FALSE_ALARM = 0.01
@@ -110,6 +111,8 @@ class Gate(Result):
             return f"FAIL {self.name}: {'; '.join(failed)}"
         detectable = [row.detectable for row in self.regressions if row.detectable is not None]
         tested = sum(check.passed is not None for check in self.checks)
+        if not self.checks:
+            return f"PASS {self.name}: nothing to compare with yet"
         extra = f"; a loss of {max(detectable):.1%} at one K would be detected" if detectable else ""
         return f"PASS {self.name}: {tested} check{'' if tested == 1 else 's'}{extra}"
 
@@ -150,11 +153,23 @@ class Gate(Result):
             output = f"<system-out>{escape(str(check))}</system-out>"
             kind = f'classname="scalecurve.{check.to_dict()["kind"]}"'
             cases.append(f'  <testcase {kind} name="K={check.k}">{body}{output}</testcase>')
+        if not cases:
+            output = f"<system-out>{escape(self.line)}</system-out>"
+            cases.append(
+                f'  <testcase classname="scalecurve.baseline" name="{escape(self.name)}"><skipped/>{output}</testcase>'
+            )
         failures = sum(check.passed is False for check in self.checks)
-        skipped = sum(check.passed is None for check in self.checks)
+        skipped = sum(check.passed is None for check in self.checks) if self.checks else 1
         counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}"'
         head = f"<testsuite name={quoteattr(self.name)} {counts}>"
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join([head, *cases, "</testsuite>"]) + "\n"
+
+    def annotations(self) -> tuple[str, ...]:
+        """The failed checks and the findings as workflow commands of GitHub, which shows them beside the change."""
+        failed = [f"::error title=scalecurve K = {row.k}::{row}" for row in self.checks if row.passed is False]
+        kinds = {Severity.INFO: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
+        said = [f"::{kinds[finding.severity]} title=scalecurve::{finding.message}" for finding in self.findings]
+        return tuple(line.replace("%", "%25").replace("\n", "%0A") for line in (*failed, *said))
 
     def append_history(self, study: Study, path: str | Path) -> None:
         """Add this check to a history file."""
@@ -169,6 +184,7 @@ def check(
     workers: WorkersLike | None = None,
     false_alarm: float = FALSE_ALARM,
     allow_mixed: bool = False,
+    any_machine: bool = False,
     history: str | Path | None = None,
     gate: str = "time",
 ) -> Gate:
@@ -176,7 +192,8 @@ def check(
 
     `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
     `false_alarm` is the chance that identical code fails.  `gate` is what fails: "time" (T), "efficiency" (E) or
-    "both".  A `history` that does not exist yet is one without checks; nothing is written to it here.
+    "both"; with `any_machine` an older study of another machine is compared by efficiency instead of seconds, and a
+    finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
     """
     new = as_study(study)
     floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
@@ -190,13 +207,20 @@ def check(
     rows: list[Regression] = []
     old = None if against is None else as_study(against, regime=str(new.regime))
     if old is not None:
-        findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=("machine", "workload"))
+        machines = [difference for difference in differences(new, old) if difference.kind == "machine"]
+        by_efficiency = any_machine and bool(machines)
+        if by_efficiency:
+            text = f"the older study ran on another machine ({machines[0]}): efficiency is compared, not seconds"
+            remedy = "use one runner to compare seconds"
+            findings.append(warning("other-machine", text, remedy=remedy, differences=[str(item) for item in machines]))
+        kinds = ("workload",) if by_efficiency else ("machine", "workload")
+        findings += require_sameness(new, old, allow_mixed=allow_mixed, kinds=kinds)
         versions = [difference for difference in differences(new, old) if difference.kind == "software"]
         if versions:  # other versions are what a gate is for: a note, not a refusal
             mixed = mixed_finding(versions)
             findings.append(info("versions-differ", mixed.message, **mixed.evidence))
         pair = pair_of(new, old, () if workers is None else as_workers(workers), session_shift(past))
-        rows = pair.rows(gate, false_alarm)
+        rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
         findings += pair.findings(rows)
     return Gate(
         name=new.name,
@@ -231,6 +255,32 @@ def floor_of(study: Study, k: int, floor: float, alpha: float) -> Floor:
     if e.low is None or e.high is None:
         return Floor(k=k, floor=floor, efficiency=e, passed=e.value >= floor, sure=None)
     return Floor(k=k, floor=floor, efficiency=e, passed=e.high >= floor, sure=not e.low < floor <= e.high)
+
+
+def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Sequence[str] = ()) -> Gate:
+    """The gate of a first push: floors only; the study is written to `baseline`, to compare the next ones with."""
+    new = as_study(study)
+    floors = parse_floors(min_efficiency)
+    gate = (
+        check(new, min_efficiency=floors)
+        if floors
+        else Gate(name=new.name, against=None, floors=(), regressions=(), false_alarm=FALSE_ALARM, findings=())
+    )
+    save(new, baseline)
+    text = f"there was no baseline: this study is now the baseline, in {baseline}"
+    made = info("baseline-made", text, remedy="keep the file: the next check compares with it")
+    return replace(gate, findings=(made, *gate.findings))
+
+
+def junit_of_error(problem: ScalecurveError) -> str:
+    """A JUnit test suite that says why nothing could be checked."""
+    from xml.sax.saxutils import quoteattr
+
+    case = (
+        f'  <testcase classname="scalecurve.check" name="study"><error message={quoteattr(str(problem))}/></testcase>'
+    )
+    head = '<testsuite name="scalecurve" tests="1" failures="0" errors="1" skipped="0">'
+    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', head, case, "</testsuite>", ""])
 
 
 def parse_floors(items: Sequence[str]) -> dict[int, float]:

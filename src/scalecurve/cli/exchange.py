@@ -71,7 +71,7 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
 def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
-    openmetrics, bibtex, github-summary."""
+    openmetrics, bibtex, github-summary, github-benchmark, shields, badge."""
     content = sc.export(study, to)
     if file is None:
         sys.stdout.buffer.write(content)

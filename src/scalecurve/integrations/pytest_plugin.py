@@ -76,14 +76,20 @@ def scaling(request: pytest.FixtureRequest) -> Callable[..., SpeedupTable]:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A marked test is run here, as often as its statistics need."""
     mark = pyfuncitem.get_closest_marker("scaling")
-    if mark is None or "workers" not in pyfuncitem.fixturenames:
+    if mark is None or {"workers", "scaling"} & set(pyfuncitem.fixturenames) == {"scaling"}:
         return None
+    settings = {**dict(zip(("workers", "min_efficiency"), mark.args, strict=False)), **mark.kwargs}
+    if "workers" not in pyfuncitem.fixturenames:
+        text = "is marked `scaling` but takes no argument `workers`, so nothing would be measured"
+        pytest.fail(f"{pyfuncitem.name} {text}: write def {pyfuncitem.name}(workers)", pytrace=False)
+    if settings.get("workers") is None:
+        text = "is marked `scaling` without worker counts"
+        pytest.fail(f"{pyfuncitem.name} {text}: write @pytest.mark.scaling(workers=[1, 2])", pytrace=False)
     fixtures = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
 
     def job(count: int) -> None:
         pyfuncitem.obj(**{**fixtures, "workers": count})
 
-    settings = {**dict(zip(("workers", "min_efficiency"), mark.args, strict=False)), **mark.kwargs}
     table = measure_function(job, name=pyfuncitem.name, **settings)
     pyfuncitem.add_report_section("call", SECTION, str(table))
     return True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from scalecurve.analysis import SpeedupTable, TableRow, tabulate
 from scalecurve.analysis.side_by_side import side_by_side
@@ -22,6 +24,7 @@ from scalecurve.study.file import json_bytes, set_to_dict, study_digest
 
 BADGE_COLOURS = {"sound": "#2e7d32", "warnings": "#b26a00"}
 BADGE_BAD = "#b3261e"
+EFFICIENCY_COLOURS = ((0.8, "brightgreen", "#2e7d32"), (0.6, "yellow", "#b26a00"), (float("-inf"), "red", BADGE_BAD))
 CHARACTER, MARGIN = 7, 10  # pixels of a badge
 
 
@@ -115,12 +118,47 @@ def _labels(table: SpeedupTable, row: TableRow, bound: str | None = None) -> str
     return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}"
 
 
+def to_action_benchmark(study: Study) -> str:
+    """The mean at every K for github-action-benchmark: its tool is customSmallerIsBetter for times, else Bigger."""
+    entries = []
+    for row in tabulate(study).rows:
+        entry: dict[str, Any] = {"name": f"{study.name} K={row.k}", "unit": study.unit or "s", "value": row.mean.value}
+        if row.mean.low is not None and row.mean.high is not None:
+            entry["range"] = f"{row.mean.low:.6g} to {row.mean.high:.6g}"
+        entry["extra"] = f"efficiency {row.efficiency.value:.3f}, {row.n} runs"
+        entries.append(entry)
+    return json.dumps(entries, indent=1) + "\n"
+
+
+def _efficiency_badge(study: Study) -> tuple[str, str, str]:
+    """What a badge says of the largest K: its message, its colour by name and by number."""
+    last = tabulate(study).rows[-1]
+    grade = next(place for place in EFFICIENCY_COLOURS if last.efficiency.value >= place[0])
+    return f"E({last.k}) = {last.efficiency.value:.2f}", grade[1], grade[2]
+
+
+def to_shields(study: Study) -> str:
+    """The efficiency at the largest K as an endpoint of shields.io."""
+    message, name, _ = _efficiency_badge(study)
+    return json.dumps({"schemaVersion": 1, "label": "scaling", "message": message, "color": name}) + "\n"
+
+
+def to_badge(study: Study) -> str:
+    """The efficiency at the largest K as a small SVG."""
+    message, _, colour = _efficiency_badge(study)
+    return badge("scaling", message, colour)
+
+
 def write_badge(label: str, verdict: str, path: str | Path) -> None:
-    """A verdict as a small SVG for a README: `label | verdict`, the verdict's side coloured by what it says."""
+    """A verdict as a small SVG for a README, coloured by what it says."""
+    write_atomically(Path(path), badge(label, verdict, BADGE_COLOURS.get(verdict, BADGE_BAD)).encode())
+
+
+def badge(label: str, verdict: str, colour: str) -> str:
+    """`label | verdict` as SVG, the verdict's side coloured."""
     left, right = (len(text) * CHARACTER + 2 * MARGIN for text in (label, verdict))
-    colour = BADGE_COLOURS.get(verdict, BADGE_BAD)
     words = f"{escape(label)}: {escape(verdict)}"
-    svg = (
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{words}">'
         f'<title>{words}</title><rect width="{left}" height="20" fill="#444444"/>'
         f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
@@ -128,11 +166,13 @@ def write_badge(label: str, verdict: str, path: str | Path) -> None:
         f'<text x="{left / 2:g}" y="14">{escape(label)}</text>'
         f'<text x="{left + right / 2:g}" y="14">{escape(verdict)}</text></g></svg>\n'
     )
-    write_atomically(Path(path), svg.encode())
 
 
 TEXTS: dict[str, tuple[Callable[[Study], str], str]] = {
     "markdown": (lambda study: to_markdown(tabulate(study).document()), "the speedup table for a README or an issue"),
     "latex": (lambda study: to_latex(tabulate(study).document()), "the speedup table for a paper (booktabs)"),
+    "github-benchmark": (to_action_benchmark, "JSON for github-action-benchmark"),
+    "shields": (to_shields, "a badge as an endpoint of shields.io (JSON)"),
+    "badge": (to_badge, "a badge as SVG"),
     "github-summary": (to_job_summary, "verdict, table and findings for $GITHUB_STEP_SUMMARY"),
 }

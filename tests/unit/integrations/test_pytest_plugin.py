@@ -92,3 +92,23 @@ def test_a_slow_test_fails_in_the_report(pytester: pytest.Pytester) -> None:
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*parallel efficiency below 0.9 at 95% confidence: K = 2*"])
+
+
+def test_a_marker_that_would_measure_nothing_fails_with_a_sentence(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.scaling(workers=[1, 2], min_efficiency=0.9)
+        def test_without_argument():
+            pass
+
+        @pytest.mark.scaling(min_efficiency=0.9)
+        def test_without_counts(workers):
+            pass
+        """
+    )
+    result = pytester.runpytest_subprocess(*PLUGIN)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*test_without_argument is marked `scaling` but takes no argument `workers`*"])
+    result.stdout.fnmatch_lines(["*test_without_counts is marked `scaling` without worker counts*"])

@@ -307,7 +307,7 @@ AUTOCANNON = Reader(
     recognise_autocannon,
     read_autocannon,
     FormatNote(
-        tried="8 (npm)",
+        tried="8.0.0 (npm), --json",
         real=True,
         k="connections",
         value="good answers per second, or a percentile",
@@ -320,7 +320,7 @@ VEGETA = Reader(
     recognise_vegeta,
     read_vegeta,
     FormatNote(
-        tried="report, text and JSON",
+        tried="no version run; written from the documented report, text and JSON",
         real=False,
         k="the rate sent, or --k-from",
         value="good answers per second, or a percentile",
@@ -333,7 +333,7 @@ LOCUST = Reader(
     recognise_locust,
     read_locust,
     FormatNote(
-        tried="2.x (PyPI)",
+        tried="2.47.0 (PyPI), --csv",
         real=True,
         k="User Count of _stats_history.csv, or --k-from",
         value="good answers per second, or a percentile",
@@ -346,7 +346,7 @@ K6_CSV = Reader(
     recognise_k6_csv,
     read_k6_csv,
     FormatNote(
-        tried="--out csv",
+        tried="no version run; written from the documented --out csv",
         real=False,
         k="the most vus",
         value="good answers per second, or a percentile",
@@ -359,7 +359,7 @@ K6_PRINTED = Reader(
     recognise_k6_printed,
     read_k6_printed,
     FormatNote(
-        tried="the end-of-test summary",
+        tried="no version run; written from the documented end-of-test summary",
         real=False,
         k="vus_max",
         value="good answers per second, or a percentile",
@@ -372,7 +372,7 @@ HGRM = Reader(
     recognise_hgrm,
     read_hgrm,
     FormatNote(
-        tried="as wrk2 and HdrHistogram print it",
+        tried="no version run; written from the documented percentile table",
         real=False,
         k="-",
         value="latency; the unit is stated with --unit",

@@ -243,7 +243,7 @@ WRK = Reader(
     recognise_wrk,
     read_wrk,
     FormatNote(
-        tried="wrk 4.1 (Debian); wrk2 by its format",
+        tried="wrk 4.1.0 (Debian); wrk2 not run, from its documented output",
         real=True,
         k="connections",
         value=RATES,
@@ -269,7 +269,11 @@ OHA = Reader(
     recognise_oha,
     read_oha,
     FormatNote(
-        tried="--json", real=False, k="--k-from: oha does not print it", value=RATES, keeps="percentiles, errors"
+        tried="no version run; written from the documented --json",
+        real=False,
+        k="--k-from: oha does not print it",
+        value=RATES,
+        keeps="percentiles, errors",
     ),
 )
 K6 = Reader(
@@ -278,7 +282,7 @@ K6 = Reader(
     recognise_k6,
     read_k6,
     FormatNote(
-        tried="--out json and --summary-export",
+        tried="no version run; written from the documented --out json and --summary-export",
         real=False,
         k="the most vus",
         value=RATES,

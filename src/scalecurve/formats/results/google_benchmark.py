@@ -124,7 +124,7 @@ def read_csv(source: Source, options: ReadOptions) -> Reading:
 
 
 NOTE = FormatNote(
-    tried="1.7.1 and 1.9.1 (JSON), 1.7.1 (CSV)",
+    tried="1.7.1 (Debian), JSON and CSV; 1.9.1 not run, a 1.7.1 file with its version edited",
     real=True,
     k="threads",
     value="wall time of one iteration, or items_per_second",

@@ -249,6 +249,10 @@ NAMD = Reader(
     recognise_namd,
     read_namd,
     FormatNote(
-        tried="2.14 and 3.0", real=False, k="CPUs", value="s/step of the benchmark lines, or WallClock", keeps="atoms"
+        tried="no version run; written from the lines in its manual",
+        real=False,
+        k="CPUs",
+        value="s/step of the benchmark lines, or WallClock",
+        keeps="atoms",
     ),
 )

@@ -220,7 +220,7 @@ GO = Reader(
     recognise_go,
     read_go,
     FormatNote(
-        tried="1.19 (Debian), -cpu 1,2 -count 3",
+        tried="1.19.8 (Debian), -cpu 1,2 -count 3",
         real=True,
         k="GOMAXPROCS behind the name",
         value="ns/op, or a rate",
@@ -233,7 +233,7 @@ JMH = Reader(
     recognise_jmh,
     read_jmh,
     FormatNote(
-        tried="1.37, -rf json and csv",
+        tried="no version run; written from the documented -rf json and csv",
         real=False,
         k="threads",
         value="time of one operation (score / threads), or ops/s",
@@ -246,7 +246,7 @@ CRITERION = Reader(
     recognise_criterion,
     read_criterion,
     FormatNote(
-        tried="0.5, sample.json and cargo criterion messages",
+        tried="no version run; written from the documented sample.json and cargo criterion messages",
         real=False,
         k="the path's number, or --k-from",
         value="time of one iteration",
@@ -259,7 +259,7 @@ DOTNET = Reader(
     recognise_dotnet,
     read_dotnet,
     FormatNote(
-        tried="0.13, -report-full.json and -report-brief.json",
+        tried="no version run; written from the documented JSON exporter",
         real=False,
         k="a parameter such as Threads",
         value="time of one operation",

@@ -114,7 +114,7 @@ READER = Reader(
     recognise,
     read,
     FormatNote(
-        tried="4.x (PyPI)",
+        tried="4.10.4 (PyPI)",
         real=True,
         k="num_tasks",
         value="a performance variable",
@@ -127,7 +127,7 @@ PERFLOG = Reader(
     recognise_perflog,
     read_perflog,
     FormatNote(
-        tried="4.x (PyPI); 3.x by its format",
+        tried="4.10.4 (PyPI); the 3.x layout not run, from its documented form",
         real=True,
         k="num_tasks",
         value="a performance variable",

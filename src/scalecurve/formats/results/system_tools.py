@@ -240,7 +240,7 @@ PERF = Reader(
     recognise_perf,
     read_perf,
     FormatNote(
-        tried="6.1 (Debian), -r 3",
+        tried="6.1.187 (Debian), -r 3",
         real=True,
         k="--k-from",
         value="duration_time, or task-clock / CPUs utilised",
@@ -253,7 +253,7 @@ SYSBENCH = Reader(
     recognise_sysbench,
     read_sysbench,
     FormatNote(
-        tried="1.0.20 (Debian), cpu; oltp and fileio by their format",
+        tried="1.0.20 (Debian), cpu; oltp and fileio not run",
         real=True,
         k="Number of threads",
         value="events or transactions per second",

@@ -223,7 +223,7 @@ MEGATRON = Reader(
     recognise_megatron,
     read_megatron,
     FormatNote(
-        tried="core 0.4 to 0.12",
+        tried="no version run; written from log lines in public issues of 2023 and 2024",
         real=False,
         k="world size, or --k-from",
         value="time of one iteration, or TFLOP/s/GPU",
@@ -236,7 +236,7 @@ TITAN = Reader(
     recognise_titan,
     read_titan,
     FormatNote(
-        tried="0.2 (2025, 2026)",
+        tried="no version run; written from log lines in public pull requests of 2026; the mesh line from memory",
         real=False,
         k="the device mesh, or --k-from",
         value="tokens per second of one GPU",
@@ -249,7 +249,7 @@ TRAINER = Reader(
     recognise_trainer,
     read_trainer,
     FormatNote(
-        tried="4.x: log and train_results.json",
+        tried="no version run; written from its documented log and train_results.json",
         real=False,
         k="total batch / (per device x accumulation), or --k-from",
         value="train_runtime, or samples per second",
@@ -262,7 +262,7 @@ VLLM = Reader(
     recognise_vllm,
     read_vllm,
     FormatNote(
-        tried="bench serve and throughput, text and JSON; sglang's text",
+        tried="no version run; written from results in public issues of vLLM and sglang",
         real=False,
         k="the request concurrency, or --k-from",
         value="output tokens per second, or a latency",
