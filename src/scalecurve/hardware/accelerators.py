@@ -19,6 +19,7 @@ from scalecurve.errors import Fault, InputError
 if TYPE_CHECKING:
     from scalecurve.laws.roofline import Ceilings
 
+GIB = 2.0**30  # data sheets write GB of memory for 2^30 bytes: an H100 of 80 GB shows 81,559 MiB
 PRECISIONS = ("bf16", "fp16", "fp8", "fp32", "fp64")
 
 
@@ -89,7 +90,7 @@ def accelerators() -> Mapping[str, Accelerator]:
         chip = Accelerator(
             name=row["name"],
             peaks={name: float(row[f"{name}_tflops"]) * 1e12 for name in PRECISIONS if row[f"{name}_tflops"]},
-            capacity=float(row["memory_gb"]) * 1e9,
+            capacity=float(row["memory_gb"]) * GIB,
             memory_rate=float(row["memory_tb_s"]) * 1e12,
             cores=int(row["cores"]),
             node=int(row["node"]),

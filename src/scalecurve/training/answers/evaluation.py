@@ -52,6 +52,7 @@ class TrainingJob:
     layout: Layout
     seq: int
     precision: str = "bf16"
+    adapter: bool = False  # low-rank adapters are trained, the weights are frozen
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,14 @@ class JobColumns:
 
     def device(self, constants: Constants) -> Device:
         first = self.jobs[0]
-        return device_of(first.cluster, first.stack, constants, first.precision)
+        return device_of(first.cluster, first.stack, constants, first.precision, frozen=first.adapter)
 
 
 def columns_of_jobs(jobs: Sequence[TrainingJob]) -> list[JobColumns]:
     """The jobs grouped by what they can share a call with."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, job in enumerate(jobs):
-        key = (job.cluster, job.stack, job.precision, job.model.is_moe, bool(job.model.kv_rank))
+        key = (job.cluster, job.stack, job.precision, job.adapter, job.model.is_moe, bool(job.model.kv_rank))
         groups.setdefault(key, []).append(place)
     columns = []
     for places in groups.values():
@@ -117,9 +118,19 @@ class StepOutcome:
         return sum(self.breakdown.values())
 
     @property
+    def half_width(self) -> float:
+        """Half of the 90 % interval of log(measured / predicted)."""
+        return self.calibration.half_width
+
+    @property
+    def memory_share(self) -> float:
+        """Memory held over the accelerator's."""
+        return self.memory_bytes / self.job.cluster.accelerator.capacity
+
+    @property
     def step(self) -> Estimate:
         """Seconds of the step with their 90 % interval."""
-        spread, value = math.exp(self.calibration.half_width), self.seconds
+        spread, value = math.exp(self.half_width), self.seconds
         return Estimate(value, value / spread, value * spread, LEVEL, f"residuals of {self.calibration.evidence} rows")
 
     @property

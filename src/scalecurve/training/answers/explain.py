@@ -10,7 +10,7 @@ from scalecurve.findings import Finding
 from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
-from scalecurve.training.physics.memory import OPTIMIZER_BYTES, WEIGHT_BYTES, activation_bytes
+from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
     backward_window,
@@ -31,6 +31,7 @@ STEP_FORMULAS = {
     "pipeline": "(m v + p - 1) sends, exposed part",
     "bubble": "(p - 1)/v L/p layer",
     "optimizer": "38 bytes x parameters held / memory rate",
+    "host": "a step + m micro-batches",
 }
 MEMORY_FORMULAS = {
     "weights": "bytes x parameters held",
@@ -170,6 +171,7 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         "data": data,
         "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
         "bubble": f"{p - 1}/{v} x {depth} x {format_seconds(whole)}",
+        "host": f"{format_seconds(device.step)} + {m} x {format_seconds(device.micro)}",
         "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
     }
     evidence, step = outcome.calibration.evidence, outcome.step
@@ -192,12 +194,14 @@ def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> 
         "logits": scores if held["logits"] > 0 else "on the last stage",
         "working": f"of it runtime {format_bytes(device.reserved)}",
     }
+    stack = device.stack
+    gradient = stack.gradient_bytes if stack.gradient_held is None else stack.gradient_held
     states = {  # bytes a parameter, and the ZeRO stage from which it is split
-        "weights": (WEIGHT_BYTES, 3), "gradients": (device.stack.gradient_bytes, 2), "optimizer": (OPTIMIZER_BYTES, 1),
+        "weights": (stack.copy_held, 3), "gradients": (gradient, 2), "optimizer": (OPTIMIZER_BYTES, 1),
     }  # fmt: skip
     for name, (size, stage) in states.items():
         split = f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= stage else ""
-        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}"
+        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}" if size else "in the optimiser's copy"
     terms = [
         ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_bytes(value), "published")
         for name, value in held.items()

@@ -34,11 +34,12 @@ BOUNDS = {
     "matmul": (0.2, 1.0), "ramp": (0.0, 800.0), "tail": (0.0, 6.0), "memory": (0.3, 1.0), "inner": (0.3, 1.05),
     "outer": (0.2, 1.05), "attention": (0.05, 0.9), "contention": (0.0, 1.0), "imbalance": (1.0, 3.0),
     "launch": (1e-5, 4e-3), "expert_launch": (1e-4, 1e-2), "low_precision": (0.3, 1.0), "grouped": (0.2, 1.0),
+    "step": (0.0, 2.0), "micro": (0.0, 0.5),
 }  # fmt: skip
 SPREAD = {
     "matmul": 0.05, "ramp": 80.0, "tail": 0.6, "memory": 0.08, "inner": 0.1, "outer": 0.08, "attention": 0.15,
     "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12,
-    "grouped": 0.15,
+    "grouped": 0.15, "step": 0.05, "micro": 5e-3,
 }  # fmt: skip
 TIME_COLUMNS = ("step_seconds", "seconds", "step_s", "step_time", "iteration_s")
 LEAST_WIDTH = 0.03

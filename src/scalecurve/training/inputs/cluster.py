@@ -10,6 +10,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.hardware.accelerators import (
+    GIB,
     Accelerator,
     accelerator,
     accelerators,
@@ -139,9 +140,9 @@ _ALIASES = {
 }  # fmt: skip
 
 
-def _in_giga(value: Any) -> float:
-    """Bytes or bytes/s; a bare number below a million is in GB or GB/s."""
-    return float(value) * (1e9 if float(value) < 1e6 else 1.0)
+def _in_giga(value: Any, giga: float = 1e9) -> float:
+    """Bytes or bytes/s; a number below a million is in GB or GB/s."""
+    return float(value) * (giga if float(value) < 1e6 else 1.0)
 
 
 def read_cluster(cluster: ClusterLike) -> Cluster:
@@ -165,7 +166,7 @@ def read_cluster(cluster: ClusterLike) -> Cluster:
     base = cluster_preset(str(values["accelerator"]))
     chip = base.accelerator
     if "memory" in values:
-        chip = replace(chip, capacity=_in_giga(values["memory"]))
+        chip = replace(chip, capacity=_in_giga(values["memory"], GIB))
     rates = {"inner": base.inner_rate, "outer": base.outer_rate}
     for side in rates:
         rate = values.get(side)

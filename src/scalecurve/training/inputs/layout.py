@@ -143,12 +143,6 @@ def _layout_value(name: str, value: Any) -> bool | str | int | float:
     return int(number)
 
 
-def stages_uneven(layers: int, places: int) -> bool:
-    """Whether stages differ in depth by more than one layer's place at either end evens out (126 layers in 128 places
-    and DeepSeek-V3's 61 in 64 are even)."""
-    return -layers % places > max(3, places // 16)
-
-
 def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
     """Why this model cannot be split this way; empty where it can."""
     ranks = layout.tp * layout.cp * layout.dp
@@ -165,15 +159,6 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
     ]  # fmt: skip
     faults = [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
-    if layout.pp > 1 and stages_uneven(model.layers, layout.pp):
-        near = [pp for pp in range(1, model.layers + 1) if model.layers % pp == 0]
-        hint = f"pipeline degrees that divide it: {', '.join(map(str, near[:12]))}"
-        faults.append(Fault("layers are not divisible by pp", "pp", f"{model.layers} layers, pp {layout.pp}", hint))
-    elif layout.pp > 1 and stages_uneven(model.layers, layout.pp * layout.interleave):
-        depth = -(-model.layers // layout.pp)
-        hint = f"interleave by {', '.join(str(v) for v in range(1, depth + 1) if depth % v == 0)}"
-        value = f"{depth} layers a stage, interleave {layout.interleave}"
-        faults.append(Fault("layers per stage are not divisible by interleave", "interleave", value, hint))
     return faults
 
 

@@ -2,7 +2,8 @@
 
     step = m (stage + head + sends) + (p - 1)/v stage + exposed data traffic + optimiser
 
-with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2).  All terms are seconds on the
+with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2); the slowest stage sets the
+pace where stages differ in depth, and the bubble is passed at the mean depth.  All terms are seconds on the
 slowest accelerator and broadcast over configurations.
 """
 
@@ -42,11 +43,12 @@ class StepTime:
     pipeline: Array
     bubble: Array
     optimizer: Array
+    host: Array
 
     @property
     def total(self) -> Array:
         exposed = self.tensor + self.context + self.expert + self.data + self.pipeline + self.bubble
-        return self.compute + self.recompute + exposed + self.optimizer
+        return self.compute + self.recompute + exposed + self.optimizer + self.host
 
 
 STEP_TERMS = tuple(entry.name for entry in fields(StepTime))
@@ -56,7 +58,8 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
     """Seconds of one optimiser step, by term."""
     layer = layer_time(device, shape, grid)
     depth = np.ceil(shape.layers / grid.pp)
-    last = np.maximum(shape.layers - depth * (grid.pp - 1.0), 0.0)
+    mean = shape.layers / grid.pp
+    last = np.where(mean < depth, depth - 1.0, depth)  # uneven stages leave the shorter ones to the ends
     sharded = sharded_seconds(device, shape, grid, layer)
     work = layer.compute.forward + layer.compute.backward
     a_layer = work + layer.recompute + (layer.tensor + layer.context + layer.expert + sharded)
@@ -71,9 +74,20 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
         expert=many * depth * layer.expert,
         data=many * depth * sharded + data_seconds(device, shape, grid, layer),
         pipeline=sends * (1.0 - device.stack.pipeline_overlap),
-        bubble=(grid.pp - 1.0) / grid.interleave * depth * a_layer,
+        bubble=(grid.pp - 1.0) / grid.interleave * mean * a_layer,
         optimizer=optimizer_seconds(device, shape, grid),
+        host=host_seconds(device, grid),
     )
+
+
+def host_seconds(device: Device, grid: Grid) -> Array:
+    """What no other term has: a fixed time per step and per micro-batch, and the stall of large jobs of some stacks."""
+    each: Array | float = device.micro
+    if device.stack.stall > 0.0:
+        nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
+        each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall, 0.0)
+    result: Array = device.step + each * grid.accumulation
+    return result
 
 
 def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
@@ -126,6 +140,8 @@ def backward_window(shape: Shape, grid: Grid, layer: LayerTime) -> Array:
 def gradient_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
     """All-reduce of the gradients, or reduce-scatter and gather of weights with ZeRO 1 and 2.  ZeRO-3 has paid per
     layer, and with hybrid sharding reduces its shard over the replicas."""
+    if device.frozen:
+        return np.zeros(())
     dense, experts = device_parameters(shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
@@ -154,5 +170,7 @@ def reduction_seconds(device: Device, grid: Grid, parameters: Array, inner: Arra
 def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
     """Adam reads and writes every state it holds."""
     dense, experts = device_parameters(shape, grid)
+    if device.frozen:
+        return np.zeros(())
     group = np.where(grid.zero >= 1, grid.shard * grid.cp, 1.0)
     return OPTIMIZER_TRAFFIC * (dense + experts) / np.maximum(group, 1.0) / device.memory_rate
