@@ -13,8 +13,8 @@ from scalecurve.training.physics.layer import LayerTime, layer_time
 from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
-    backward_window,
-    gradient_seconds,
+    data_windows,
+    gradient_traffic,
     head_seconds,
     pipeline_seconds,
     sharded_seconds,
@@ -154,10 +154,12 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     ends = outcome.breakdown["compute"] / m - depth * work
     send = format_seconds(pipeline_seconds(device, shape, grid).item())
     held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
-    data = f"traffic {format_seconds(gradient_seconds(device, shape, grid).item())}"
+    traffic, windows = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
+    data = f"traffic {format_seconds((traffic.forward + traffic.backward).item())}"
     if grid.data_overlap.item() > 0:
-        window = format_seconds(backward_window(shape, grid, layer).item())
-        data += f", window {window}, contention {device.contention:.2f}"
+        data += f", {format_seconds(traffic.backward.item())} of it under {format_seconds(windows.backward.item())}"
+        data += f" backward, the rest under {format_seconds(windows.forward.item())} forward"
+        data += f", contention {device.contention:.2f}"
     else:
         data += ", not overlapped"
     if layout.zero >= 3:

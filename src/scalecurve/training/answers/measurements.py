@@ -34,6 +34,7 @@ STACK_WORDS = (  # the first word that a framework's name has decides
     ("torchtitan", "torchtitan"), ("fsdp", "fsdp"), ("llm-foundry", "fsdp"), ("deepspeed", "deepspeed-zero3"),
 )  # fmt: skip
 CHIP_STACKS = (("gaudi", "gaudi"), ("trainium", "neuron"), ("tpu", "maxtext"))  # one stack, whatever it is called
+WORTH_INTERLEAVING = 0.25  # a bubble above this share of the step is not left without interleaving
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
 
 
@@ -283,8 +284,9 @@ def row_layouts(
     moe = 1 if model.is_moe and model.experts and model.experts % ep else ep
     chunks: tuple[int, ...] = (whole(row, "vp", 1) or 1,) if pp > 1 else (1,)
     if pp > 1 and not row.get("vp") and stack.interleaves:
-        depth = model.layers // pp
-        chunks = tuple(sorted({1, depth // 2 if depth % 2 == 0 else 1, depth}))
+        depth, idle = model.layers // pp, (pp - 1) / min(counts)
+        plain_too = {1} if idle <= WORTH_INTERLEAVING else set()
+        chunks = tuple(sorted({max(depth // 2, 1), max(depth, 1)} | plain_too))
         assumed.append("interleave")
     modes = recompute_modes(row.get("recompute", ""), stack)
     if len(modes) > 1:
@@ -292,7 +294,8 @@ def row_layouts(
     split = {"true": True, "1": True, "false": False, "0": False}.get(row.get("sp", "").lower(), stack.splits_sequence)
     layouts = [
         Layout(
-            tp=tp, pp=pp, cp=cp, dp=dp, ep=moe if model.is_moe else 1, micro=micro, accumulation=count,
+            tp=tp, pp=pp, cp=cp, dp=dp, ep=moe if model.is_moe else 1,
+            etp=(whole(row, "etp", 1) or 1) if model.is_moe else 1, micro=micro, accumulation=count,
             interleave=chunk, zero=zero, shard=shard, recompute=mode, sequence_parallel=split and tp > 1,
         )
         for (micro, count), chunk, mode in product(zip(micros, counts, strict=True), chunks, modes)

@@ -46,6 +46,7 @@ class Stack:
     copy_held: float = 2.0  # bytes of a weight beside the fp32 copy of the optimiser (0: sharded fp32 weights only)
     dropout: bool = False  # dropout masks are kept
     recomputes: tuple[str, ...] = ("none", "selective", "full")  # what its recipes may do where they do not say
+    gathers_fp8: bool = False  # weights travel in fp8 where products run in it
     interleaves: bool = False  # several chunks of layers a stage are usual
     splits_sequence: bool = False  # sequence parallelism beside tensor parallelism where a layout does not say
     slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank^1.2 where stages are on different nodes
@@ -212,6 +213,7 @@ class Device:
     ramp_seconds: float = 35e-6  # extra seconds while a collective's bandwidth builds up
     ramp_bytes: float = 8e6  # message size at which half of `ramp_seconds` is paid
     weight_bytes: float = 2.0  # bytes a weight has in a parameter all-gather
+    shared_ports: bool = False  # there are fewer network ports than accelerators
     frozen: bool = False  # weights have no gradients (low-rank adapters)
     reserved: float = 1e9  # bytes the runtime and communication libraries hold
 
@@ -230,4 +232,5 @@ def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: s
         outer_rate=cluster.outer_rate * constants.outer, contention=constants.contention, launch=constants.launch,
         expert_launch=constants.expert_launch, imbalance=constants.imbalance, step=constants.step,
         micro=constants.micro, stack=stack, frozen=frozen, outer_hop=6e-6 if stack.hop is None else stack.hop,
+        shared_ports=cluster.outer_rate < chip.outer_rate, weight_bytes=1.0 if low and stack.gathers_fp8 else 2.0,
     )  # fmt: skip

@@ -67,10 +67,10 @@ def flash_attention_seconds(
 def ring_rate(device: Device, inner: Array, outer: Array) -> Array:
     """Bytes per second past any one rank.
 
-    Between nodes a ring has the ports of all its ranks in the node.  A group that has only part of a node enters by one
-    port and leaves by another, so it uses half of what its ports could carry both ways.
+    Between nodes a ring has the ports of all its ranks in the node.  Where accelerators share ports, a group that has
+    only part of a node enters by one port and leaves by another: half of what its ports could carry both ways.
     """
-    partial = (inner > 1) & (inner < device.node)
+    partial = (inner > 1) & (inner < device.node) & device.shared_ports
     ports = 1.0 if device.stack.single_port else np.where(partial, inner / 2.0, inner)
     return np.where(outer > 1, np.minimum(device.outer_rate * ports, device.inner_rate), device.inner_rate)
 

@@ -93,10 +93,10 @@ def routed_ffn(device: Device, shape: Shape, grid: Grid) -> Pass:
     waits for nobody, so the mean is raised by the imbalance."""
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = micro_tokens(shape, grid) / grid.tp * shape.top_k * np.where(grid.ep > 1, device.imbalance, 1.0)
-    rows = routed / local
+    rows, width = routed / local * grid.etp, shape.expert_ffn / grid.etp
     slower = np.asarray(device.matmul_rate / device.grouped_rate)
-    inward = Pass(*linear_seconds(device, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
-    outward = Pass(*linear_seconds(device, rows, shape.hidden, shape.expert_ffn, local)) * slower
+    inward = Pass(*linear_seconds(device, rows, shape.gates * width, shape.hidden, local)) * slower
+    outward = Pass(*linear_seconds(device, rows, shape.hidden, width, local)) * slower
     element = device.stack.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
     gate = routed * element / device.memory_rate
     return inward + outward + Pass(gate, 2.0 * gate)

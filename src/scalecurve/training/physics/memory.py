@@ -43,7 +43,7 @@ def device_parameters(shape: Shape, grid: Grid, *, last: bool = False) -> tuple[
     mlp = (depth - moe) * shape.dense_ffn_weights + moe * shape.shared_weights
     ends = np.where(grid.pp > 1, shape.vocab * shape.hidden + shape.positions * shape.hidden, shape.embedding_weights)
     dense = (depth * shape.attention_weights + mlp + ends) / grid.tp
-    return dense, moe * shape.expert_weights / grid.ep
+    return dense, moe * shape.expert_weights / (grid.ep * grid.etp)
 
 
 def split_bytes(device: Device, shape: Shape) -> Array:
@@ -87,7 +87,7 @@ def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Mem
     and its gradients."""
     dense, experts = device_parameters(shape, grid, last=last)
     group = np.maximum(grid.shard * grid.cp, 1.0)
-    expert_group = np.maximum(group * grid.tp / grid.ep, 1.0)
+    expert_group = np.maximum(group * grid.tp / (grid.ep * grid.etp), 1.0)
     split, whole = dense / group + experts / expert_group, dense + experts
     depth = np.ceil(shape.layers / grid.pp)
     tokens = grid.micro * shape.seq / grid.cp
@@ -95,9 +95,10 @@ def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Mem
     again = tokens * (10.0 * shape.hidden + split_bytes(device, shape) / grid.tp)
     gathered = 2.0 * WEIGHT_BYTES * (whole / depth)
     held = device.stack.gradient_bytes if device.stack.gradient_held is None else device.stack.gradient_held
+    copy = min(device.stack.copy_held, device.operand_bytes) if device.frozen else device.stack.copy_held
     trained = ADAPTER_SHARE if device.frozen else 1.0
     return Memory(
-        weights=device.stack.copy_held * np.where(grid.zero >= 3, split, whole),
+        weights=copy * np.where(grid.zero >= 3, split, whole),
         gradients=trained * held * np.where(grid.zero >= 2, split, whole),
         optimizer=trained * OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
         activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(shape, grid)),

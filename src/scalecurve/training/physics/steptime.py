@@ -23,7 +23,7 @@ from scalecurve.training.physics.kernels import (
     reduce_seconds,
     send_seconds,
 )
-from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, layer_time, micro_tokens
+from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, Pass, layer_time, micro_tokens
 from scalecurve.training.physics.memory import device_parameters
 
 OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
@@ -125,46 +125,53 @@ def sharded_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) 
 
 
 def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
-    """Gradients once a step; where it overlaps, only what outlasts the last micro-batch's backward pass is exposed."""
-    seconds = gradient_seconds(device, shape, grid)
-    hidden = exposed_seconds(device, seconds, backward_window(shape, grid, layer))
-    return np.where(grid.data_overlap > 0, hidden, seconds)
+    """Gradients once a step.  Where traffic overlaps, gradients travel under the last backward passes and gathered
+    weights under the first forward passes; what outlasts its window is exposed."""
+    traffic = gradient_traffic(device, shape, grid)
+    windows = data_windows(shape, grid, layer)
+    hidden = exposed_seconds(device, traffic.backward, windows.backward)
+    hidden = hidden + exposed_seconds(device, traffic.forward, windows.forward)
+    return np.where(grid.data_overlap > 0, hidden, traffic.forward + traffic.backward)
 
 
-def backward_window(shape: Shape, grid: Grid, layer: LayerTime) -> Array:
-    """The last micro-batch's backward pass on one stage, under which gradients may travel."""
-    result: Array = np.ceil(shape.layers / grid.pp) * (layer.compute.backward + layer.recompute)
-    return result
+def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> Pass:
+    """The passes on one stage under which weights and gradients may travel: those of one micro-batch; with chunks all
+    but one of them are done p micro-batches before the step ends."""
+    chunks = grid.interleave
+    passes = 1.0 + (chunks - 1.0) / chunks * (np.minimum(grid.pp, grid.accumulation) - 1.0)
+    whole = np.ceil(shape.layers / grid.pp) * passes
+    return Pass(whole * layer.compute.forward, whole * (layer.compute.backward + layer.recompute))
 
 
-def gradient_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
-    """All-reduce of the gradients, or reduce-scatter and gather of weights with ZeRO 1 and 2.  ZeRO-3 has paid per
-    layer, and with hybrid sharding reduces its shard over the replicas."""
+def gradient_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:
+    """Seconds of the gradients' all-reduce (backward), or of their reduce-scatter (backward) and the weights' gather
+    (forward) with ZeRO 1 and 2.  ZeRO-3 has paid per layer, and with hybrid sharding reduces its shard over the
+    replicas."""
+    nothing = np.zeros(())
     if device.frozen:
-        return np.zeros(())
+        return Pass(nothing, nothing)
     dense, experts = device_parameters(shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
-    plain = reduction_seconds(device, grid, dense, inner, ranks / inner)
+    plain = reduction_traffic(device, grid, dense, inner, ranks / inner)
     if not shape.has_experts:
         return plain
-    spread = np.maximum(ranks * grid.tp / grid.ep, 1.0)
+    spread = np.maximum(ranks * grid.tp / (grid.ep * grid.etp), 1.0)
     expert_inner = np.clip(device.node / grid.ep_inner, 1.0, spread)
-    routed = reduction_seconds(device, grid, experts, expert_inner, spread / expert_inner)
-    result: Array = plain + np.where(experts > 0, routed, 0.0)
-    return result
+    routed = reduction_traffic(device, grid, experts, expert_inner, spread / expert_inner)
+    return plain + routed * np.where(experts > 0, 1.0, 0.0)
 
 
-def reduction_seconds(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Array:
+def reduction_traffic(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Pass:
     """Gradients of `parameters` over a group of `inner` ranks a node and `outer` nodes, by ZeRO stage."""
     size = device.stack.gradient_bytes * parameters
     weights = gather_seconds(device, device.weight_bytes * parameters, inner, outer)
-    halves = gather_seconds(device, size, inner, outer) + weights
+    scatter = gather_seconds(device, size, inner, outer)
     replicas = np.maximum(grid.dp / grid.shard, 1.0)
     hybrid = reduce_seconds(device, size / grid.shard, np.ones(()), replicas)
-    return np.where(
-        grid.zero >= 3, hybrid, np.where(grid.zero >= 1, halves, reduce_seconds(device, size, inner, outer))
-    )
+    split = (grid.zero >= 1) & (grid.zero < 3)
+    whole = np.where(grid.zero >= 3, hybrid, reduce_seconds(device, size, inner, outer))
+    return Pass(np.where(split, weights, 0.0), np.where(split, scatter, whole))
 
 
 def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
