@@ -12,11 +12,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training_report import DENSE, write_report
+from training_report import write_report
 from training_tables import Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
@@ -196,14 +197,46 @@ def between_sources(biases: Sequence[float], pooled: float) -> float:
     return float(np.sqrt(total / (len(biases) + BORROWED_SOURCES)))
 
 
-def half_width(scored: Sequence[Scored], tau: float) -> float:
-    """Half of the 90 % interval: what is left within a source, and the bias between sources."""
+FEW_ROWS = 10
+
+
+def within_sources(scored: Sequence[Scored]) -> float:
+    """90 % quantile of |log error| out of sample around its median."""
     errors = np.array([one.held_out for one in scored])
-    own = float(np.quantile(np.abs(errors - np.median(errors)), 0.9))
-    return float(np.hypot(own, 1.645 * tau))
+    return float(np.quantile(np.abs(errors - np.median(errors)), 0.9))
 
 
-def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: float) -> dict[str, Any]:
+def usual_within(results: Sequence[Sequence[Scored]]) -> float:
+    """The median of it over the scopes with enough rows to say."""
+    kept = [[one for one in scored if one.row.excluded is None] for scored in results]
+    return float(np.median([within_sources(scored) for scored in kept if len(scored) >= FEW_ROWS]))
+
+
+def half_width(scored: Sequence[Scored], tau: float, usual: float) -> float:
+    """Half of the 90 % interval: what is left within a source (at least the usual with few rows), and the bias between
+    sources."""
+    own = within_sources(scored)
+    return float(np.hypot(own if len(scored) >= FEW_ROWS else max(own, usual), 1.645 * tau))
+
+
+def ratio_width(scored: Sequence[Scored]) -> float:
+    """90 % quantile of the log error of a speedup: pairs of one source, model, stack and precision at other P."""
+    groups: dict[tuple[str, ...], list[Scored]] = {}
+    for one in scored:
+        row = one.row
+        if row.excluded is None and row.table != "ultrascale_nanotron_h100":
+            key = (row.source, row.model.name, row.stack.name, row.cluster.name, row.precision)
+            groups.setdefault(key, []).append(one)
+    errors = [
+        abs(a.held_out - b.held_out)
+        for group in groups.values()
+        for a, b in combinations(group, 2)
+        if a.row.layout.gpus != b.row.layout.gpus
+    ]
+    return float(np.quantile(errors, 0.9))
+
+
+def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: float, usual: float) -> dict[str, Any]:
     names = read_stack(scope.stack).constants
     used = [one for one in scored if one.row.excluded is None]
     return {
@@ -213,7 +246,7 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
         "host": accelerator(scope.accelerator).host,
         "tables": sorted({one.row.table for one in used}),
         "rows": len(used),
-        "half_width": round(half_width(used, tau), 4),
+        "half_width": round(half_width(used, tau, usual), 4),
         "between_sources": round(tau, 4),
         "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
     }
@@ -226,14 +259,16 @@ def main(folder: Path) -> None:
     scored = [one for _, _, own in results for one in own]
     biases = [source_biases(scope, rows) for scope in scopes]
     pooled = pooled_bias([value for each in biases for value in each.values()])
+    usual = usual_within([own for _, _, own in results])
     entries = [
-        entry(scope, constants, own, between_sources(list(each.values()), pooled))
+        entry(scope, constants, own, between_sources(list(each.values()), pooled), usual)
         for (scope, constants, own), each in zip(results, biases, strict=True)
     ]
     assumed = float(np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9))
     for one in entries:  # one model left out says less of the others than constants that nothing was fitted to
         one["half_width"] = min(one["half_width"], round(assumed, 3))
-    widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3)}
+    widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
+              "ratio": round(ratio_width(scored), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

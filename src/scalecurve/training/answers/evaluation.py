@@ -29,7 +29,7 @@ from scalecurve.training.inputs.stack import (
     read_stack,
 )
 from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
-from scalecurve.training.physics.memory import USABLE, Memory, memory
+from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_bytes, format_count, format_seconds
 
@@ -97,6 +97,7 @@ class StepOutcome:
     calibration: StackCalibration
     breakdown: dict[str, float]
     memory: dict[str, float]
+    stages: dict[str, float]  # bytes on an accelerator of the first and of the last pipeline stage
     mfu: float
     hfu: float
 
@@ -193,6 +194,7 @@ class StepOutcome:
             "model_tflops_per_gpu": self.mfu * self.peak / 1e12,
             "memory_bytes": self.memory_bytes,
             "memory": self.memory,
+            "memory_by_stage": self.stages,
             "memory_capacity": self.job.cluster.accelerator.capacity,
             "fits": self.fits,
             "tokens_per_second": self.tokens_per_second,
@@ -207,6 +209,7 @@ class StepOutcome:
         layout = {name: value for name, value in nested.pop("layout").items() if name != "micro"}
         parts = {f"{name}_seconds": value for name, value in nested.pop("breakdown").items()}
         nested.pop("memory")
+        nested.pop("memory_by_stage")
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
@@ -217,6 +220,10 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
         device = columns.device(calibration.constants)
         time, held = step_time(device, columns.shape, columns.grid), memory(device, columns.shape, columns.grid)
         count = (len(columns.jobs),)
+        ends = {
+            name: np.broadcast_to(stage_memory(device, columns.shape, columns.grid, last=name == "last").total, count)
+            for name in ("first", "last")
+        }
         terms = {name: np.broadcast_to(getattr(time, name), count) for name in STEP_TERMS}
         parts = {entry.name: np.broadcast_to(getattr(held, entry.name), count) for entry in fields(Memory)}
         per_token = np.broadcast_to(columns.shape.flop_per_token, count)
@@ -229,6 +236,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
                 calibration=calibration,
                 breakdown=breakdown,
                 memory={name: float(values[column]) for name, values in parts.items()},
+                stages={name: float(values[column]) for name, values in ends.items()},
                 mfu=mfu,
                 hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
             )
@@ -310,6 +318,8 @@ class Evaluation(Result):
             f"MFU {100 * one.mfu:.1f} %, HFU {100 * one.hfu:.1f} %, memory "
             f"{format_bytes(one.memory_bytes)} of {format_bytes(job.cluster.accelerator.capacity)}"
         )
+        if one.layout.pp > 1:
+            facts += " (" + ", ".join(f"{name} stage {format_bytes(held)}" for name, held in one.stages.items()) + ")"
         rows = [
             (name, format_seconds(seconds), f"{100 * seconds / one.seconds:.1f} %")
             for name, seconds in one.breakdown.items()
@@ -383,9 +393,9 @@ def read_job(
     layout does not say."""
     transformer, machine, parts = read_model(model, seq=seq), read_cluster(cluster), read_layout(layout)
     tp = int(parts.get("tp", 1))
-    software = read_stack(stack, sharded=int(parts.get("zero", 0)) >= 3 and tp == 1 and int(parts.get("pp", 1)) == 1)
+    software = read_stack(stack, machine.accelerator)
     length = sequence_length(seq, transformer.seq)
-    habits = {"zero": software.zero, "sequence_parallel": tp > 1 and software.name == "megatron-core"}
+    habits = {"zero": software.zero, "sequence_parallel": tp > 1 and software.splits_sequence}
     others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))
     if "dp" not in parts and gpus is not None:
         if gpus % others:

@@ -29,7 +29,7 @@ STEP_FORMULAS = {
     "expert": "m L/p 4 all-to-all",
     "data": "max(traffic - window, 0) + contention x min(traffic, window)",
     "pipeline": "(m v + p - 1) sends, exposed part",
-    "bubble": "(p - 1)/v L/p layer",
+    "bubble": "(p - 1) layers of a chunk",
     "optimizer": "38 bytes x parameters held / memory rate",
     "host": "a step + m micro-batches",
 }
@@ -102,7 +102,7 @@ def explain(outcome: StepOutcome) -> Explanation:
 
 def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
     """Published rates times achieved shares."""
-    cluster, shares, evidence = outcome.job.cluster, outcome.calibration.constants, outcome.calibration.evidence
+    cluster, shares = outcome.job.cluster, outcome.calibration.constants
     chip = cluster.accelerator
     rates = [
         ("matrix rate", "peak x matmul", outcome.peak, 1e12, "TFLOP/s", ".0f", shares.matmul, ".3f"),
@@ -113,7 +113,7 @@ def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
     terms = [
         ExplainedTerm(
             name, formula, f"{rate / unit:{digits}} {word} x {share:{places}}",
-            f"{rate * share / unit:{digits}} {word}", evidence,
+            f"{rate * share / unit:{digits}} {word}", outcome.calibration.evidence_of(formula.split()[-1]),
         )
         for name, formula, rate, unit, word, digits, share, places in rates
     ]  # fmt: skip
@@ -148,6 +148,7 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     gathering is paid first, then the gradients' traffic."""
     job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
     m, p, v, depth = layout.accumulation, layout.pp, layout.interleave, -(-job.model.layers // layout.pp)
+    chunk = -(-job.model.layers // (p * v)) if v > 1 else job.model.layers / p
     work = (layer.compute.forward + layer.compute.backward).item()
     sharded = sharded_seconds(device, shape, grid, layer).item()
     whole = work + sharded + (layer.recompute + layer.tensor + layer.context + layer.expert).item()
@@ -172,7 +173,7 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
         "data": data,
         "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
-        "bubble": f"{p - 1}/{v} x {depth} x {format_seconds(whole)}",
+        "bubble": f"{p - 1} x {chunk:.4g} x {format_seconds(whole)}",
         "host": f"{format_seconds(device.step)} + {m} x {format_seconds(device.micro)}",
         "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
     }

@@ -19,7 +19,7 @@ from scalecurve.hardware.accelerators import Accelerator, accelerators
 from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout, layout_faults
-from scalecurve.training.inputs.stack import Stack, read_stack
+from scalecurve.training.inputs.stack import Stack, read_stack, usual_stack
 from scalecurve.training.inputs.transformer import DEFAULT_VOCABULARY, Transformer, models
 
 SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
@@ -33,7 +33,6 @@ STACK_WORDS = (  # the first word that a framework's name has decides
     ("megatron-deepspeed", "megatron-deepspeed"), ("megatron-bridge", "megatron-core"), ("megatron", "megatron-core"),
     ("torchtitan", "torchtitan"), ("fsdp", "fsdp"), ("llm-foundry", "fsdp"), ("deepspeed", "deepspeed-zero3"),
 )  # fmt: skip
-CHIP_STACKS = (("gaudi", "gaudi"), ("trainium", "neuron"), ("tpu", "maxtext"))  # one stack, whatever it is called
 WORTH_INTERLEAVING = 0.25  # a bubble above this share of the step is not left without interleaving
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
 
@@ -210,9 +209,9 @@ def half_cluster(cluster: Cluster) -> Cluster:
 
 def row_stack(row: Mapping[str, str], chip: Accelerator) -> Stack:
     """The stack by accelerator, by the rules of MLPerf, or by a word of the framework's name."""
-    for word, name in CHIP_STACKS:
-        if chip.name.startswith(word):
-            return read_stack(name)
+    usual = usual_stack(chip)
+    if usual in ("gaudi", "neuron", "maxtext"):  # one stack, whatever it is called
+        return read_stack(usual)
     framework = row["framework"].lower()
     if row.get("release", "").lower().startswith("mlperf"):
         return read_stack("mlperf")

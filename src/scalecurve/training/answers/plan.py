@@ -275,7 +275,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     model = read_model(request.model, seq=request.seq)
     cluster = read_cluster(request.cluster).with_price(request.price)
     seq = sequence_length(request.seq, model.seq)
-    stack = read_stack(request.stack)
+    stack = read_stack(request.stack, cluster.accelerator)
     precision, faults = cluster.precision(request.precision or "bf16")
     if not counts:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
@@ -333,11 +333,19 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     )
 
 
+def near_batch(batch: GlobalBatch, gpus: int, node: int) -> GlobalBatch:
+    """The nearest batch whose sequences divide over the replicas of one node each."""
+    unit = gpus // math.gcd(gpus, node)
+    sequences = max(round(batch.sequences / unit), 1) * unit
+    return GlobalBatch(float(sequences * batch.seq), sequences, batch.seq)
+
+
 def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBatch) -> InputError:
     """Say by how much it misses, and the smallest P where it fits."""
     least = [(one.least_bytes, one.gpus) for one in best if one.least_bytes is not None]
     if not least:
-        hint = f"choose a batch with more divisors than {batch.sequences} sequences, or other accelerator counts"
+        near = near_batch(batch, best[0].gpus, task.cluster.node)
+        hint = f"the nearest batch that divides is {near.tokens:,} tokens ({near.sequences:,} sequences)"
         message = "no layout honours this batch on any of these counts"
         return InputError(Fault(message, "batch", str(batch.tokens), hint))
     needed, gpus = min(least)
@@ -368,7 +376,8 @@ def _plan_findings(
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
         message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))}"
-        remedy = "choose a larger P for memory, or a batch with more divisors"
+        near = near_batch(batch, gaps[0], task.cluster.node)
+        remedy = f"choose a larger P for memory, or a batch that divides: {near.tokens:,} tokens at P {gaps[0]:,}"
         notes.append(warning("gaps", message, gpus=gaps, remedy=remedy))
     if critical and critical.tokens.has_interval:
         low, high = critical.tokens.low or 0.0, critical.tokens.high or 0.0
@@ -386,7 +395,7 @@ def _plan_findings(
         first = rows[0]
         eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
         ratio = eight.gpus / first.gpus
-        spread = math.exp(first.outcome.calibration.half_width * math.sqrt(2.0))  # two steps with independent errors
+        spread = math.exp(first.outcome.calibration.ratio_width)  # steps of one job share most of their error
         message = (
             f"{ratio:g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
             f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"

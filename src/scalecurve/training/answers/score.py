@@ -234,9 +234,7 @@ def feasibility(scored: Iterable[ScoredStep], refused: Sequence[Measurement] = (
     rows = list(scored)
     return {
         "ran_and_fits": share(one.fits for one in rows if not one.row.failed),
-        "failed_and_does_not_fit": share(
-            [*(not one.fits for one in rows if one.row.failed), *(True for _ in refused)]
-        ),
+        "failed_and_does_not_fit": share([*(not one.fits for one in rows if one.row.failed), *(True for _ in refused)]),
     }
 
 

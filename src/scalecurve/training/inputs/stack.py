@@ -53,6 +53,7 @@ class Stack:
     hop: float | None = None  # seconds per ring hop between nodes, where not the usual 6 microseconds
     stall: float = 0.0  # seconds a micro-batch loses from `stall_nodes` nodes on
     stall_nodes: int = 1
+    unsharded_wait: float = 0.0  # seconds a micro-batch loses in a pipeline over nodes with gradients all-reduced
     single_port: bool = False  # rings between nodes use one port of the node at a time
     selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
     selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
@@ -75,11 +76,19 @@ def stacks() -> Mapping[str, Stack]:
     return catalogue
 
 
-def read_stack(stack: str | Stack | None, *, sharded: bool = False) -> Stack:
-    """The stack of this name; without one, FSDP for plain fully sharded jobs and Megatron core for the rest."""
+USUAL_STACKS = (("gaudi", "gaudi"), ("trainium", "neuron"), ("tpu", "maxtext"), ("mi", "primus"))
+
+
+def usual_stack(accelerator: Accelerator) -> str:
+    """The stack that jobs on this accelerator mostly run under."""
+    return next((stack for start, stack in USUAL_STACKS if accelerator.name.startswith(start)), "megatron-core")
+
+
+def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None) -> Stack:
+    """The stack of this name; without one the accelerator's usual, whatever the layout."""
     if isinstance(stack, Stack):
         return stack
-    name = stack or ("fsdp" if sharded else "megatron-core")
+    name = stack or ("megatron-core" if accelerator is None else usual_stack(accelerator))
     if plain_name(name) not in stacks():
         raise unknown_name("stack", name, stacks())
     return stacks()[plain_name(name)]
@@ -131,6 +140,12 @@ class StackCalibration:
     source: str
     half_width: float
     rows: int = 0
+    fitted: tuple[str, ...] = ()  # constants that rows stand behind; the others are priors
+    ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
+
+    def evidence_of(self, constant: str) -> str:
+        """The evidence of one constant: a prior stays assumed whatever the others are."""
+        return self.evidence if constant in self.fitted else "assumed"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -138,6 +153,7 @@ class StackCalibration:
             "source": self.source,
             "rows": self.rows,
             "interval_half_width": self.half_width,
+            "fitted": list(self.fitted),
             "constants": self.constants.to_dict(),
         }
 
@@ -154,12 +170,13 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
     ratio to published ceilings; else priors.  `record` takes the place of the shipped calibration."""
     calibration = shipped_calibration() if record is None else record
     entries, widths = calibration["entries"], calibration["half_widths"]
-    base = prior_constants(accelerator, stack)
+    base, ratio = prior_constants(accelerator, stack), widths.get("ratio", 0.1)
     own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
     if own is not None:
         return StackCalibration(
             constants=replace(base, **own["constants"]), evidence="calibrated", half_width=own["half_width"],
             source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
+            fitted=tuple(own["constants"]), ratio_width=ratio,
         )  # fmt: skip
     family = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
     same_chip = next((e for e in entries if e["accelerator"] in family), None)
@@ -173,11 +190,12 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
             values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
-        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])
+        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"],
+                                ratio_width=ratio)  # fmt: skip
     origin = " and ".join(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e)
     return StackCalibration(
         constants=replace(base, **values), evidence="transferred", half_width=widths["transferred"],
-        source=f"transferred from {origin} by ratio to published ceilings",
+        source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values), ratio_width=ratio,
     )  # fmt: skip
 
 
@@ -218,7 +236,9 @@ class Device:
     reserved: float = 1e9  # bytes the runtime and communication libraries hold
 
 
-def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16", *, frozen: bool = False) -> Device:
+def device_of(
+    cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16", *, frozen: bool = False
+) -> Device:
     """The achieved rates of one accelerator of this cluster under this stack; `frozen` trains adapters only."""
     chip = cluster.accelerator
     low = precision == "fp8" and chip.fp8_peak is not None

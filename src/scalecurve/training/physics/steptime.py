@@ -1,9 +1,9 @@
 """The training step: micro-batches through a pipeline of layers, then gradients and optimiser.
 
-    step = m (stage + head + sends) + (p - 1)/v stage + exposed data traffic + optimiser
+    step = m (stage + head + sends) + (p - 1) chunk + exposed data traffic + optimiser + host
 
 with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2); the slowest stage sets the
-pace where stages differ in depth, and the bubble is passed at the mean depth.  All terms are seconds on the
+pace where stages differ in depth, and the longest chunk passes through the bubble.  All terms are seconds on the
 slowest accelerator and broadcast over configurations.
 """
 
@@ -59,6 +59,7 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
     layer = layer_time(device, shape, grid)
     depth = np.ceil(shape.layers / grid.pp)
     mean = shape.layers / grid.pp
+    chunk = np.where(grid.interleave > 1, np.ceil(shape.layers / (grid.pp * grid.interleave)), mean)
     last = np.where(mean < depth, depth - 1.0, depth)  # uneven stages leave the shorter ones to the ends
     sharded = sharded_seconds(device, shape, grid, layer)
     work = layer.compute.forward + layer.compute.backward
@@ -74,7 +75,7 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
         expert=many * depth * layer.expert,
         data=many * depth * sharded + data_seconds(device, shape, grid, layer),
         pipeline=sends * (1.0 - device.stack.pipeline_overlap),
-        bubble=(grid.pp - 1.0) / grid.interleave * mean * a_layer,
+        bubble=(grid.pp - 1.0) * chunk * a_layer,
         optimizer=optimizer_seconds(device, shape, grid),
         host=host_seconds(device, grid),
     )
@@ -86,6 +87,9 @@ def host_seconds(device: Device, grid: Grid) -> Array:
     if device.stack.stall > 0.0:
         nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
         each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall, 0.0)
+    if device.stack.unsharded_wait > 0.0:
+        waits = (grid.zero == 0) & (grid.dp > 1) & (grid.pp > 1) & (grid.pp_crosses > 0)
+        each = each + np.where(waits, device.stack.unsharded_wait, 0.0)
     result: Array = device.step + each * grid.accumulation
     return result
 
@@ -129,9 +133,10 @@ def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> 
     weights under the first forward passes; what outlasts its window is exposed."""
     traffic = gradient_traffic(device, shape, grid)
     windows = data_windows(shape, grid, layer)
-    hidden = exposed_seconds(device, traffic.backward, windows.backward)
+    often = np.where(grid.zero == 2, grid.accumulation, 1.0)  # split gradients cannot wait for the last micro-batch
+    hidden = often * exposed_seconds(device, traffic.backward, windows.backward)
     hidden = hidden + exposed_seconds(device, traffic.forward, windows.forward)
-    return np.where(grid.data_overlap > 0, hidden, traffic.forward + traffic.backward)
+    return np.where(grid.data_overlap > 0, hidden, traffic.forward + often * traffic.backward)
 
 
 def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> Pass:

@@ -19,7 +19,7 @@ NAMES = {entry.name for entry in fields(PlanRequest)}
 def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     options = {parameter.name for parameter in command.params}
     assert options >= NAMES
-    assert options - NAMES == {"request", "plot", "template", "as_json", "as_csv", "file", "quiet"}
+    assert options - NAMES == {"files", "score", "plot", "template", "as_json", "as_csv", "file", "quiet"}
     keywords = set(inspect.signature(plan_training).parameters)
     assert keywords - NAMES == {"batch", "calibration", "axes"}
     assert NAMES - keywords == {"global_batch", "layout", "explain", "measured"}
