@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from training_report import write_report
-from training_tables import Row, all_rows
+from training_tables import STALL_RULE, Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
 from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
@@ -219,6 +219,14 @@ def half_width(scored: Sequence[Scored], tau: float, usual: float) -> float:
     return float(np.hypot(own if len(scored) >= FEW_ROWS else max(own, usual), 1.645 * tau))
 
 
+def bounded_width(width: float, scored: Sequence[Scored], assumed: float) -> float:
+    """Not wider than with nothing fitted (one model left out says little of the others), but never below what covers
+    90 % of its rows, stalled ones too."""
+    own = [one.in_sample for one in scored if one.row.excluded in (None, STALL_RULE)]
+    inside = float(np.quantile(np.abs(own), 0.9))
+    return max(min(width, assumed), inside)
+
+
 def ratio_width(scored: Sequence[Scored]) -> float:
     """90 % quantile of the log error of a speedup: pairs of one source, model, stack and precision at other P."""
     groups: dict[tuple[str, ...], list[Scored]] = {}
@@ -265,8 +273,8 @@ def main(folder: Path) -> None:
         for (scope, constants, own), each in zip(results, biases, strict=True)
     ]
     assumed = float(np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9))
-    for one in entries:  # one model left out says less of the others than constants that nothing was fitted to
-        one["half_width"] = min(one["half_width"], round(assumed, 3))
+    for one, (_, _, own) in zip(entries, results, strict=True):
+        one["half_width"] = round(bounded_width(one["half_width"], own, assumed), 4)
     widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
               "ratio": round(ratio_width(scored), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}

@@ -306,7 +306,8 @@ def simumax(folder: Path) -> list[Row]:
         rows.append(
             Row(
                 table="simumax-moe" if model.is_moe else "simumax-dense", label=case, model=model, seq=seq,
-                cluster=cluster_preset("b200"), stack=replace(read_stack("megatron-core"), pipeline_overlap=0.0, gradient_held=4.0),
+                cluster=cluster_preset("b200"),
+                stack=replace(read_stack("megatron-core"), pipeline_overlap=0.0, gradient_held=4.0),
                 layout=layout, seconds=float(entry["real_ms"]) / 1e3, memory=float(entry["real_alloc_gib"]) * GIB,
                 group=base,
             )
@@ -321,6 +322,7 @@ def measurements(folder: Path) -> list[Measurement]:
 
 
 STALLED = 3.0
+STALL_RULE = "stalled beside its neighbours"
 
 
 def measured(folder: Path) -> list[Row]:
@@ -360,7 +362,7 @@ def mark_stalled(rows: list[Row]) -> list[Row]:
         near = [times.get(key(row, 1 - zero, micro)), times.get(key(row, zero, micro * 2)),
                 times.get(key(row, zero, micro / 2))]  # fmt: skip
         slow = any(other is not None and each(row) > STALLED * other for other in near)
-        marked.append(replace(row, excluded="stalled beside its neighbours") if slow else row)
+        marked.append(replace(row, excluded=STALL_RULE) if slow else row)
     return marked
 
 

@@ -166,8 +166,10 @@ def build_rows(
         if critical is not None:
             factor = critical.tokens_factor(outcome.tokens / task.critical_growth)
             charged *= factor / critical.tokens_factor(batch.tokens)
+        states = STATE_BYTES * task.model.parameters
+        useful = goodput(outcome.gpus, reliability, states=states, node=task.cluster.node)
         row = PlanRow(
-            outcome=outcome, alternatives=tuple(others), goodput=goodput(outcome.gpus, reliability, states=STATE_BYTES * task.model.parameters, node=task.cluster.node),
+            outcome=outcome, alternatives=tuple(others), goodput=useful,
             tokens_factor=factor, run_tokens=charged,
         )  # fmt: skip
         if rows:

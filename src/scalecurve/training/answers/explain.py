@@ -155,7 +155,8 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     ends = outcome.breakdown["compute"] / m - depth * work
     send = format_seconds(pipeline_seconds(device, shape, grid).item())
     held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
-    traffic, windows = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
+    traffic, (inner, end) = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
+    windows = inner + end
     data = f"traffic {format_seconds((traffic.forward + traffic.backward).item())}"
     if grid.data_overlap.item() > 0:
         data += f", {format_seconds(traffic.backward.item())} of it under {format_seconds(windows.backward.item())}"

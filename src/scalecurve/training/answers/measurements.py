@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerators
@@ -230,7 +231,7 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
     base = re.sub(r"-proxy\d+l$|^pax-|-\d+l$", "", name)
     key = base.replace("llama-", "llama").replace("llama3.1", "llama3").replace("gpt175b", "gpt3-175b")
     preset = models().get(key)
-    sizes: dict[str, int] = {
+    sizes: dict[str, Any] = {
         ours: value for theirs, ours in SIZE_COLUMNS.items() if (value := whole(row, theirs)) is not None
     }
     if preset is not None:

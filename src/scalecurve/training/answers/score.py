@@ -1,7 +1,7 @@
 """The planner against measured steps: error, bias, coverage and feasibility by source, stack and accelerator.
 
 Every row goes through `evaluate_jobs`.  A row that can mean several jobs is predicted by the geometric mean of the
-plausible ones: those that fit, with the least recomputation that fits (beside it the next, where memory is nearly full).
+plausible ones: those that fit, with the least recomputation that fits (and the next, where memory is nearly full).
 Half of their range is added to the interval.  Repeats of one configuration count once, at their median.
 """
 
@@ -104,8 +104,7 @@ def by_configuration(scored: Iterable[ScoredStep]) -> list[ScoredStep]:
     for one in scored:
         if one.error is not None:
             groups.setdefault(one.row.configuration, []).append(one)
-    middle = [sorted(group, key=lambda one: one.error or 0.0)[len(group) // 2] for group in groups.values()]
-    return middle
+    return [sorted(group, key=lambda one: one.error or 0.0)[len(group) // 2] for group in groups.values()]
 
 
 def figures(scored: Sequence[ScoredStep]) -> dict[str, Any]:
@@ -239,7 +238,16 @@ def feasibility(scored: Iterable[ScoredStep], refused: Sequence[Measurement] = (
 
 
 def breakdown_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    heads = [Column(name, "left"), "n", "median", "p90", "bias", "covered", "ran: fits", "failed: does not"]
+    heads: list[Column | str] = [
+        Column(name, "left"),
+        "n",
+        "median",
+        "p90",
+        "bias",
+        "covered",
+        "ran: fits",
+        "failed: does not",
+    ]
     lines = [
         (str(row[name]), str(row["n"]), percent_text(row["median"], 1.0), percent_text(row["p90"], 1.0),
          percent_text(row["bias"], 1.0), percent_text(row["coverage"]), percent_text(row["ran_and_fits"]),
@@ -256,8 +264,8 @@ def percent_text(value: float | None, factor: float = 100.0) -> str:
 def error_text(entry: Mapping[str, Any]) -> str:
     if not entry["n"]:
         return "none"
-    return f"{entry['n']} configurations: median {entry['median']:.1f} %, p90 {entry['p90']:.1f} %, " \
-           f"bias {entry['bias']:+.1f} %"  # fmt: skip
+    middle = f"{entry['n']} configurations: median {entry['median']:.1f} %"
+    return f"{middle}, p90 {entry['p90']:.1f} %, bias {entry['bias']:+.1f} %"
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
@@ -273,8 +281,11 @@ def score(paths: Iterable[str | Path]) -> Score:
     findings: tuple[Finding, ...] = ()
     if unread:
         message = f"{sum(unread.values())} of {len(rows)} rows cannot be evaluated"
-        findings = (info("rows-not-evaluated", message, **dict(unread.most_common())),)
+        findings = (info("rows-not-evaluated", message, reasons=dict(unread.most_common())),)
     return Score(
-        scored=tuple(score_rows(rows)), refused=refused, unread=dict(unread.most_common()), assumed=dict(assumed.most_common()),
+        scored=tuple(score_rows(rows)),
+        refused=refused,
+        unread=dict(unread.most_common()),
+        assumed=dict(assumed.most_common()),
         findings=findings,
-    )  # fmt: skip
+    )

@@ -36,8 +36,8 @@ _RECOMPUTE_ALIASES = {"false": "none", "0": "none", "off": "none", "true": "full
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Degrees and choices.  `etp` splits each expert over tensor ranks.  `shard` None splits ZeRO's states over all of dp; `data_overlap` and `tensor_overlap` None
-    follow the stack."""
+    """Degrees and choices.  `etp` splits each expert over tensor ranks.  `shard` None splits ZeRO's states over all of
+    dp; `data_overlap` and `tensor_overlap` None follow the stack."""
 
     tp: int = 1
     pp: int = 1
@@ -156,14 +156,13 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
         (ranks % layout.ep, "ep does not divide the accelerators of a stage (tp x cp x dp)", "ep",
          f"ep {layout.ep}, {ranks} accelerators a stage"),
-        (layout.etp > 1 and ranks % (layout.ep * layout.etp), "ep x etp does not divide the accelerators of a stage", "etp",
-         f"ep {layout.ep}, etp {layout.etp}, {ranks} accelerators a stage"),
+        (layout.etp > 1 and ranks % (layout.ep * layout.etp), "ep x etp does not divide the accelerators of a stage",
+         "etp", f"ep {layout.ep}, etp {layout.etp}, {ranks} accelerators a stage"),
         (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave",
          str(layout.interleave)),
         (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
     ]  # fmt: skip
-    faults = [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
-    return faults
+    return [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
 
 
 @dataclass(frozen=True, kw_only=True)

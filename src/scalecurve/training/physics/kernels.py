@@ -34,8 +34,8 @@ def matmul_seconds(device: Device, rows: Array, columns: Array, depth: Array, co
 def linear_seconds(
     device: Device, rows: Array, columns: Array, depth: Array, copies: Array | float = 1.0
 ) -> tuple[Array, Array]:
-    """Forward, and backward as the gradients by input (rows x depth x columns) and weight (depth x columns x rows); frozen weights
-    have none."""
+    """Forward, and backward as the gradients by input (rows x depth x columns) and weight (depth x columns x rows);
+    frozen weights have none."""
     forward = matmul_seconds(device, rows, columns, depth, copies)
     by_input = matmul_seconds(device, rows, depth, columns, copies)
     if device.frozen:

@@ -132,20 +132,24 @@ def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> 
     """Gradients once a step.  Where traffic overlaps, gradients travel under the last backward passes and gathered
     weights under the first forward passes; what outlasts its window is exposed."""
     traffic = gradient_traffic(device, shape, grid)
-    windows = data_windows(shape, grid, layer)
+    whole, end = data_windows(shape, grid, layer)
     often = np.where(grid.zero == 2, grid.accumulation, 1.0)  # split gradients cannot wait for the last micro-batch
-    hidden = often * exposed_seconds(device, traffic.backward, windows.backward)
-    hidden = hidden + exposed_seconds(device, traffic.forward, windows.forward)
+    outermost = 1.0 / grid.interleave  # the chunk whose gradients come last and whose weights are needed first
+    hidden: Array = np.zeros(())
+    for share, window in ((1.0 - outermost, whole), (outermost, end)):
+        hidden = hidden + often * exposed_seconds(device, share * traffic.backward, window.backward)
+        hidden = hidden + exposed_seconds(device, share * traffic.forward, window.forward)
     return np.where(grid.data_overlap > 0, hidden, traffic.forward + often * traffic.backward)
 
 
-def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> Pass:
-    """The passes on one stage under which weights and gradients may travel: those of one micro-batch; with chunks all
-    but one of them are done p micro-batches before the step ends."""
-    chunks = grid.interleave
-    passes = 1.0 + (chunks - 1.0) / chunks * (np.minimum(grid.pp, grid.accumulation) - 1.0)
-    whole = np.ceil(shape.layers / grid.pp) * passes
-    return Pass(whole * layer.compute.forward, whole * (layer.compute.backward + layer.recompute))
+def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> tuple[Pass, Pass]:
+    """The passes on one stage under which weights and gradients may travel: of p micro-batches for all chunks but the
+    outermost, of one micro-batch for the outermost (the whole stage where it is not cut into chunks); no pass is left
+    for the outermost layer."""
+    depth = np.ceil(shape.layers / grid.pp)
+    passes = Pass(layer.compute.forward, layer.compute.backward + layer.recompute)
+    inner = depth * (1.0 - 1.0 / grid.interleave) * np.minimum(grid.pp, grid.accumulation)
+    return passes * inner, passes * np.maximum(depth / grid.interleave - 1.0, 0.0)
 
 
 def gradient_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:

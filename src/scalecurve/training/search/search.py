@@ -134,7 +134,8 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     accumulation = sequences / (dp * micro)
     shard = np.where(hybrid, near["dp_inner"], dp)
     grid = Grid(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=as_array(1.0), interleave=chunks, micro=micro, accumulation=accumulation, zero=zero,
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=as_array(1.0), interleave=chunks, micro=micro,
+        accumulation=accumulation, zero=zero,
         shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
         data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
     )  # fmt: skip
