@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.answers.measurements import Measurement, read_measurements
 from scalecurve.training.answers.score import by_configuration, score_rows
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset

@@ -9,7 +9,8 @@ from typing import Any
 
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
+from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.request import OBJECTIVES, GlobalBatch, PlanRequest
 from scalecurve.training.physics.run import CriticalBatch, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import BestLayouts, SearchTask

@@ -7,7 +7,8 @@ from typing import Any
 
 from scalecurve.document import Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
-from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome
+from scalecurve.training.answers.job import JobColumns, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
 from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes

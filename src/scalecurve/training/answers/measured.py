@@ -16,7 +16,7 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator
-from scalecurve.training.answers.evaluation import JobColumns, TrainingJob, columns_of_jobs, read_job
+from scalecurve.training.answers.job import JobColumns, TrainingJob, columns_of_jobs, read_job
 from scalecurve.training.answers.measurements import has_schema, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.stack import (

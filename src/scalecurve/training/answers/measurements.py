@@ -17,7 +17,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerators
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout, layout_faults
 from scalecurve.training.inputs.stack import Stack, read_stack, usual_stack

@@ -333,18 +333,11 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     )
 
 
-def near_batch(batch: GlobalBatch, gpus: int, node: int) -> GlobalBatch:
-    """The nearest batch whose sequences divide over the replicas of one node each."""
-    unit = gpus // math.gcd(gpus, node)
-    sequences = max(round(batch.sequences / unit), 1) * unit
-    return GlobalBatch(float(sequences * batch.seq), sequences, batch.seq)
-
-
 def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBatch) -> InputError:
     """Say by how much it misses, and the smallest P where it fits."""
     least = [(one.least_bytes, one.gpus) for one in best if one.least_bytes is not None]
     if not least:
-        near = near_batch(batch, best[0].gpus, task.cluster.node)
+        near = batch.near(best[0].gpus, task.cluster.node)
         hint = f"the nearest batch that divides is {near.tokens:,} tokens ({near.sequences:,} sequences)"
         message = "no layout honours this batch on any of these counts"
         return InputError(Fault(message, "batch", str(batch.tokens), hint))
@@ -376,7 +369,7 @@ def _plan_findings(
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
         message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))}"
-        near = near_batch(batch, gaps[0], task.cluster.node)
+        near = batch.near(gaps[0], task.cluster.node)
         remedy = f"choose a larger P for memory, or a batch that divides: {near.tokens:,} tokens at P {gaps[0]:,}"
         notes.append(warning("gaps", message, gpus=gaps, remedy=remedy))
     if critical and critical.tokens.has_interval:

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.answers.evaluation import evaluate_jobs
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack
