@@ -57,7 +57,7 @@ def block(tp: int, pp: int, dp: int, layers: int, batch: int, seq: int) -> Grid:
         name: axis([count, 1] if count > 1 else [1], place) for name, count, place in (("tp", tp, 2), ("dp", dp, 8))
     }
     return Grid(
-        tp=as_array(tp), pp=as_array(pp), dp=as_array(dp), cp=as_array(1), ep=as_array(1),
+        tp=as_array(tp), pp=as_array(pp), dp=as_array(dp), cp=as_array(1), ep=as_array(1), etp=as_array(1),
         recompute=axis([mode for mode, _, _ in MODES], 0), sequence_parallel=axis([split for _, split, _ in MODES], 0),
         regather=axis([redo for _, _, redo in MODES], 0), tensor_overlap=axis([0.0, 0.5, 0.7] if tp > 1 else [0.0], 1),
         tp_inner=near["tp"], micro=sizes, accumulation=batch / dp / sizes,

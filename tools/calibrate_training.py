@@ -12,15 +12,15 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training_report import DENSE, write_report
-from training_tables import Row, all_rows
+from training_report import write_report
+from training_tables import STALL_RULE, Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
-from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
 from scalecurve.training.inputs.stack import Constants, calibration_of, prior_constants, read_stack
 
@@ -40,6 +40,7 @@ class Scope:
     weight: float = 1.0
     pool: tuple[str, ...] = ()  # tables that first fix the constants over all accelerators of the stack
     borrow: str | None = None  # another stack's scope on this accelerator that says what its matrix products reach
+    tolerance: float = 0.03  # log errors beyond which a row counts less
     keep: Callable[[Row], bool] = field(default=lambda row: True)
 
 
@@ -59,13 +60,21 @@ def by_row(row: Row) -> str:
     return row.label
 
 
+def by_source(row: Row) -> str:
+    return row.source
+
+
 CORE = ("bridge-dense", "bridge-moe", "simumax-dense", "simumax-moe")
+OPEN_TABLES = (
+    "sc21-t1", "sc21-t2", "sc21-t2-zero3", "korthikanti-t5", "vtrain-multi", "vtrain-single", "mpt-a100_40gb",
+    "mpt-a100_80gb", "mpt-h100_80gb", "torchtitan", *CORE,
+)  # fmt: skip
 SCOPES = (
     Scope("megatron-lm", "a100-80gb", ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi"), by_table, weight=2.0),
     Scope("deepspeed-zero3", "a100-80gb", ("sc21-t2-zero3",), by_group),
-    Scope("fsdp", "a100-80gb", ("mpt-a100_80gb",), by_group),
+    Scope("fsdp", "a100-80gb", ("mpt-a100_80gb", "ibm_fms_fsdp"), by_group),
     Scope("fsdp", "a100-40gb", ("mpt-a100_40gb",), by_group),
-    Scope("fsdp", "h100", ("mpt-h100_80gb",), by_group),
+    Scope("fsdp", "h100", ("mpt-h100_80gb", "ibm_fms_fsdp"), by_group),
     Scope("torchtitan", "h100-96gb", ("torchtitan",), by_row),
     Scope("torchtitan", "h200", ("torchtitan",), by_row),
     Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
@@ -80,15 +89,12 @@ def observe(rows: Sequence[Row]) -> list[MeasuredStep]:
     """Rows on reduced models in one node say less about whole jobs, so they count less."""
     return [
         MeasuredStep(
-            job=TrainingJob(
-                model=row.model, cluster=row.cluster, stack=row.stack, layout=row.layout, seq=row.seq,
-                precision=row.precision,
-            ),
+            job=row.job,
             seconds=row.seconds,
             weight=0.4 if row.table.startswith("simumax") else 1.0,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def belongs(scope: Scope, row: Row) -> bool:
@@ -105,7 +111,7 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
     own = [row for row in used if belongs(scope, row)]
     if not scope.pool:
         bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
-        return fit_constants(observe(bf16), names, prior, weight=scope.weight)
+        return fit_constants(observe(bf16), names, prior, tolerance=scope.tolerance, weight=scope.weight)
     pooled = [row for row in used if row.table in scope.pool]
     start = replace(prior, matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
     common = fit_constants(observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE)
@@ -146,22 +152,99 @@ def score(scope: Scope, rows: Sequence[Row]) -> tuple[Constants, list[Scored]]:
     ]
 
 
+FEWEST = 4  # configurations that make a scope of a measured table
+BORROWED_SOURCES = 2.0  # sources' worth of weight that the bias pooled over all scopes has in each
+
+
+def measured_scopes(rows: Sequence[Row]) -> list[Scope]:
+    """A scope for each accelerator and stack that the measured tables have and the list above has not; whole sources
+    are left out where there are several, else models."""
+    known = {(scope.stack, scope.accelerator) for scope in SCOPES}
+    pairs = sorted({(row.stack.name, row.cluster.accelerator.name) for row in rows if row.table not in OPEN_TABLES})
+    scopes = []
+    for stack, chip in pairs:
+        own = [row for row in rows if (row.stack.name, row.cluster.accelerator.name) == (stack, chip)]
+        if (stack, chip) not in known and sum(row.excluded is None for row in own) >= FEWEST:
+            several = len({row.source for row in own}) > 1
+            tables = tuple(sorted({row.table for row in own}))
+            scopes.append(Scope(stack, chip, tables, by_source if several else by_group, tolerance=0.06))
+    return scopes
+
+
+def source_biases(scope: Scope, rows: Sequence[Row]) -> dict[str, float]:
+    """Median of log(predicted / measured) of each source, with constants that never saw it; empty with one source."""
+    own = [row for row in rows if belongs(scope, row) and row.excluded is None]
+    sources = sorted({row.source for row in own})
+    if len(sources) < 2:
+        return {}
+    biases = {}
+    for source in sources:
+        constants = fitted(scope, [row for row in rows if row.source != source or not belongs(scope, row)])
+        errors = log_errors(observe([row for row in own if row.source == source]), constants)
+        biases[source] = float(np.median(errors))
+    return biases
+
+
+def pooled_bias(biases: Sequence[float]) -> float:
+    """The spread between sources over all scopes: the root of the mean square, without the largest tenth."""
+    squares = np.sort(np.square(biases))
+    return float(np.sqrt(np.mean(squares[: max(int(np.ceil(0.9 * len(squares))), 1)])))
+
+
+def between_sources(biases: Sequence[float], pooled: float) -> float:
+    """tau: the spread between the sources of one scope, drawn towards that of all scopes."""
+    total = float(np.sum(np.square(biases))) + BORROWED_SOURCES * pooled**2
+    return float(np.sqrt(total / (len(biases) + BORROWED_SOURCES)))
+
+
 FEW_ROWS = 10
 
 
-def half_width(scored: Sequence[Scored], pooled: float) -> float:
-    """Half of the 90 % interval: the 90 % quantile of |log error| out of sample.  One table says little about the
-    next, so it is never below the width pooled over all dense tables, nor below twice that with few rows."""
-    own = float(np.quantile(np.abs([one.held_out for one in scored]), 0.9))
-    return max(own, pooled * (2.0 if len(scored) < FEW_ROWS else 1.0))
+def within_sources(scored: Sequence[Scored]) -> float:
+    """90 % quantile of |log error| out of sample around its median."""
+    errors = np.array([one.held_out for one in scored])
+    return float(np.quantile(np.abs(errors - np.median(errors)), 0.9))
 
 
-def pooled_width(scored: Sequence[Scored]) -> float:
-    dense = [one for one in scored if one.row.table in DENSE and one.row.precision == "bf16"]
-    return float(np.quantile(np.abs([one.held_out for one in dense]), 0.9))
+def usual_within(results: Sequence[Sequence[Scored]]) -> float:
+    """The median of it over the scopes with enough rows to say."""
+    kept = [[one for one in scored if one.row.excluded is None] for scored in results]
+    return float(np.median([within_sources(scored) for scored in kept if len(scored) >= FEW_ROWS]))
 
 
-def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], pooled: float) -> dict[str, Any]:
+def half_width(scored: Sequence[Scored], tau: float, usual: float) -> float:
+    """Half of the 90 % interval: what is left within a source (at least the usual with few rows), and the bias between
+    sources."""
+    own = within_sources(scored)
+    return float(np.hypot(own if len(scored) >= FEW_ROWS else max(own, usual), 1.645 * tau))
+
+
+def bounded_width(width: float, scored: Sequence[Scored], assumed: float) -> float:
+    """Not wider than with nothing fitted (one model left out says little of the others), but never below what covers
+    90 % of its rows, stalled ones too."""
+    own = [one.in_sample for one in scored if one.row.excluded in (None, STALL_RULE)]
+    inside = float(np.quantile(np.abs(own), 0.9))
+    return max(min(width, assumed), inside)
+
+
+def ratio_width(scored: Sequence[Scored]) -> float:
+    """90 % quantile of the log error of a speedup: pairs of one source, model, stack and precision at other P."""
+    groups: dict[tuple[str, ...], list[Scored]] = {}
+    for one in scored:
+        row = one.row
+        if row.excluded is None and row.table != "ultrascale_nanotron_h100":
+            key = (row.source, row.model.name, row.stack.name, row.cluster.name, row.precision)
+            groups.setdefault(key, []).append(one)
+    errors = [
+        abs(a.held_out - b.held_out)
+        for group in groups.values()
+        for a, b in combinations(group, 2)
+        if a.row.layout.gpus != b.row.layout.gpus
+    ]
+    return float(np.quantile(errors, 0.9))
+
+
+def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: float, usual: float) -> dict[str, Any]:
     names = read_stack(scope.stack).constants
     used = [one for one in scored if one.row.excluded is None]
     return {
@@ -171,29 +254,39 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], pooled: 
         "host": accelerator(scope.accelerator).host,
         "tables": sorted({one.row.table for one in used}),
         "rows": len(used),
-        "half_width": round(half_width(used, pooled), 4),
+        "half_width": round(half_width(used, tau, usual), 4),
+        "between_sources": round(tau, 4),
         "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
     }
 
 
 def main(folder: Path) -> None:
     rows = all_rows(folder)
-    results = [(scope, *score(scope, rows)) for scope in SCOPES]
-    scored = [one for _, _, found in results for one in found]
-    pooled = pooled_width(scored)
-    entries = [entry(scope, constants, found, pooled) for scope, constants, found in results]
+    scopes = [*SCOPES, *measured_scopes(rows)]
+    results = [(scope, *score(scope, rows)) for scope in scopes]
+    scored = [one for _, _, own in results for one in own]
+    biases = [source_biases(scope, rows) for scope in scopes]
+    pooled = pooled_bias([value for each in biases for value in each.values()])
+    usual = usual_within([own for _, _, own in results])
+    entries = [
+        entry(scope, constants, own, between_sources(list(each.values()), pooled), usual)
+        for (scope, constants, own), each in zip(results, biases, strict=True)
+    ]
     assumed = float(np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9))
-    widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows), 3)}
+    for one, (_, _, own) in zip(entries, results, strict=True):
+        one["half_width"] = round(bounded_width(one["half_width"], own, assumed), 4)
+    widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
+              "ratio": round(ratio_width(scored), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     write_report(ROOT / "docs/accuracy.md", scored, entries, rows)
 
 
-def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row]) -> float:
+def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]) -> float:
     """How far off each calibrated scope would be with its own entry hidden, so that another's is transferred."""
     errors: list[float] = []
-    for scope in SCOPES:
+    for scope in scopes:
         kept = [e for e in entries if (e["stack"], e["accelerator"]) != (scope.stack, scope.accelerator)]
         record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
         known = calibration_of(accelerator(scope.accelerator), read_stack(scope.stack), record)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from training_tables import Row
 
-from scalecurve.training.answers.evaluation import TrainingJob, columns_of_jobs, evaluate_jobs
+from scalecurve.training.answers.evaluation import evaluate_jobs
+from scalecurve.training.answers.job import TrainingJob, columns_of_jobs
 from scalecurve.training.answers.measured import predicted_seconds
 from scalecurve.training.inputs.stack import calibration_of
 
@@ -93,18 +94,36 @@ def _titan(row: Row) -> bool:
     return row.stack.name == "torchtitan" and row.cluster.accelerator.name == "h100-96gb"
 
 
-def coverage(scored: Sequence[Scored]) -> list[str]:
-    """Each table's rows against an interval made from the other tables' residuals only."""
-    dense = [one for one in scored if one.row.table in DENSE and one.row.precision == "bf16"]
-    lines, inside = ["| left out | rows | half width | inside |", "|---|---|---|---|"], 0
-    for name in DENSE:
-        others = np.abs([one.held_out for one in dense if one.row.table != name])
-        own = np.abs([one.held_out for one in dense if one.row.table == name])
-        width = float(np.quantile(others, 0.9))
-        hits = int((own <= width).sum())
-        inside += hits
-        lines.append(f"| {name} | {len(own)} | {100 * width:.1f} % | {100 * hits / len(own):.0f} % |")
-    lines.append(f"| **all** | {len(dense)} | | **{100 * inside / len(dense):.1f} %** |")
+def measured_groups(scored: Sequence[Scored]) -> dict[str, Callable[[Row], bool]]:
+    """The tables in the common schema: all, dense and MoE, and each accelerator and stack."""
+    shown = {"sc21-t2-zero3", "torchtitan", "vtrain-single", *DENSE, "bridge-dense", "bridge-moe", "simumax-dense"}
+    groups: dict[str, Callable[[Row], bool]] = {
+        "all dense, without the nanotron sweep": lambda row: not row.model.is_moe and row.stack.name != "nanotron",
+        "all dense": lambda row: not row.model.is_moe,
+        "all MoE": lambda row: row.model.is_moe,
+    }
+    pairs = sorted({(one.row.cluster.accelerator.name, one.row.stack.name) for one in scored
+                    if one.row.table not in shown})  # fmt: skip
+    for chip, stack in pairs:
+        groups[f"{chip}, {stack}"] = (  # type: ignore[assignment]
+            lambda row, chip=chip, stack=stack: (row.cluster.accelerator.name, row.stack.name) == (chip, stack)
+        )
+    return groups
+
+
+def coverage(scored: Sequence[Scored], entries: Sequence[dict[str, Any]]) -> list[str]:
+    """Each source's errors out of sample against the widths shipped for their accelerator and stack."""
+    widths = {(entry["stack"], entry["accelerator"]): entry["half_width"] for entry in entries}
+    inside: dict[str, list[bool]] = {}
+    for one in scored:
+        width = widths[one.row.stack.name, one.row.cluster.accelerator.name]
+        inside.setdefault(one.row.source, []).append(abs(one.held_out) <= width)
+    lines = ["| source | configurations | inside |", "|---|---|---|"]
+    for source in sorted(inside):
+        hits = inside[source]
+        lines.append(f"| {source} | {len(hits)} | {100 * sum(hits) / len(hits):.0f} % |")
+    hits = [hit for own in inside.values() for hit in own]
+    lines.append(f"| **all** | {len(hits)} | **{100 * sum(hits) / len(hits):.1f} %** |")
     return lines
 
 
@@ -185,7 +204,8 @@ def write_report(path: Path, scored: Sequence[Scored], entries: Sequence[dict[st
         BEGIN, "", "Errors are |predicted / measured - 1| of step time in %: median / 90th percentile / maximum.", "",
         *table(scored, scopes()), "", "Rules that leave rows out (of fitting, and of the columns \"kept\"):", "",
         *rules(rows), "", *ratio_lines(scored), "", "### Constants", "", *constants_lines(entries), "",
-        "### Intervals, leave one table out", "", *coverage(scored), "", "### Memory", "", *memory_lines(rows), "",
+        "### Measured tables in the common schema", "", *table(scored, measured_groups(scored)), "",
+        "### Intervals", "", *coverage(scored, entries), "", "### Memory", "", *memory_lines(rows), "",
         "### Reported apart", "", *apart_lines(rows), "", END,
     ]  # fmt: skip
     text = (

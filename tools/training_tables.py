@@ -11,12 +11,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scalecurve.training.answers.job import TrainingJob
+from scalecurve.training.answers.measurements import Measurement, read_measurements
+from scalecurve.training.answers.score import by_configuration, score_rows
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.stack import Stack, read_stack
 from scalecurve.training.inputs.transformer import Transformer, model_preset
 
 GIB = 2.0**30
+SOURCES = {
+    "sc21-t1": "nvidia-megatron", "sc21-t2": "nvidia-megatron", "korthikanti-t5": "nvidia-megatron",
+    "mpt-a100_40gb": "mpt", "mpt-a100_80gb": "mpt", "mpt-h100_80gb": "mpt", "bridge-dense": "bridge",
+    "bridge-moe": "bridge", "simumax-dense": "simumax", "simumax-moe": "simumax", "vtrain-multi": "vtrain",
+    "vtrain-single": "vtrain",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +44,20 @@ class Row:
     precision: str = "bf16"
     group: str = ""  # what leave-one-out leaves out within a table
     excluded: str | None = None  # the rule that leaves this row out, if any
+    adapter: bool = False
+    failed: bool = False
+
+    @property
+    def source(self) -> str:
+        """Who measured: tables of one laboratory and machine are one source."""
+        return SOURCES.get(self.table, self.table)
+
+    @property
+    def job(self) -> TrainingJob:
+        return TrainingJob(
+            model=self.model, cluster=self.cluster, stack=self.stack, layout=self.layout, seq=self.seq,
+            precision=self.precision, adapter=self.adapter,
+        )  # fmt: skip
 
     @property
     def multi_node(self) -> bool:
@@ -283,7 +306,8 @@ def simumax(folder: Path) -> list[Row]:
         rows.append(
             Row(
                 table="simumax-moe" if model.is_moe else "simumax-dense", label=case, model=model, seq=seq,
-                cluster=cluster_preset("b200"), stack=replace(read_stack("megatron-core"), pipeline_overlap=0.0),
+                cluster=cluster_preset("b200"),
+                stack=replace(read_stack("megatron-core"), pipeline_overlap=0.0, gradient_held=4.0),
                 layout=layout, seconds=float(entry["real_ms"]) / 1e3, memory=float(entry["real_alloc_gib"]) * GIB,
                 group=base,
             )
@@ -291,8 +315,60 @@ def simumax(folder: Path) -> list[Row]:
     return rows
 
 
+def measurements(folder: Path) -> list[Measurement]:
+    """Every row of the tables in the common schema."""
+    paths = sorted(path for path in (folder / "measured").glob("*.csv") if path.stem != "accelerators")
+    return read_measurements(paths)
+
+
+STALLED = 3.0
+STALL_RULE = "stalled beside its neighbours"
+
+
+def measured(folder: Path) -> list[Row]:
+    """One row per measured configuration, as the job that its blanks most plausibly mean."""
+    scored = by_configuration(score_rows([row for row in measurements(folder) if row.jobs and row.seconds]))
+    rows = [
+        Row(
+            table=one.row.source, label=one.row.label, model=job.model, cluster=job.cluster, stack=job.stack,
+            layout=job.layout, seq=job.seq, seconds=one.row.seconds * job.layout.sequences / first.layout.sequences,
+            memory=one.row.memory, precision=job.precision, group=job.model.name, adapter=job.adapter,
+        )
+        for one in scored
+        if one.row.seconds and (job := one.outcome.job) and (first := one.row.jobs[0])
+    ]  # fmt: skip
+    return mark_stalled(rows)
+
+
+def mark_stalled(rows: list[Row]) -> list[Row]:
+    """Rule: bubble-corrected time per sequence more than three times that of the same degrees with another ZeRO stage
+    or twice or half the micro-batch."""
+    times: dict[tuple[object, ...], float] = {}
+
+    def key(row: Row, zero: int, micro: float) -> tuple[object, ...]:
+        lay = row.layout
+        return (row.table, row.model.name, row.cluster.name, row.precision, lay.tp, lay.pp, lay.dp, zero, micro,
+                lay.sequences)  # fmt: skip
+
+    def each(row: Row) -> float:
+        lay = row.layout
+        return row.seconds * lay.accumulation / (lay.accumulation + lay.pp - 1)
+
+    for row in rows:
+        times[key(row, row.layout.zero, row.layout.micro)] = each(row)
+    marked = []
+    for row in rows:
+        zero, micro = row.layout.zero, row.layout.micro
+        near = [times.get(key(row, 1 - zero, micro)), times.get(key(row, zero, micro * 2)),
+                times.get(key(row, zero, micro / 2))]  # fmt: skip
+        slow = any(other is not None and each(row) > STALLED * other for other in near)
+        marked.append(replace(row, excluded=STALL_RULE) if slow else row)
+    return marked
+
+
 def all_rows(folder: Path) -> list[Row]:
     return [
         *sc21_weak(folder), *sc21_strong(folder), *korthikanti(folder), *vtrain(folder, "multi"),
         *vtrain(folder, "single"), *mpt(folder), *torchtitan(folder), *bridge(folder), *simumax(folder),
+        *measured(folder),
     ]  # fmt: skip

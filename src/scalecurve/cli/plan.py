@@ -84,34 +84,45 @@ def compared(
 
 
 @click.command()
-@click.argument("request", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the sweep to a .svg, .png or .pdf.")
 @click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
 @click.option("--why-not", metavar="LAYOUT", help="What this layout loses against the best at one P.")
 @click.option("--against", metavar="CLUSTER", help="The same run on another cluster, side by side.")
+@click.option("--score", is_flag=True, help="Compare the planner with measured steps: FILE... are CSV in the schema.")
 @click.option("--template", is_flag=True, help="Print a commented plan.toml to start from.")
 @output_options
 def command(
-    request: Path | None,
+    files: tuple[Path, ...],
     plot: Path | None,
     export: str | None,
     why_not: str | None,
     against: str | None,
+    score: bool,
     template: bool,
     output: Output,
     **options: object,
 ) -> None:
     """The best way to split a model over each P, what stops it, and what it costs.
 
-    FILE is a plan.toml with the same names as the options, which win over it.
+    FILE is a plan.toml with the same names as the options, which win over it; with --score, files of measured steps.
     """
     if template:
         click.echo(plan_template())
         return
+    if score:
+        from scalecurve.training.answers.score import score as compare
+
+        if not files:
+            raise InputError(Fault("no files of measured steps", "--score", remedy="name one or more CSV files"))
+        emit(compare(files), output)
+        return
+    if len(files) > 1:
+        raise InputError(Fault("one plan.toml at a time", "FILE", ", ".join(map(str, files[1:]))))
     from scalecurve.training.answers.plan import Plan, plan
 
-    asked = read_request(options, file=request)
+    asked = read_request(options, file=files[0] if files else None)
     answer = plan(asked)
     if export is not None:
         from scalecurve.training.exports.config import export_config

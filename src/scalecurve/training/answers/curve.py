@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
+from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.request import OBJECTIVES, GlobalBatch, PlanRequest
 from scalecurve.training.physics.run import CriticalBatch, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import BestLayouts, SearchTask
@@ -29,6 +31,10 @@ class Optimal:
     loss: float
     seconds: float
     law: str
+
+
+SURE = 0.9  # probability from which a deadline counts as met
+STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +90,13 @@ class PlanRow:
         if self.run_tokens is None:
             return None
         return self.run_tokens / (self.outcome.tokens_per_second * self.goodput.factor)
+
+    def chance_within(self, seconds: float) -> float | None:
+        """The probability that the run ends within these seconds, from the interval of its step."""
+        if self.run_seconds is None:
+            return None
+        spread = self.outcome.half_width / 1.645
+        return 0.5 * (1.0 + math.erf(math.log(seconds / self.run_seconds) / (spread * math.sqrt(2.0))))
 
     @property
     def run_usd(self) -> float | None:
@@ -166,10 +179,12 @@ def build_rows(
         charged = EFFORT_TOKENS * active if tokens is None else tokens
         factor = 1.0
         if critical is not None:
-            factor = critical.tokens_factor(outcome.tokens)
+            factor = critical.tokens_factor(outcome.tokens / task.critical_growth)
             charged *= factor / critical.tokens_factor(batch.tokens)
+        states = STATE_BYTES * task.model.parameters
+        useful = goodput(outcome.gpus, reliability, states=states, node=task.cluster.node)
         row = PlanRow(
-            outcome=outcome, alternatives=tuple(others), goodput=goodput(outcome.gpus, reliability),
+            outcome=outcome, alternatives=tuple(others), goodput=useful,
             tokens_factor=factor, run_tokens=charged,
         )  # fmt: skip
         if rows:
@@ -298,7 +313,15 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     best = min(allowed, key=lambda row: (getattr(row, key), row.gpus))
     within = f" within {limits}" if limits else ""
     sentence = f"Best by {objective}{within}: P {best.gpus:,} ({_time_and_price(best)})."
-    return ChosenScale(best.gpus, sentence if limits or request.objective is not None else None)
+    notes: tuple[Finding, ...] = ()
+    chance = None if deadline is None else best.chance_within(deadline)
+    if chance is not None:
+        sentence += f" It meets the deadline with a probability of {100 * chance:.0f} %."
+        if chance < SURE:
+            remedy = "plan with a later deadline, more accelerators, or runs of your own (--measured)"
+            message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
+            notes = (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
+    return ChosenScale(best.gpus, sentence if limits or request.objective is not None else None, notes)
 
 
 def _excess(row: PlanRow, deadline: float | None, budget: float | None) -> float:

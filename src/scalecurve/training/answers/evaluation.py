@@ -13,23 +13,18 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpus, read_cluster
-from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
-from scalecurve.training.inputs.request import batch_sequences, sequence_length
+from scalecurve.training.answers.job import TrainingJob, columns_of_jobs, read_job
+from scalecurve.training.inputs.cluster import ClusterLike, cluster_gpus
+from scalecurve.training.inputs.layout import Layout, LayoutLike
 from scalecurve.training.inputs.stack import (
-    Constants,
-    Device,
     Stack,
     StackCalibration,
     calibration_of,
-    device_of,
-    read_stack,
 )
-from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
-from scalecurve.training.physics.memory import USABLE, Memory, memory
+from scalecurve.training.inputs.transformer import ModelLike
+from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
 from scalecurve.units import format_bytes, format_count, format_seconds
 
@@ -43,52 +38,6 @@ LEFT_OUT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingJob:
-    """One model on one cluster under one stack, split one way."""
-
-    model: Transformer
-    cluster: Cluster
-    stack: Stack
-    layout: Layout
-    seq: int
-    precision: str = "bf16"
-
-
-@dataclass(frozen=True)
-class JobColumns:
-    """Jobs with the same cluster, stack, precision and kind of model as columns of one call; `places` says where each
-    stood in the list they came from."""
-
-    jobs: tuple[TrainingJob, ...]
-    places: tuple[int, ...]
-    shape: Shape
-    grid: Grid
-
-    def device(self, constants: Constants) -> Device:
-        first = self.jobs[0]
-        return device_of(first.cluster, first.stack, constants, first.precision)
-
-
-def columns_of_jobs(jobs: Sequence[TrainingJob]) -> list[JobColumns]:
-    """The jobs grouped by what they can share a call with."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for place, job in enumerate(jobs):
-        key = (job.cluster, job.stack, job.precision, job.model.is_moe, bool(job.model.kv_rank))
-        groups.setdefault(key, []).append(place)
-    columns = []
-    for places in groups.values():
-        group = tuple(jobs[place] for place in places)
-        stack = group[0].stack
-        shape = stack_shapes([job.model.shape(job.seq) for job in group])
-        grid = grid_of_layouts(
-            [job.layout for job in group], group[0].cluster.node, data_overlap=stack.data_overlap,
-            tensor_overlap=stack.tensor_overlap,
-        )  # fmt: skip
-        columns.append(JobColumns(group, tuple(places), shape, grid))
-    return columns
-
-
-@dataclass(frozen=True, kw_only=True)
 class StepOutcome:
     """Seconds, bytes, tokens and dollars of one step of one job."""
 
@@ -96,6 +45,7 @@ class StepOutcome:
     calibration: StackCalibration
     breakdown: dict[str, float]
     memory: dict[str, float]
+    stages: dict[str, float]  # bytes on an accelerator of the first and of the last pipeline stage
     mfu: float
     hfu: float
 
@@ -117,9 +67,19 @@ class StepOutcome:
         return sum(self.breakdown.values())
 
     @property
+    def half_width(self) -> float:
+        """Half of the 90 % interval of log(measured / predicted)."""
+        return self.calibration.half_width
+
+    @property
+    def memory_share(self) -> float:
+        """Memory held over the accelerator's."""
+        return self.memory_bytes / self.job.cluster.accelerator.capacity
+
+    @property
     def step(self) -> Estimate:
         """Seconds of the step with their 90 % interval."""
-        spread, value = math.exp(self.calibration.half_width), self.seconds
+        spread, value = math.exp(self.half_width), self.seconds
         return Estimate(value, value / spread, value * spread, LEVEL, f"residuals of {self.calibration.evidence} rows")
 
     @property
@@ -182,6 +142,7 @@ class StepOutcome:
             "model_tflops_per_gpu": self.mfu * self.peak / 1e12,
             "memory_bytes": self.memory_bytes,
             "memory": self.memory,
+            "memory_by_stage": self.stages,
             "memory_capacity": self.job.cluster.accelerator.capacity,
             "fits": self.fits,
             "tokens_per_second": self.tokens_per_second,
@@ -196,6 +157,7 @@ class StepOutcome:
         layout = {name: value for name, value in nested.pop("layout").items() if name != "micro"}
         parts = {f"{name}_seconds": value for name, value in nested.pop("breakdown").items()}
         nested.pop("memory")
+        nested.pop("memory_by_stage")
         return {"gpus": nested.pop("gpus")} | layout | nested | parts
 
 
@@ -206,6 +168,10 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
         device = columns.device(calibration.constants)
         time, held = step_time(device, columns.shape, columns.grid), memory(device, columns.shape, columns.grid)
         count = (len(columns.jobs),)
+        ends = {
+            name: np.broadcast_to(stage_memory(device, columns.shape, columns.grid, last=name == "last").total, count)
+            for name in ("first", "last")
+        }
         terms = {name: np.broadcast_to(getattr(time, name), count) for name in STEP_TERMS}
         parts = {entry.name: np.broadcast_to(getattr(held, entry.name), count) for entry in fields(Memory)}
         per_token = np.broadcast_to(columns.shape.flop_per_token, count)
@@ -218,6 +184,7 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
                 calibration=calibration,
                 breakdown=breakdown,
                 memory={name: float(values[column]) for name, values in parts.items()},
+                stages={name: float(values[column]) for name, values in ends.items()},
                 mfu=mfu,
                 hfu=mfu * (4.0 / 3.0 if job.layout.recompute == "full" else 1.0),
             )
@@ -299,6 +266,8 @@ class Evaluation(Result):
             f"MFU {100 * one.mfu:.1f} %, HFU {100 * one.hfu:.1f} %, memory "
             f"{format_bytes(one.memory_bytes)} of {format_bytes(job.cluster.accelerator.capacity)}"
         )
+        if one.layout.pp > 1:
+            facts += " (" + ", ".join(f"{name} stage {format_bytes(held)}" for name, held in one.stages.items()) + ")"
         rows = [
             (name, format_seconds(seconds), f"{100 * seconds / one.seconds:.1f} %")
             for name, seconds in one.breakdown.items()
@@ -355,46 +324,3 @@ def evaluate_layout(
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))
     return Evaluation(outcome=outcome, findings=tuple(findings))
-
-
-def read_job(
-    model: ModelLike,
-    cluster: ClusterLike,
-    layout: LayoutLike,
-    *,
-    batch: float | str | None,
-    seq: int | None,
-    stack: str | Stack | None,
-    precision: str | None = None,
-    gpus: int | None = None,
-) -> TrainingJob:
-    """A job from what a user wrote: dp from the accelerators, accumulation from the batch, the stack's habits where the
-    layout does not say."""
-    transformer, machine, parts = read_model(model, seq=seq), read_cluster(cluster), read_layout(layout)
-    tp = int(parts.get("tp", 1))
-    software = read_stack(stack, sharded=int(parts.get("zero", 0)) >= 3 and tp == 1 and int(parts.get("pp", 1)) == 1)
-    length = sequence_length(seq, transformer.seq)
-    habits = {"zero": software.zero, "sequence_parallel": tp > 1 and software.name == "megatron-core"}
-    others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))
-    if "dp" not in parts and gpus is not None:
-        if gpus % others:
-            raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", f"{gpus} by {others}"))
-        habits["dp"] = gpus // others
-    split = Layout(**(habits | parts))
-    if gpus is not None and split.gpus != gpus:
-        value = f"{split.gpus} by the layout (tp x pp x dp x cp), {gpus} given"
-        raise InputError(Fault("the layout and the number of accelerators disagree", "gpus", value, "leave one out"))
-    if batch is not None:
-        sequences, unit = batch_sequences(batch, length), split.dp * split.micro
-        if sequences % unit:
-            hint = f"a multiple of dp x micro = {unit} sequences, such as {max(sequences // unit, 1) * unit}"
-            raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
-        if "accumulation" in parts and split.accumulation > 1 and split.sequences != sequences:
-            value = f"{split.sequences} by layout, {sequences} by batch"
-            raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value))
-        split = replace(split, accumulation=sequences // unit)
-    kind, faults = machine.precision(precision)
-    faults = [*layout_faults(split, transformer), *faults]
-    if faults:
-        raise InputError(faults, subject=f"layout {split.short()}")
-    return TrainingJob(model=transformer, cluster=machine, stack=software, layout=split, seq=length, precision=kind)

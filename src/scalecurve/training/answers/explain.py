@@ -7,14 +7,15 @@ from typing import Any
 
 from scalecurve.document import Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
-from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome
+from scalecurve.training.answers.job import JobColumns, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
-from scalecurve.training.physics.memory import OPTIMIZER_BYTES, WEIGHT_BYTES, activation_bytes
+from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
-    backward_window,
-    gradient_seconds,
+    data_windows,
+    gradient_traffic,
     head_seconds,
     pipeline_seconds,
     sharded_seconds,
@@ -29,8 +30,9 @@ STEP_FORMULAS = {
     "expert": "m L/p 4 all-to-all",
     "data": "max(traffic - window, 0) + contention x min(traffic, window)",
     "pipeline": "(m v + p - 1) sends, exposed part",
-    "bubble": "(p - 1)/v L/p layer",
+    "bubble": "(p - 1) layers of a chunk",
     "optimizer": "38 bytes x parameters held / memory rate",
+    "host": "a step + m micro-batches",
 }
 MEMORY_FORMULAS = {
     "weights": "bytes x parameters held",
@@ -101,7 +103,7 @@ def explain(outcome: StepOutcome) -> Explanation:
 
 def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
     """Published rates times achieved shares."""
-    cluster, shares, evidence = outcome.job.cluster, outcome.calibration.constants, outcome.calibration.evidence
+    cluster, shares = outcome.job.cluster, outcome.calibration.constants
     chip = cluster.accelerator
     rates = [
         ("matrix rate", "peak x matmul", outcome.peak, 1e12, "TFLOP/s", ".0f", shares.matmul, ".3f"),
@@ -112,7 +114,7 @@ def _rate_terms(outcome: StepOutcome) -> list[ExplainedTerm]:
     terms = [
         ExplainedTerm(
             name, formula, f"{rate / unit:{digits}} {word} x {share:{places}}",
-            f"{rate * share / unit:{digits}} {word}", evidence,
+            f"{rate * share / unit:{digits}} {word}", outcome.calibration.evidence_of(formula.split()[-1]),
         )
         for name, formula, rate, unit, word, digits, share, places in rates
     ]  # fmt: skip
@@ -147,16 +149,20 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     gathering is paid first, then the gradients' traffic."""
     job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
     m, p, v, depth = layout.accumulation, layout.pp, layout.interleave, -(-job.model.layers // layout.pp)
+    chunk = -(-job.model.layers // (p * v)) if v > 1 else job.model.layers / p
     work = (layer.compute.forward + layer.compute.backward).item()
     sharded = sharded_seconds(device, shape, grid, layer).item()
     whole = work + sharded + (layer.recompute + layer.tensor + layer.context + layer.expert).item()
     ends = outcome.breakdown["compute"] / m - depth * work
     send = format_seconds(pipeline_seconds(device, shape, grid).item())
     held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
-    data = f"traffic {format_seconds(gradient_seconds(device, shape, grid).item())}"
+    traffic, (inner, end) = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
+    windows = inner + end
+    data = f"traffic {format_seconds((traffic.forward + traffic.backward).item())}"
     if grid.data_overlap.item() > 0:
-        window = format_seconds(backward_window(shape, grid, layer).item())
-        data += f", window {window}, contention {device.contention:.2f}"
+        data += f", {format_seconds(traffic.backward.item())} of it under {format_seconds(windows.backward.item())}"
+        data += f" backward, the rest under {format_seconds(windows.forward.item())} forward"
+        data += f", contention {device.contention:.2f}"
     else:
         data += ", not overlapped"
     if layout.zero >= 3:
@@ -169,7 +175,8 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
         "data": data,
         "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
-        "bubble": f"{p - 1}/{v} x {depth} x {format_seconds(whole)}",
+        "bubble": f"{p - 1} x {chunk:.4g} x {format_seconds(whole)}",
+        "host": f"{format_seconds(device.step)} + {m} x {format_seconds(device.micro)}",
         "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
     }
     evidence, step = outcome.calibration.evidence, outcome.step
@@ -192,12 +199,14 @@ def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> 
         "logits": scores if held["logits"] > 0 else "on the last stage",
         "working": f"of it runtime {format_bytes(device.reserved)}",
     }
+    stack = device.stack
+    gradient = stack.gradient_bytes if stack.gradient_held is None else stack.gradient_held
     states = {  # bytes a parameter, and the ZeRO stage from which it is split
-        "weights": (WEIGHT_BYTES, 3), "gradients": (device.stack.gradient_bytes, 2), "optimizer": (OPTIMIZER_BYTES, 1),
+        "weights": (stack.copy_held, 3), "gradients": (gradient, 2), "optimizer": (OPTIMIZER_BYTES, 1),
     }  # fmt: skip
     for name, (size, stage) in states.items():
         split = f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= stage else ""
-        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}"
+        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}" if size else "in the optimiser's copy"
     terms = [
         ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_bytes(value), "published")
         for name, value in held.items()

@@ -16,8 +16,9 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator
-from scalecurve.training.answers.evaluation import JobColumns, TrainingJob, columns_of_jobs, read_job
-from scalecurve.training.inputs.cluster import ClusterLike
+from scalecurve.training.answers.job import JobColumns, TrainingJob, columns_of_jobs, read_job
+from scalecurve.training.answers.measurements import has_schema, measurement
+from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.stack import (
     DEFAULT_CEILING,
     HOSTED,
@@ -26,6 +27,7 @@ from scalecurve.training.inputs.stack import (
     Stack,
     StackCalibration,
     calibration_of,
+    read_stack,
 )
 from scalecurve.training.inputs.transformer import Array, ModelLike
 from scalecurve.training.physics.steptime import step_time
@@ -34,11 +36,12 @@ BOUNDS = {
     "matmul": (0.2, 1.0), "ramp": (0.0, 800.0), "tail": (0.0, 6.0), "memory": (0.3, 1.0), "inner": (0.3, 1.05),
     "outer": (0.2, 1.05), "attention": (0.05, 0.9), "contention": (0.0, 1.0), "imbalance": (1.0, 3.0),
     "launch": (1e-5, 4e-3), "expert_launch": (1e-4, 1e-2), "low_precision": (0.3, 1.0), "grouped": (0.2, 1.0),
+    "step": (0.0, 2.0), "micro": (0.0, 0.5),
 }  # fmt: skip
 SPREAD = {
     "matmul": 0.05, "ramp": 80.0, "tail": 0.6, "memory": 0.08, "inner": 0.1, "outer": 0.08, "attention": 0.15,
     "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12,
-    "grouped": 0.15,
+    "grouped": 0.15, "step": 0.05, "micro": 5e-3,
 }  # fmt: skip
 TIME_COLUMNS = ("step_seconds", "seconds", "step_s", "step_time", "iteration_s")
 LEAST_WIDTH = 0.03
@@ -132,10 +135,14 @@ def calibrate(
 ) -> StackCalibration:
     """Constants moved by measured steps: with one or two runs a common factor on the rates, with more the stack's own
     constants; the interval shrinks from the prior's towards the scatter of the runs."""
-    steps = [
-        read_step(row, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
-        for place, row in enumerate(rows, start=1)
-    ]
+    steps = (
+        schema_steps(rows, cluster, stack)
+        if has_schema(rows[0])
+        else [
+            read_step(row, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
+            for place, row in enumerate(rows, start=1)
+        ]
+    )
     job, many = steps[0].job, len(steps)
     prior = calibration_of(job.cluster.accelerator, job.stack)
     names = ("matmul", "memory") if many < 3 else ("matmul", "memory", "attention", "inner", "outer")
@@ -144,11 +151,36 @@ def calibrate(
     left = float(np.sqrt(np.mean(log_errors(steps, constants) ** 2)))
     width = max(LEAST_WIDTH, 1.645 * left * (1.0 + 1.0 / many), prior.half_width / (1.0 + many) ** 0.5)
     source = f"{many} measured run{'s' if many > 1 else ''} on top of {prior.source}"
-    return replace(prior, constants=constants, evidence="measured here", source=source, half_width=width, rows=many)
+    return replace(
+        prior, constants=constants, evidence="measured here", source=source, half_width=width, rows=many, fitted=names
+    )
+
+
+def schema_steps(
+    rows: Sequence[Mapping[str, Any]], cluster: ClusterLike, stack: str | Stack | None
+) -> list[MeasuredStep]:
+    """The rows of the common schema that ran on this accelerator under this stack; blanks at their first plausible
+    value."""
+    chip = read_cluster(cluster).accelerator
+    software = read_stack(stack, chip)
+    texts = [{key: str(value or "").strip() for key, value in row.items() if key} for row in rows]
+    found = [measurement(text, "measured") for text in texts]
+    steps = [
+        MeasuredStep(job=replace(one.jobs[0], stack=software), seconds=one.seconds)
+        for one in found
+        if one.jobs and one.seconds and one.jobs[0].cluster.accelerator.name == chip.name
+        and (stack is None or one.jobs[0].stack.name == software.name)
+    ]  # fmt: skip
+    if not steps:
+        reasons = sorted({one.reason for one in found if one.reason}) or ["other accelerators or stacks"]
+        hint = f"give rows measured on {chip.name} under {software.name}"
+        raise InputError(Fault("no row can be calibrated on", "measured", "; ".join(reasons), hint))
+    return steps
 
 
 def read_runs(path: Path) -> list[dict[str, str]]:
-    """A CSV with a layout column (or tp, pp, ... columns), a batch or gpus column and a step time in seconds."""
+    """A CSV with a layout column (or tp, pp, ... columns), a batch or gpus column and a step time in seconds, or one in
+    the common schema of measured steps."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -302,7 +302,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     model = read_model(request.model, seq=request.seq)
     cluster = read_cluster(request.cluster).with_price(request.price)
     seq = sequence_length(request.seq, model.seq)
-    stack = read_stack(request.stack)
+    stack = read_stack(request.stack, cluster.accelerator)
     precision, faults = cluster.precision(request.precision)
     if not counts:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))
@@ -426,7 +426,7 @@ def _plan_findings(
         first = rows[0]
         eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])
         ratio = eight.gpus / first.gpus
-        spread = math.exp(first.outcome.calibration.half_width * math.sqrt(2.0))  # two steps with independent errors
+        spread = math.exp(first.outcome.calibration.ratio_width)  # steps of one job share most of their error
         message = (
             f"{ratio:g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
             f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"

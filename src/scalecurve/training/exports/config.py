@@ -14,7 +14,8 @@ from typing import Any
 from scalecurve.document import Document, FindingList, Listing, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
-from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
+from scalecurve.training.answers.evaluation import StepOutcome
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.exports.deepspeed import deepspeed_layout, deepspeed_settings
 from scalecurve.training.exports.maxtext import maxtext_layout, maxtext_settings, maxtext_text
 from scalecurve.training.exports.megatron import megatron_layout, megatron_settings, megatron_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.layout import Layout
 
 Settings = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.exports.megatron import Settings, layout_of_degrees, megatron_settings
 from scalecurve.training.inputs.layout import Layout
 

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.job import TrainingJob
 from scalecurve.training.inputs.layout import Layout
 
 Settings = dict[str, Any]

@@ -36,14 +36,15 @@ _RECOMPUTE_ALIASES = {"false": "none", "0": "none", "off": "none", "true": "full
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Degrees and choices.  `shard` None splits ZeRO's states over all of dp; `data_overlap` and `tensor_overlap` None
-    follow the stack."""
+    """Degrees and choices.  `etp` splits each expert over tensor ranks.  `shard` None splits ZeRO's states over all of
+    dp; `data_overlap` and `tensor_overlap` None follow the stack."""
 
     tp: int = 1
     pp: int = 1
     dp: int = 1
     cp: int = 1
     ep: int = 1
+    etp: int = 1
     micro: int = 1
     accumulation: int = 1
     interleave: int = 1
@@ -57,7 +58,7 @@ class Layout:
     def __post_init__(self) -> None:
         faults = [
             Fault("must be a whole number above 0", name, str(getattr(self, name)))
-            for name in ("tp", "pp", "dp", "cp", "ep", "micro", "accumulation", "interleave")
+            for name in ("tp", "pp", "dp", "cp", "ep", "etp", "micro", "accumulation", "interleave")
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1
         ]
         if self.zero not in (0, 1, 2, 3):
@@ -83,7 +84,8 @@ class Layout:
 
     def short(self) -> str:
         """`tp8 pp4 dp16 micro 1x32 zero1 full`: what differs from the plainest layout."""
-        degrees = [f"{name}{getattr(self, name)}" for name in ("tp", "pp", "dp", "cp", "ep") if getattr(self, name) > 1]
+        degrees = [f"{name}{getattr(self, name)}" for name in ("tp", "pp", "dp", "cp", "ep", "etp")
+                   if getattr(self, name) > 1]  # fmt: skip
         chunks = [f"v{self.interleave}"] if self.interleave > 1 else []
         zero = [f"zero{self.zero}" + (f"/{self.shard}" if self.shard else "")] if self.zero else []
         words = [*(degrees or ["dp1"]), *chunks, f"micro {self.micro}x{self.accumulation}", *zero]
@@ -143,12 +145,6 @@ def _layout_value(name: str, value: Any) -> bool | str | int | float:
     return int(number)
 
 
-def stages_uneven(layers: int, places: int) -> bool:
-    """Whether stages differ in depth by more than one layer's place at either end evens out (126 layers in 128 places
-    and DeepSeek-V3's 61 in 64 are even)."""
-    return -layers % places > max(3, places // 16)
-
-
 def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
     """Why this model cannot be split this way; empty where it can."""
     ranks = layout.tp * layout.cp * layout.dp
@@ -160,21 +156,13 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
         (model.is_moe and (model.experts or 1) % layout.ep, "experts are not divisible by ep", "ep", str(layout.ep)),
         (ranks % layout.ep, "ep does not divide the accelerators of a stage (tp x cp x dp)", "ep",
          f"ep {layout.ep}, {ranks} accelerators a stage"),
+        (layout.etp > 1 and ranks % (layout.ep * layout.etp), "ep x etp does not divide the accelerators of a stage",
+         "etp", f"ep {layout.ep}, etp {layout.etp}, {ranks} accelerators a stage"),
         (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave",
          str(layout.interleave)),
         (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
     ]  # fmt: skip
-    faults = [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
-    if layout.pp > 1 and stages_uneven(model.layers, layout.pp):
-        near = [pp for pp in range(1, model.layers + 1) if model.layers % pp == 0]
-        hint = f"pipeline degrees that divide it: {', '.join(map(str, near[:12]))}"
-        faults.append(Fault("layers are not divisible by pp", "pp", f"{model.layers} layers, pp {layout.pp}", hint))
-    elif layout.pp > 1 and stages_uneven(model.layers, layout.pp * layout.interleave):
-        depth = -(-model.layers // layout.pp)
-        hint = f"interleave by {', '.join(str(v) for v in range(1, depth + 1) if depth % v == 0)}"
-        value = f"{depth} layers a stage, interleave {layout.interleave}"
-        faults.append(Fault("layers per stage are not divisible by interleave", "interleave", value, hint))
-    return faults
+    return [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +179,7 @@ class Grid:
     dp: Array
     cp: Array
     ep: Array
+    etp: Array
     interleave: Array
     micro: Array
     accumulation: Array
@@ -228,7 +217,7 @@ def grid_of_layouts(layouts: list[Layout], node: int, *, data_overlap: bool, ten
     """The layouts as columns of a Grid; the two overlaps are the stack's, where a layout does not say."""
     numbers = {
         name: as_array([getattr(layout, name) for layout in layouts])
-        for name in ("tp", "pp", "dp", "cp", "ep", "interleave", "micro", "accumulation", "zero")
+        for name in ("tp", "pp", "dp", "cp", "ep", "etp", "interleave", "micro", "accumulation", "zero")
     }
     overlaps = [data_overlap if layout.data_overlap is None else layout.data_overlap for layout in layouts]
     shares = [tensor_overlap if layout.tensor_overlap is None else layout.tensor_overlap for layout in layouts]

@@ -21,7 +21,7 @@ DEFAULT_CEILING = 0.80  # of peak, where no measured maximum is published
 SCALED = ("matmul", "attention")  # constants that move with an accelerator's measured ceiling
 HOSTED = ("launch", "expert_launch")  # constants that move with its host
 HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
-SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch")
+SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch", "step", "micro")
 FAMILIES = (("a100-80gb", "a100-40gb"), ("h100", "h100-96gb", "h200", "h800"), ("b200", "gb200", "b300"))  # same cores
 
 
@@ -42,7 +42,18 @@ class Stack:
     expert_overlap: float = 0.0  # share of expert all-to-all traffic hidden
     pipeline_overlap: float = 0.0  # share of point-to-point traffic hidden
     scatter_gather: bool = False  # pipeline messages are split over the tensor-parallel ranks (SC21 section 4.1)
+    gradient_held: float | None = None  # bytes of a gradient in memory, where not those of the collective
+    copy_held: float = 2.0  # bytes of a weight beside the fp32 copy of the optimiser (0: sharded fp32 weights only)
     dropout: bool = False  # dropout masks are kept
+    recomputes: tuple[str, ...] = ("none", "selective", "full")  # what its recipes may do where they do not say
+    gathers_fp8: bool = False  # weights travel in fp8 where products run in it
+    interleaves: bool = False  # several chunks of layers a stage are usual
+    splits_sequence: bool = False  # sequence parallelism beside tensor parallelism where a layout does not say
+    slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank^1.2 where stages are on different nodes
+    hop: float | None = None  # seconds per ring hop between nodes, where not the usual 6 microseconds
+    stall: float = 0.0  # seconds a micro-batch loses from `stall_nodes` nodes on
+    stall_nodes: int = 1
+    unsharded_wait: float = 0.0  # seconds a micro-batch loses in a pipeline over nodes with gradients all-reduced
     single_port: bool = False  # rings between nodes use one port of the node at a time
     selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
     selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
@@ -59,17 +70,25 @@ def stacks() -> Mapping[str, Stack]:
     """Every stack under its name and its aliases."""
     catalogue: dict[str, Stack] = {}
     for name, entry in tomllib.loads(training_table("stacks.toml")).items():
-        tuples = {"aliases": tuple(entry.get("aliases", ())), "constants": tuple(entry["constants"])}
-        stack = Stack(name=name, **(entry | tuples))
+        lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+        stack = Stack(name=name, **(entry | lists))
         catalogue |= dict.fromkeys([name, *stack.aliases], stack)
     return catalogue
 
 
-def read_stack(stack: str | Stack | None, *, sharded: bool = False) -> Stack:
-    """The stack of this name; without one, FSDP for plain fully sharded jobs and Megatron core for the rest."""
+USUAL_STACKS = (("gaudi", "gaudi"), ("trainium", "neuron"), ("tpu", "maxtext"), ("mi", "primus"))
+
+
+def usual_stack(accelerator: Accelerator) -> str:
+    """The stack that jobs on this accelerator mostly run under."""
+    return next((stack for start, stack in USUAL_STACKS if accelerator.name.startswith(start)), "megatron-core")
+
+
+def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None) -> Stack:
+    """The stack of this name; without one the accelerator's usual, whatever the layout."""
     if isinstance(stack, Stack):
         return stack
-    name = stack or ("fsdp" if sharded else "megatron-core")
+    name = stack or ("megatron-core" if accelerator is None else usual_stack(accelerator))
     if plain_name(name) not in stacks():
         raise unknown_name("stack", name, stacks())
     return stacks()[plain_name(name)]
@@ -90,6 +109,8 @@ class Constants:
     imbalance: float  # busiest expert group over the mean
     launch: float  # host seconds per dense layer and forward pass
     expert_launch: float  # the same of a MoE layer
+    step: float  # seconds a step takes beside everything that is modelled
+    micro: float  # the same of a micro-batch
     low_precision: float  # what of `matmul` is left at fp8
     grouped: float  # what of `matmul` is left in the experts' grouped products
 
@@ -103,7 +124,7 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
     return Constants(
         matmul=ceiling, ramp=128.0, tail=1.5, memory=0.80, inner=0.82, outer=0.78, attention=0.45 * ceiling,
         contention=0.25, imbalance=1.3, launch=stack.launch * accelerator.host,
-        expert_launch=2.5e-3 * accelerator.host, low_precision=0.75, grouped=0.7,
+        expert_launch=2.5e-3 * accelerator.host, low_precision=0.75, grouped=0.7, step=0.0, micro=0.0,
     )  # fmt: skip
 
 
@@ -119,6 +140,12 @@ class StackCalibration:
     source: str
     half_width: float
     rows: int = 0
+    fitted: tuple[str, ...] = ()  # constants that rows stand behind; the others are priors
+    ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
+
+    def evidence_of(self, constant: str) -> str:
+        """The evidence of one constant: a prior stays assumed whatever the others are."""
+        return self.evidence if constant in self.fitted else "assumed"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -126,6 +153,7 @@ class StackCalibration:
             "source": self.source,
             "rows": self.rows,
             "interval_half_width": self.half_width,
+            "fitted": list(self.fitted),
             "constants": self.constants.to_dict(),
         }
 
@@ -142,12 +170,13 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
     ratio to published ceilings; else priors.  `record` takes the place of the shipped calibration."""
     calibration = shipped_calibration() if record is None else record
     entries, widths = calibration["entries"], calibration["half_widths"]
-    base = prior_constants(accelerator, stack)
+    base, ratio = prior_constants(accelerator, stack), widths.get("ratio", 0.1)
     own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
     if own is not None:
         return StackCalibration(
             constants=replace(base, **own["constants"]), evidence="calibrated", half_width=own["half_width"],
             source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
+            fitted=tuple(own["constants"]), ratio_width=ratio,
         )  # fmt: skip
     family = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
     same_chip = next((e for e in entries if e["accelerator"] in family), None)
@@ -161,11 +190,12 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
             values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
-        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])
+        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"],
+                                ratio_width=ratio)  # fmt: skip
     origin = " and ".join(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e)
     return StackCalibration(
         constants=replace(base, **values), evidence="transferred", half_width=widths["transferred"],
-        source=f"transferred from {origin} by ratio to published ceilings",
+        source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values), ratio_width=ratio,
     )  # fmt: skip
 
 
@@ -192,6 +222,8 @@ class Device:
     launch: float  # host seconds per layer and pass that the accelerator must wait for at least
     expert_launch: float  # the same for a MoE layer, whose routing and expert kernels are many and small
     imbalance: float  # busiest expert group over the mean
+    step: float  # seconds of a step beside everything that is modelled
+    micro: float  # the same of a micro-batch
     stack: Stack
     inner_hop: float = 1.5e-6  # seconds per ring hop inside a node
     outer_hop: float = 6e-6  # seconds per ring hop between nodes
@@ -199,11 +231,15 @@ class Device:
     ramp_seconds: float = 35e-6  # extra seconds while a collective's bandwidth builds up
     ramp_bytes: float = 8e6  # message size at which half of `ramp_seconds` is paid
     weight_bytes: float = 2.0  # bytes a weight has in a parameter all-gather
-    reserved: float = 1.5e9  # bytes the runtime and communication libraries hold
+    shared_ports: bool = False  # there are fewer network ports than accelerators
+    frozen: bool = False  # weights have no gradients (low-rank adapters)
+    reserved: float = 1e9  # bytes the runtime and communication libraries hold
 
 
-def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16") -> Device:
-    """The achieved rates of one accelerator of this cluster under this stack."""
+def device_of(
+    cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16", *, frozen: bool = False
+) -> Device:
+    """The achieved rates of one accelerator of this cluster under this stack; `frozen` trains adapters only."""
     chip = cluster.accelerator
     low = precision in ("fp8", "nvfp4") and chip.fp8_peak is not None
     peak = cluster.peak("fp8" if low else precision)  # no published step tells what four bits gain
@@ -214,5 +250,7 @@ def device_of(cluster: Cluster, stack: Stack, constants: Constants, precision: s
         capacity=chip.capacity, cores=float(chip.cores), tail=constants.tail, ramp=constants.ramp * peak / chip.peak,
         operand_bytes=1.0 if low else 2.0, node=float(cluster.node), inner_rate=cluster.inner_rate * constants.inner,
         outer_rate=cluster.outer_rate * constants.outer, contention=constants.contention, launch=constants.launch,
-        expert_launch=constants.expert_launch, imbalance=constants.imbalance, stack=stack,
+        expert_launch=constants.expert_launch, imbalance=constants.imbalance, step=constants.step,
+        micro=constants.micro, stack=stack, frozen=frozen, outer_hop=6e-6 if stack.hop is None else stack.hop,
+        shared_ports=cluster.outer_rate < chip.outer_rate, weight_bytes=1.0 if low and stack.gathers_fp8 else 2.0,
     )  # fmt: skip

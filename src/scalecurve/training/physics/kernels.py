@@ -34,9 +34,12 @@ def matmul_seconds(device: Device, rows: Array, columns: Array, depth: Array, co
 def linear_seconds(
     device: Device, rows: Array, columns: Array, depth: Array, copies: Array | float = 1.0
 ) -> tuple[Array, Array]:
-    """Forward, and backward as the gradients by input (rows x depth x columns) and weight (depth x columns x rows)."""
+    """Forward, and backward as the gradients by input (rows x depth x columns) and weight (depth x columns x rows);
+    frozen weights have none."""
     forward = matmul_seconds(device, rows, columns, depth, copies)
     by_input = matmul_seconds(device, rows, depth, columns, copies)
+    if device.frozen:
+        return forward, by_input
     by_weight = matmul_seconds(device, depth, columns, rows, copies)
     return forward, by_input + by_weight
 
@@ -64,10 +67,10 @@ def flash_attention_seconds(
 def ring_rate(device: Device, inner: Array, outer: Array) -> Array:
     """Bytes per second past any one rank.
 
-    Between nodes a ring has the ports of all its ranks in the node.  A group that has only part of a node enters by one
-    port and leaves by another, so it uses half of what its ports could carry both ways.
+    Between nodes a ring has the ports of all its ranks in the node.  Where accelerators share ports, a group that has
+    only part of a node enters by one port and leaves by another: half of what its ports could carry both ways.
     """
-    partial = (inner > 1) & (inner < device.node)
+    partial = (inner > 1) & (inner < device.node) & device.shared_ports
     ports = 1.0 if device.stack.single_port else np.where(partial, inner / 2.0, inner)
     return np.where(outer > 1, np.minimum(device.outer_rate * ports, device.inner_rate), device.inner_rate)
 

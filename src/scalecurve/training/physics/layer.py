@@ -36,7 +36,7 @@ class Pass:
     def __mul__(self, factor: Array) -> Pass:
         return Pass(self.forward * factor, self.backward * factor)
 
-    def under_host(self, launch: float) -> Pass:
+    def under_host(self, launch: Array | float) -> Pass:
         """A layer is not faster than the host can launch it (backward twice as many kernels): a fourth-power mean,
         close to the larger of the two."""
         forward, backward = self.forward**4 + launch**4, self.backward**4 + (2.0 * launch) ** 4
@@ -93,10 +93,10 @@ def routed_ffn(device: Device, shape: Shape, grid: Grid) -> Pass:
     waits for nobody, so the mean is raised by the imbalance."""
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = micro_tokens(shape, grid) / grid.tp * shape.top_k * np.where(grid.ep > 1, device.imbalance, 1.0)
-    rows = routed / local
+    rows, width = routed / local * grid.etp, shape.expert_ffn / grid.etp
     slower = np.asarray(device.matmul_rate / device.grouped_rate)
-    inward = Pass(*linear_seconds(device, rows, shape.gates * shape.expert_ffn, shape.hidden, local)) * slower
-    outward = Pass(*linear_seconds(device, rows, shape.hidden, shape.expert_ffn, local)) * slower
+    inward = Pass(*linear_seconds(device, rows, shape.gates * width, shape.hidden, local)) * slower
+    outward = Pass(*linear_seconds(device, rows, shape.hidden, width, local)) * slower
     element = device.stack.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
     gate = routed * element / device.memory_rate
     return inward + outward + Pass(gate, 2.0 * gate)
@@ -163,17 +163,26 @@ class LayerTime:
     expert: Array
 
 
+def waiting(device: Device, grid: Grid) -> Array | float:
+    """Host seconds per layer and forward pass that a pipeline over nodes adds; more with more tensor ranks."""
+    if device.stack.slot_wait == 0.0:
+        return 0.0
+    between = (grid.pp > 1) & (grid.pp_crosses > 0) & (grid.tp > 1)
+    return np.where(between, device.stack.slot_wait * grid.tp**1.2, 0.0)
+
+
 def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:
     """The layer of the slowest stage: dense and MoE layers weighted by how many of each it has."""
+    wait = waiting(device, grid)
     core = attention_core(device, shape, grid)
     body = attention_products(device, shape, grid) + core + elementwise(device, shape, grid)
-    compute = (body + dense_ffn(device, shape, grid, shape.ffn)).under_host(device.launch)
+    compute = (body + dense_ffn(device, shape, grid, shape.ffn)).under_host(device.launch + wait)
     full = grid.recompute == Recompute.FULL
     expert: Array = np.zeros(())
     if shape.has_experts:
         share = slowest_moe_share(shape, grid)
         shared = dense_ffn(device, shape, grid, np.maximum(shape.shared_ffn, 1.0)) * np.sign(shape.shared_ffn)
-        moe = (body + routed_ffn(device, shape, grid) + shared).under_host(device.expert_launch)
+        moe = (body + routed_ffn(device, shape, grid) + shared).under_host(device.expert_launch + wait)
         compute = compute * (1.0 - share) + moe * share
         expert = (expert_traffic(device, shape, grid) * share).with_recompute(full)
     selective = device.stack.selective_again * compute.forward if device.stack.fused_attention else core.forward

@@ -16,6 +16,7 @@ from scalecurve.training.inputs.transformer import Array, Shape
 
 USABLE = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
 WEIGHT_BYTES = 2.0
+ADAPTER_SHARE = 0.005  # weights of low-rank adapters over those they adapt
 OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
 
 
@@ -42,16 +43,18 @@ def device_parameters(shape: Shape, grid: Grid, *, last: bool = False) -> tuple[
     mlp = (depth - moe) * shape.dense_ffn_weights + moe * shape.shared_weights
     ends = np.where(grid.pp > 1, shape.vocab * shape.hidden + shape.positions * shape.hidden, shape.embedding_weights)
     dense = (depth * shape.attention_weights + mlp + ends) / grid.tp
-    return dense, moe * shape.expert_weights / grid.ep
+    return dense, moe * shape.expert_weights / (grid.ep * grid.etp)
 
 
-def split_bytes(shape: Shape) -> Array:
-    """Bytes per token that tensor parallelism splits: queries, keys, values, context, and the ffn's insides."""
+def split_bytes(device: Device, shape: Shape) -> Array:
+    """Bytes per token that tensor parallelism splits: queries, keys, values, context, and the ffn's insides.  What goes
+    into a matrix product is kept in the precision of the product."""
     attention = 2.0 * (shape.heads + shape.kv_heads) * (shape.head + shape.value_head)
-    dense = 2.0 * (shape.gates + 1.0) * shape.ffn
+    inside = 2.0 * shape.gates + device.operand_bytes
+    dense = inside * shape.ffn
     moe_share = shape.moe_layers / shape.layers
-    routed = shape.top_k * (2.0 * (shape.gates + 1.0) * shape.expert_ffn + 4.0 * shape.hidden)
-    shared = 2.0 * (shape.gates + 1.0) * shape.shared_ffn
+    routed = shape.top_k * (inside * shape.expert_ffn + (2.0 + device.operand_bytes) * shape.hidden)
+    shared = inside * shape.shared_ffn
     latent = 2.0 * (shape.q_rank + shape.kv_rank + shape.rope)
     return attention + latent + (1.0 - moe_share) * dense + moe_share * (routed + shared)
 
@@ -60,10 +63,11 @@ def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
     """Bytes one layer keeps for the backward pass of one micro-batch."""
     tokens = grid.micro * shape.seq / grid.cp
     between = np.where(grid.sequence_parallel > 0, grid.tp, 1.0)  # ranks that share what tensor parallelism keeps whole
-    whole = tokens * shape.hidden * (8.0 + (2.0 if device.stack.dropout else 0.0)) / between
+    norms = 4.0 + 2.0 * device.operand_bytes  # into and out of the two norms
+    whole = tokens * shape.hidden * (norms + (2.0 if device.stack.dropout else 0.0)) / between
     scores = 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
     scores = np.where(grid.recompute == Recompute.NONE, 0.0 if device.stack.fused_attention else scores, 0.0)
-    kept = whole + tokens * split_bytes(shape) / grid.tp + scores
+    kept = whole + tokens * split_bytes(device, shape) / grid.tp + scores
     kept = np.where(grid.recompute == Recompute.SELECTIVE, device.stack.selective_kept, 1.0) * kept
     return np.where(grid.recompute == Recompute.FULL, 2.0 * tokens * shape.hidden / between, kept)
 
@@ -79,21 +83,24 @@ def layers_in_flight(shape: Shape, grid: Grid) -> Array:
 
 def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Memory:
     """The first or the last stage.  ZeRO (Rajbhandari et al. 2020): stage 1 splits optimiser states over the group, 2
-    gradients, 3 weights.  Working memory is one layer being recomputed, and with ZeRO-3 two layers' gathered weights
-    and one layer's gradients."""
+    gradients, 3 weights.  Working memory is one layer being recomputed, and with ZeRO-3 one layer's gathered weights
+    and its gradients."""
     dense, experts = device_parameters(shape, grid, last=last)
     group = np.maximum(grid.shard * grid.cp, 1.0)
-    expert_group = np.maximum(group * grid.tp / grid.ep, 1.0)
+    expert_group = np.maximum(group * grid.tp / (grid.ep * grid.etp), 1.0)
     split, whole = dense / group + experts / expert_group, dense + experts
     depth = np.ceil(shape.layers / grid.pp)
     tokens = grid.micro * shape.seq / grid.cp
     logits = device.stack.logit_bytes * tokens * shape.vocab / grid.tp
-    again = tokens * (10.0 * shape.hidden + split_bytes(shape) / grid.tp)
-    gathered = (2.0 * WEIGHT_BYTES + device.stack.gradient_bytes) * (whole / depth)
+    again = tokens * (10.0 * shape.hidden + split_bytes(device, shape) / grid.tp)
+    gathered = 2.0 * WEIGHT_BYTES * (whole / depth)
+    held = device.stack.gradient_bytes if device.stack.gradient_held is None else device.stack.gradient_held
+    copy = min(device.stack.copy_held, device.operand_bytes) if device.frozen else device.stack.copy_held
+    trained = ADAPTER_SHARE if device.frozen else 1.0
     return Memory(
-        weights=WEIGHT_BYTES * np.where(grid.zero >= 3, split, whole),
-        gradients=device.stack.gradient_bytes * np.where(grid.zero >= 2, split, whole),
-        optimizer=OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
+        weights=copy * np.where(grid.zero >= 3, split, whole),
+        gradients=trained * held * np.where(grid.zero >= 2, split, whole),
+        optimizer=trained * OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
         activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(shape, grid)),
         logits=logits if last else np.where(grid.pp > 1, 0.0, logits),
         working=np.where(grid.recompute == Recompute.FULL, again, 0.0)
@@ -103,9 +110,9 @@ def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Mem
 
 
 def memory(device: Device, shape: Shape, grid: Grid) -> Memory:
-    """The fuller of the first stage (most micro-batches in flight) and the last (output layer, most MoE layers)."""
+    """The fuller of the first stage (most micro-batches in flight) and the last (logits, most MoE layers)."""
     first = stage_memory(device, shape, grid, last=False)
-    if not shape.has_experts:
+    if not np.any(grid.pp > 1):
         return first
     last = stage_memory(device, shape, grid, last=True)
     fuller = last.total > first.total

@@ -155,12 +155,15 @@ class Reliability:
     switches that factor off."""
 
     device_hours: float | None = DEVICE_HOURS
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: float | None = None  # None: from the size of the model and the storage
+    storage_gb_s: float = 1.0  # GB/s a node writes to storage (Llama 3: 2 TB/s for 2,048 nodes)
+    copy_gb_s: float = 10.0  # GB/s from an accelerator to its host; 0 writes while training stands still
     restart_seconds: float = 600.0
-    step_spread: float | None = 0.01  # standard deviation of one accelerator's step, relative
+    step_spread: float | None = 0.005  # standard deviation of one accelerator's step, relative
 
     def __post_init__(self) -> None:
-        sizes = (self.device_hours, self.checkpoint_seconds, self.restart_seconds, self.step_spread)
+        sizes = (self.device_hours, self.checkpoint_seconds, self.storage_gb_s, self.copy_gb_s, self.restart_seconds,
+                 self.step_spread)  # fmt: skip
         if any(value is not None and value < 0 for value in sizes) or self.device_hours == 0:
             raise InputError(Fault("times between failures, checkpoints and restarts cannot be negative or zero"))
 
@@ -203,17 +206,33 @@ class Goodput:
         }  # fmt: skip
 
 
-def goodput(gpus: int, reliability: Reliability | None) -> Goodput:
-    """With failures every M = MTBF/P seconds, a checkpoint of C every t: lost C/(t+C), and (t/2 + restart)/M."""
+def checkpoint_times(gpus: int, reliability: Reliability, states: float, node: int) -> tuple[float, float]:
+    """Seconds that training stands still for a checkpoint of `states` bytes, and seconds until it is written.
+
+    An asynchronous checkpoint stands still for the copy to the hosts only; storage takes it from there.
+    """
+    if reliability.checkpoint_seconds is not None:
+        return reliability.checkpoint_seconds, reliability.checkpoint_seconds
+    nodes = max(gpus / node, 1.0)
+    written = states / (max(reliability.storage_gb_s, 1e-6) * 1e9 * nodes)
+    copied = states / (reliability.copy_gb_s * 1e9 * gpus) if reliability.copy_gb_s > 0 else written
+    return max(copied, 1.0), max(written, 1.0)
+
+
+def goodput(gpus: int, reliability: Reliability | None, *, states: float = 0.0, node: int = 8) -> Goodput:
+    """With failures every M = MTBF/P seconds, a checkpoint that costs C and is safe after W every t >= W: lost C/(t+C),
+    and (t/2 + W + restart)/M.  `states` is the size of a checkpoint in bytes."""
     if reliability is None:
         return Goodput()
     slow = expected_slowest(gpus, reliability.step_spread)
     if reliability.device_hours is None:
         return Goodput(stragglers=1.0 / slow)
     mean = reliability.device_hours * 3600.0 / gpus
-    interval = max(young_daly(reliability.checkpoint_seconds, mean), 1.0)
-    writing = reliability.checkpoint_seconds / (interval + reliability.checkpoint_seconds)
-    lost = min((interval / 2.0 + reliability.restart_seconds) / mean, 1.0)
+    stands, written = checkpoint_times(gpus, reliability, states, node)
+    interval = max(young_daly(stands, mean), written)
+    writing = stands / (interval + stands)
+    behind = written if written > stands else 0.0  # what an asynchronous checkpoint is behind
+    lost = min((interval / 2.0 + behind + reliability.restart_seconds) / mean, 1.0)
     return Goodput(max(1.0 - lost, 0.0), 1.0 - writing, 1.0 / slow, interval)
 
 

@@ -1,8 +1,9 @@
 """The training step: micro-batches through a pipeline of layers, then gradients and optimiser.
 
-    step = m (stage + head + sends) + (p - 1)/v stage + exposed data traffic + optimiser
+    step = m (stage + head + sends) + (p - 1) chunk + exposed data traffic + optimiser + host
 
-with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2).  All terms are seconds on the
+with m micro-batches, p stages and v chunks a stage (Narayanan et al. 2021, section 2.2); the slowest stage sets the
+pace where stages differ in depth, and the longest chunk passes through the bubble.  All terms are seconds on the
 slowest accelerator and broadcast over configurations.
 """
 
@@ -22,7 +23,7 @@ from scalecurve.training.physics.kernels import (
     reduce_seconds,
     send_seconds,
 )
-from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, layer_time, micro_tokens
+from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, Pass, layer_time, micro_tokens
 from scalecurve.training.physics.memory import device_parameters
 
 OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
@@ -42,11 +43,12 @@ class StepTime:
     pipeline: Array
     bubble: Array
     optimizer: Array
+    host: Array
 
     @property
     def total(self) -> Array:
         exposed = self.tensor + self.context + self.expert + self.data + self.pipeline + self.bubble
-        return self.compute + self.recompute + exposed + self.optimizer
+        return self.compute + self.recompute + exposed + self.optimizer + self.host
 
 
 STEP_TERMS = tuple(entry.name for entry in fields(StepTime))
@@ -56,7 +58,9 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
     """Seconds of one optimiser step, by term."""
     layer = layer_time(device, shape, grid)
     depth = np.ceil(shape.layers / grid.pp)
-    last = np.maximum(shape.layers - depth * (grid.pp - 1.0), 0.0)
+    mean = shape.layers / grid.pp
+    chunk = np.where(grid.interleave > 1, np.ceil(shape.layers / (grid.pp * grid.interleave)), mean)
+    last = np.where(mean < depth, depth - 1.0, depth)  # uneven stages leave the shorter ones to the ends
     sharded = sharded_seconds(device, shape, grid, layer)
     work = layer.compute.forward + layer.compute.backward
     a_layer = work + layer.recompute + (layer.tensor + layer.context + layer.expert + sharded)
@@ -71,9 +75,23 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
         expert=many * depth * layer.expert,
         data=many * depth * sharded + data_seconds(device, shape, grid, layer),
         pipeline=sends * (1.0 - device.stack.pipeline_overlap),
-        bubble=(grid.pp - 1.0) / grid.interleave * depth * a_layer,
+        bubble=(grid.pp - 1.0) * chunk * a_layer,
         optimizer=optimizer_seconds(device, shape, grid),
+        host=host_seconds(device, grid),
     )
+
+
+def host_seconds(device: Device, grid: Grid) -> Array:
+    """What no other term has: a fixed time per step and per micro-batch, and the stall of large jobs of some stacks."""
+    each: Array | float = device.micro
+    if device.stack.stall > 0.0:
+        nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
+        each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall, 0.0)
+    if device.stack.unsharded_wait > 0.0:
+        waits = (grid.zero == 0) & (grid.dp > 1) & (grid.pp > 1) & (grid.pp_crosses > 0)
+        each = each + np.where(waits, device.stack.unsharded_wait, 0.0)
+    result: Array = device.step + each * grid.accumulation
+    return result
 
 
 def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
@@ -111,48 +129,64 @@ def sharded_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) 
 
 
 def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
-    """Gradients once a step; where it overlaps, only what outlasts the last micro-batch's backward pass is exposed."""
-    seconds = gradient_seconds(device, shape, grid)
-    hidden = exposed_seconds(device, seconds, backward_window(shape, grid, layer))
-    return np.where(grid.data_overlap > 0, hidden, seconds)
+    """Gradients once a step.  Where traffic overlaps, gradients travel under the last backward passes and gathered
+    weights under the first forward passes; what outlasts its window is exposed."""
+    traffic = gradient_traffic(device, shape, grid)
+    whole, end = data_windows(shape, grid, layer)
+    often = np.where(grid.zero == 2, grid.accumulation, 1.0)  # split gradients cannot wait for the last micro-batch
+    outermost = 1.0 / grid.interleave  # the chunk whose gradients come last and whose weights are needed first
+    hidden: Array = np.zeros(())
+    for share, window in ((1.0 - outermost, whole), (outermost, end)):
+        hidden = hidden + often * exposed_seconds(device, share * traffic.backward, window.backward)
+        hidden = hidden + exposed_seconds(device, share * traffic.forward, window.forward)
+    return np.where(grid.data_overlap > 0, hidden, traffic.forward + often * traffic.backward)
 
 
-def backward_window(shape: Shape, grid: Grid, layer: LayerTime) -> Array:
-    """The last micro-batch's backward pass on one stage, under which gradients may travel."""
-    result: Array = np.ceil(shape.layers / grid.pp) * (layer.compute.backward + layer.recompute)
-    return result
+def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> tuple[Pass, Pass]:
+    """The passes on one stage under which weights and gradients may travel: of p micro-batches for all chunks but the
+    outermost, of one micro-batch for the outermost (the whole stage where it is not cut into chunks); no pass is left
+    for the outermost layer."""
+    depth = np.ceil(shape.layers / grid.pp)
+    passes = Pass(layer.compute.forward, layer.compute.backward + layer.recompute)
+    inner = depth * (1.0 - 1.0 / grid.interleave) * np.minimum(grid.pp, grid.accumulation)
+    return passes * inner, passes * np.maximum(depth / grid.interleave - 1.0, 0.0)
 
 
-def gradient_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
-    """All-reduce of the gradients, or reduce-scatter and gather of weights with ZeRO 1 and 2.  ZeRO-3 has paid per
-    layer, and with hybrid sharding reduces its shard over the replicas."""
+def gradient_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:
+    """Seconds of the gradients' all-reduce (backward), or of their reduce-scatter (backward) and the weights' gather
+    (forward) with ZeRO 1 and 2.  ZeRO-3 has paid per layer, and with hybrid sharding reduces its shard over the
+    replicas."""
+    nothing = np.zeros(())
+    if device.frozen:
+        return Pass(nothing, nothing)
     dense, experts = device_parameters(shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
-    plain = reduction_seconds(device, grid, dense, inner, ranks / inner)
+    plain = reduction_traffic(device, grid, dense, inner, ranks / inner)
     if not shape.has_experts:
         return plain
-    spread = np.maximum(ranks * grid.tp / grid.ep, 1.0)
+    spread = np.maximum(ranks * grid.tp / (grid.ep * grid.etp), 1.0)
     expert_inner = np.clip(device.node / grid.ep_inner, 1.0, spread)
-    routed = reduction_seconds(device, grid, experts, expert_inner, spread / expert_inner)
-    result: Array = plain + np.where(experts > 0, routed, 0.0)
-    return result
+    routed = reduction_traffic(device, grid, experts, expert_inner, spread / expert_inner)
+    return plain + routed * np.where(experts > 0, 1.0, 0.0)
 
 
-def reduction_seconds(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Array:
+def reduction_traffic(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Pass:
     """Gradients of `parameters` over a group of `inner` ranks a node and `outer` nodes, by ZeRO stage."""
     size = device.stack.gradient_bytes * parameters
     weights = gather_seconds(device, device.weight_bytes * parameters, inner, outer)
-    halves = gather_seconds(device, size, inner, outer) + weights
+    scatter = gather_seconds(device, size, inner, outer)
     replicas = np.maximum(grid.dp / grid.shard, 1.0)
     hybrid = reduce_seconds(device, size / grid.shard, np.ones(()), replicas)
-    return np.where(
-        grid.zero >= 3, hybrid, np.where(grid.zero >= 1, halves, reduce_seconds(device, size, inner, outer))
-    )
+    split = (grid.zero >= 1) & (grid.zero < 3)
+    whole = np.where(grid.zero >= 3, hybrid, reduce_seconds(device, size, inner, outer))
+    return Pass(np.where(split, weights, 0.0), np.where(split, scatter, whole))
 
 
 def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
     """Adam reads and writes every state it holds."""
     dense, experts = device_parameters(shape, grid)
+    if device.frozen:
+        return np.zeros(())
     group = np.where(grid.zero >= 1, grid.shard * grid.cp, 1.0)
     return OPTIMIZER_TRAFFIC * (dense + experts) / np.maximum(group, 1.0) / device.memory_rate

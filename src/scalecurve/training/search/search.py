@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.training.inputs.cluster import Cluster
-from scalecurve.training.inputs.layout import RECOMPUTE, Grid, Layout, Recompute, place_ranks
+from scalecurve.training.inputs.layout import Grid, Layout, Recompute, place_ranks
 from scalecurve.training.inputs.request import GlobalBatch
 from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
 from scalecurve.training.inputs.transformer import Array, Shape, Transformer, as_array
@@ -27,8 +27,9 @@ from scalecurve.training.physics.steptime import step_time
 
 LONG_CONTEXT = 16384
 MAX_TP = 64
-TIE = 1e-4  # layouts this close in time are equal, and the simpler wins
-CANDIDATES = 256  # fastest entries at each P that are compared for simplicity
+TIE = 0.02  # layouts this close in time are equal, and the one that experts prefer wins
+CANDIDATES = 4096  # fastest entries at each P that are compared
+KEPT = 0.85  # share of a batch that rounding to a batch that divides well must leave
 CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
 
 Mask = npt.NDArray[np.bool_]
@@ -47,7 +48,7 @@ class Axes:
 
 FULL = Axes(
     micro=(1, 2, 4, 8, 16),
-    chunks=(1, 2, 3, 4, 6, 8),
+    chunks=(1, 2, 3, 4, 5, 6, 7, 8, 12),
     modes=tuple((mode, split) for split in (False, True) for mode in Recompute),
     sharding=((0, False), (1, False), (2, False), (3, False), (3, True)),
 )
@@ -73,6 +74,7 @@ class SearchTask:
     max_tp: int = MAX_TP
     usable: float = USABLE
     axes: Axes = FULL
+    critical_growth: float = 1.0  # this job's critical batch over that of the job the plan started from
 
     @property
     def usable_bytes(self) -> float:
@@ -132,7 +134,8 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     accumulation = sequences / (dp * micro)
     shard = np.where(hybrid, near["dp_inner"], dp)
     grid = Grid(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, interleave=chunks, micro=micro, accumulation=accumulation, zero=zero,
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=as_array(1.0), interleave=chunks, micro=micro,
+        accumulation=accumulation, zero=zero,
         shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
         data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
     )  # fmt: skip
@@ -178,15 +181,18 @@ def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) 
     seconds, held = (np.broadcast_to(values, whole) for values in totals)
     fits = places.valid & (held <= task.usable_bytes)
     best: list[BestLayouts] = []
+    neighbour: Layout | None = None
     for gpus, sequences in sizes:
         rows = np.flatnonzero(places.gpus == gpus)
         valid, fitting = places.valid[rows], fits[rows]
         plain = places.grid.tp[rows] * places.grid.pp[rows] == 1
+        chosen = _ranked(task, places.grid, rows, seconds, held, fits, top, neighbour) if fitting.any() else ()
+        neighbour = chosen[0] if chosen else neighbour
         best.append(
             BestLayouts(
                 gpus=gpus,
                 sequences=sequences,
-                layouts=_ranked(task.axes, places.grid, rows, seconds, held, fits, top) if fitting.any() else (),
+                layouts=chosen,
                 tried=int(valid.sum()),
                 least_bytes=float(held[rows][valid].min()) if valid.any() else None,
                 data_parallel_fits=bool((plain & fitting).any()),
@@ -197,31 +203,54 @@ def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) 
 
 
 def _ranked(
-    axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int
-) -> tuple[Layout, ...]:
-    """The layouts of these rows that fit, fastest first; among layouts within TIE of one another the simplest.  Of
-    layouts equal in time and memory only the simplest is kept: the others are no alternative."""
+    task: SearchTask, grid: Grid, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int,
+    neighbour: Layout | None,
+) -> tuple[Layout, ...]:  # fmt: skip
+    """The layouts of these rows that fit, fastest first; among layouts within TIE of one another the preferred.  Of
+    layouts equal in time and memory only the preferred is kept: the others are no alternative."""
     shape = (len(rows), *seconds.shape[1:])
     times = np.where(fits[rows], seconds[rows], np.inf).ravel()
     sizes = held[rows].ravel()
     most = min(max(CANDIDATES, 8 * top), len(times))
     near = np.flatnonzero(times <= min(np.partition(times, most - 1)[most - 1], np.finfo(float).max))
     left = near[np.argsort(times[near], kind="stable")][:most]
-    ordered: dict[tuple[str, str], Layout] = {}
+    ordered: dict[tuple[str, str], int] = {}
     while len(left) and len(ordered) < top:
         tied = times[left] <= times[left[0]] * (1.0 + TIE)
-        group = [(_layout(axes, grid, rows, shape, int(index)), index) for index in left[tied]]
-        for layout, index in sorted(group, key=lambda entry: complexity(entry[0])):
-            ordered.setdefault((f"{times[index]:.9g}", f"{sizes[index]:.9g}"), layout)
+        group = left[tied]
+        order = np.lexsort(preferences(task, grid, rows, shape, group, neighbour)[::-1])
+        for index in group[order]:
+            ordered.setdefault((f"{times[index]:.9g}", f"{sizes[index]:.9g}"), int(index))
+            if len(ordered) >= top:
+                break
         left = left[~tied]
-    return tuple(ordered.values())[:top]
+    return tuple(_layout(task.axes, grid, rows, shape, index) for index in ordered.values())[:top]
 
 
-def complexity(layout: Layout) -> tuple[int, ...]:
-    """How much there is to set up: fewer axes, smaller degrees, less machinery."""
-    axes = sum(degree > 1 for degree in (layout.tp, layout.pp, layout.cp, layout.ep, layout.interleave))
-    extras = layout.zero + RECOMPUTE[layout.recompute] + bool(layout.shard) + layout.sequence_parallel
-    return (axes, extras, layout.tp * layout.pp * layout.cp, layout.interleave, layout.ep, -layout.micro)
+def preferences(
+    task: SearchTask, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...],
+    group: npt.NDArray[np.int64], neighbour: Layout | None,
+) -> list[npt.NDArray[np.float64]]:  # fmt: skip
+    """What experts look at among layouts of equal time, most important first, smaller is better: tensor parallelism
+    within the node, the degrees of the neighbouring P, few stages, little recomputation, then all that is simpler."""
+    row, micro, mode, chunk, sharding = np.unravel_index(group, shape)
+    at = rows[row]
+    tp, pp, cp, ep = (getattr(grid, name)[at, 0, 0, 0, 0] for name in ("tp", "pp", "cp", "ep"))
+    modes, axes = task.axes.modes, task.axes
+    recompute = as_array([float(kind) for kind, _ in modes])[mode]
+    split = as_array([float(part) for _, part in modes])[mode]
+    zero = as_array([stage + 0.5 * part for stage, part in axes.sharding])[sharding]
+    chunks = as_array(axes.chunks)[chunk]
+    size = as_array(axes.micro)[micro]
+    moved = np.zeros(len(group))
+    if neighbour is not None:
+        moved = ((tp != neighbour.tp) | (pp != neighbour.pp) | (cp != neighbour.cp)).astype(np.float64)
+    many = sum((degree > 1).astype(np.float64) for degree in (tp, pp, cp, ep, chunks))
+    usual_split = np.where((tp > 1) & task.stack.splits_sequence, 1.0 - split, split)
+    return [
+        np.maximum(tp / task.cluster.node, 1.0), moved, pp, recompute, as_array(many), zero, usual_split, tp * cp,
+        chunks, ep, -size,
+    ]  # fmt: skip
 
 
 def _layout(axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
@@ -249,8 +278,9 @@ def grown_model(model: Transformer, scale: float) -> tuple[Transformer, float, f
     and the factors by which its batch and its critical batch grow."""
     size = scale**0.5
     factor = size ** (1.0 / 3.0)
-    heads = _multiple(model.heads * factor, 16 if model.heads >= 32 else 4 if model.heads >= 8 else 1)
-    layers = _multiple(model.layers * factor, 16 if model.layers >= 32 else 4 if model.layers >= 8 else 1)
+    heads = _multiple(model.heads * factor, 8 if model.heads >= 32 else 4 if model.heads >= 8 else 1)
+    heads = max(round(heads / model.groups), 1) * model.groups if model.kv_heads else heads
+    layers = _multiple(model.layers * factor, 4 if model.layers >= 32 else 2 if model.layers >= 8 else 1)
     wide = heads / model.heads
     bigger = replace(
         model, name=f"{model.name} x{size:.2g}", heads=heads, layers=layers,
@@ -266,9 +296,9 @@ def _multiple(value: float, unit: int) -> int:
 
 
 def even_batch(sequences: int, gpus: int) -> int:
-    """A batch that divides well: a multiple of the largest power of two in P that it can hold."""
+    """A batch that divides well: a multiple of the largest power of two in P that leaves little of it out."""
     unit = gpus & -gpus
-    while unit > sequences:
+    while unit > 1 and sequences // unit * unit < KEPT * sequences:
         unit //= 2
     return max(sequences // unit * unit, 1)
 
@@ -315,6 +345,6 @@ def search_growing(
         sequences = batch.sequences * batch_factor
         if critical:
             sequences = min(sequences, critical.tokens.value * critical_factor / task.seq)
-        tasks.append(replace(task, model=model))
+        tasks.append(replace(task, model=model, critical_growth=critical_factor))
         best += search(tasks[-1], [(count, even_batch(max(round(sequences), 1), count))], top=top)
     return best, tasks

@@ -43,11 +43,11 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
     ("changes", "word"),
     [
         ({"layout": "tp=7,pp=12,dp=4"}, "heads are not divisible by tp"),
-        ({"layout": "tp=8,pp=13,dp=4"}, "layers are not divisible by pp"),
+        ({"layout": "tp=8,pp=97,dp=4"}, "more pipeline stages than layers"),
         ({"layout": "tp=8,pp=12,dp=5,micro=1"}, "no whole number of micro-batches"),
         ({"layout": "tp=8,ep=4,dp=4"}, "expert parallelism on a dense model"),
         ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
-        ({"layout": "tp=8,pp=12,dp=4,interleave=5"}, "8 layers a stage, interleave 5.*interleave by 1, 2, 4, 8"),
+        ({"layout": "tp=8,pp=12,dp=4,interleave=9"}, "more chunks than layers"),
         ({"layout": "tp=8,warp=4"}, "unknown layout field"),
         ({"layout": "tp8"}, "not a layout field"),
         ({"layout": "tp=1e400"}, "must be a whole number"),
@@ -153,3 +153,36 @@ def test_what_must_always_hold(tp, pp, dp, micro, mode):
     full = evaluate(layout=layout | {"recompute": "full"}, batch=batch).outcome
     assert full.memory_bytes <= 1.001 * here.memory_bytes
     assert full.seconds >= 0.999 * here.seconds
+
+
+def test_stages_and_chunks_may_be_uneven():
+    """Meta's layout of Llama 3 405B: 126 layers over 16 stages in 7 chunks each."""
+    meta = evaluate_layout("llama3-405b", "h100", "tp=8,pp=16,dp=128,interleave=7,micro=1", batch=2048, seq=8192)
+    assert meta.step.low < 6.5 < meta.step.high
+    plain = evaluate_layout("llama3-405b", "h100", "tp=8,pp=16,dp=128,micro=1", batch=2048, seq=8192)
+    assert meta.outcome.breakdown["bubble"] < 0.4 * plain.outcome.breakdown["bubble"]
+
+
+def test_split_gradients_travel_after_every_micro_batch():
+    one, two = (
+        evaluate_layout("llama3-8b", "h100", f"dp=64,zero={zero},micro=1", batch=1024, seq=8192, stack="megatron-core")
+        for zero in (1, 2)
+    )
+    assert two.outcome.breakdown["data"] > one.outcome.breakdown["data"]
+    assert two.memory_bytes < one.memory_bytes
+
+
+def test_experts_may_be_split_over_tensor_ranks():
+    whole, split = (
+        evaluate_layout("mixtral-8x7b", "h100", f"tp=4,dp=16,ep=8,etp={etp}", batch=64, seq=4096) for etp in (1, 4)
+    )
+    assert split.outcome.memory["weights"] < whole.outcome.memory["weights"]
+
+
+def test_priors_are_not_called_calibrated():
+    from scalecurve.training.answers.explain import explain
+
+    outcome = evaluate_layout("llama3-70b", "h100", "tp=8,dp=8", batch=64, seq=8192).outcome
+    said = {term.name: term.evidence for term in explain(outcome).parts}
+    assert said["matrix rate"] == "calibrated"
+    assert said["network"] == said["memory rate"] == "assumed"
