@@ -176,12 +176,18 @@ def _packer(raw: bytes) -> str:
 
 def _unpacked(raw: bytes, most: int) -> bytes:
     """At most `most` bytes of what was packed; zstd needs an optional package."""
-    if raw.startswith(GZIP):
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(raw, most)
-    if raw.startswith(_BZIP2):
-        return bz2.BZ2Decompressor().decompress(raw, most)
-    if raw.startswith(_XZ):
-        return lzma.LZMADecompressor().decompress(raw, most)
+    content = b""
+    while raw.startswith((GZIP, _BZIP2, _XZ)) and len(content) < most:  # pigz and pbzip2 write several members
+        member: Any = lzma.LZMADecompressor()
+        if not raw.startswith(_XZ):
+            is_gzip = raw.startswith(GZIP)
+            member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if is_gzip else bz2.BZ2Decompressor()
+        content += member.decompress(raw, most - len(content))
+        if not member.eof and len(content) < most:
+            raise EOFError("it ends before its end")
+        raw = member.unused_data
+    if content or not raw.startswith(_ZSTD):
+        return content
     try:
         import zstandard
     except ImportError:
