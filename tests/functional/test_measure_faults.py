@@ -151,11 +151,11 @@ def test_a_hang_is_ended_with_its_whole_tree_even_what_left_the_session(tmp_path
 
 def test_output_that_does_not_parse_is_a_failed_run(tmp_path: Path) -> None:
     job = tmp_path / "job.py"
-    job.write_text("import sys\nprint('elapsed: 1.5' if sys.argv[1] == '1' else 'elapsed: soon')\n")
+    job.write_text("import sys\nprint('elapsed: 0.001' if sys.argv[1] == '1' else 'elapsed: soon')\n")
     measure(job, tmp_path / "s.json", "--repeats", "1", "--time-pattern", r"elapsed: (\S+)")
     study = read_study(tmp_path / "s.json")
 
-    assert [run.value for run in study.runs if run.k == 1 and run.status is RunStatus.OK] == [1.5]
+    assert [run.value for run in study.runs if run.k == 1 and run.status is RunStatus.OK] == [0.001]
     assert all("not a number" in (run.error or "") for run in study.runs if run.k == 2)
 
 

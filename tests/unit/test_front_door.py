@@ -33,7 +33,17 @@ VERBS = [
     "tabulate",
     "write_report",
 ]
-NOUNS = ["Estimate", "Finding", "InputError", "MissingExtra", "Refused", "ScalecurveError", "Study", "Undecided"]
+NOUNS = [
+    "Estimate",
+    "Finding",
+    "InputError",
+    "MissingExtra",
+    "Refused",
+    "ScalecurveError",
+    "Study",
+    "StudySet",
+    "Undecided",
+]
 ROOT = Path(__file__).parents[2]
 
 

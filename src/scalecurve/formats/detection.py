@@ -164,8 +164,10 @@ class Detection:
             raise FormatError("not text in UTF-8", subject=self.source.name) from None
         except InputError as problem:
             raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
-        except (ValueError, OverflowError) as problem:
-            fault = Fault(f"a number is damaged: {problem}"[:200], remedy=f"check the file; it was read as {self.name}")
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+            # A reader may trust the shape that its tool writes: what breaks it is a damaged file.
+            message = f"damaged, or not as {self.name} is written: {type(problem).__name__}: {problem}"
+            fault = Fault(message[:200], remedy=f"check the file; it was read as {self.name}")
             raise FormatError(fault, subject=self.source.name) from None
 
     def alternatives(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import math
 import os
 from pathlib import Path
 
@@ -55,9 +56,9 @@ def test_a_summary_gives_intervals_from_n_and_std(tmp_path: Path) -> None:
     assert isinstance(study, Study)
     row = sc.tabulate(study).row(2)
 
-    # Student's t(0.975, 4) = 2.776 on 1/sqrt(5) ms
+    # Student's t(0.975, 4) = 2.776 on the log scale: 1/sqrt(5) ms of 52 ms
     assert row.n == 5
-    assert row.mean.high == pytest.approx(0.052 + 2.7764451 * 0.001 / 5**0.5, rel=1e-6)
+    assert row.mean.high == pytest.approx(0.052 * math.exp(2.7764451 * 0.001 / 0.052 / 5**0.5), rel=1e-6)
     assert "summary" in {finding.code for finding in study.findings}
     sc.save(study, tmp_path / "s.json")
     back = sc.load(tmp_path / "s.json")

@@ -203,12 +203,6 @@ class GlobalBatch:
     def tokens(self) -> int:
         return self.sequences * self.seq
 
-    def near(self, gpus: int, node: int) -> GlobalBatch:
-        """The nearest batch whose sequences divide over replicas of one node each."""
-        unit = gpus // math.gcd(gpus, node)
-        sequences = max(round(self.sequences / unit), 1) * unit
-        return GlobalBatch(float(sequences * self.seq), sequences, self.seq)
-
     @property
     def sentence(self) -> str:
         exact = "exactly" if self.tokens == self.asked else f"rounded from {self.asked:,.0f}:"

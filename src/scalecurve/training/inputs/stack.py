@@ -188,6 +188,9 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
             ratios |= dict.fromkeys(HOSTED, accelerator.host / entry["host"])
             shares = entry["constants"]
             values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
+            values |= {
+                name: min(values[name], 1.0) for name in SCALED if name in values
+            }  # no share of a peak is above 1
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
         return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"],

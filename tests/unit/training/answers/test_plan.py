@@ -232,7 +232,7 @@ def test_the_usual_stack_is_that_of_the_accelerator():
 
 
 def test_a_batch_that_does_not_divide_is_answered_with_the_nearest_that_does():
-    with pytest.raises(InputError, match=r"nearest batch that divides is 4,096,000 tokens \(500 sequences\)"):
+    with pytest.raises(InputError, match=r"the nearest that does is 500 sequences = 4,096,000 tokens"):
         plan_training("llama3-8b", "h100", gpus=[1000], batch="4Mi", seq=8192)
     plan = plan_training("llama3-8b", "h100", gpus=[1000], batch=4096000, seq=8192)
     assert plan.rows[0].outcome.tokens == 4096000
