@@ -24,9 +24,9 @@ from scalecurve.forecasting.stack import (
     PANEL,
     WIDEST,
     Circumstances,
-    Gate,
+    ExpertGate,
+    ExpertStack,
     Mixture,
-    Stack,
     Standard,
     circumstances,
     softmax,
@@ -126,7 +126,7 @@ def examples(curves: Sequence[Published], fold: Array) -> Examples:
     return Examples(curves, fold, owner, np.array(counts), pack(fitted), at, asked, truth, weight)
 
 
-def learn(data: Examples, case: Circumstances, rows: Array) -> Stack:
+def learn(data: Examples, case: Circumstances, rows: Array) -> ExpertStack:
     """The stack learned from some rows; all inputs are cross-fitted already."""
     mask = data.asked & rows[:, None]
     weight = data.weight[mask] / data.weight[mask].sum()
@@ -136,10 +136,10 @@ def learn(data: Examples, case: Circumstances, rows: Array) -> Stack:
         features = case.for_gate(kind)[mask]
         standard = _standard(features, weight, EMPHASIS_FROM if kind == "units" else None)
         weights, bias = learn_gate(standard.apply(features), case.gains[mask], gain, weight, penalty)
-        gates.append(Gate(kind, standard, weights, bias))
+        gates.append(ExpertGate(kind, standard, weights, bias))
     mixture = learn_mixture(case.features[mask], case.for_scale()[mask], case.centres[mask], gain, weight)
     sources = {data.curves[i].facts["source_repo"] for i in np.unique(data.owner[rows]).tolist()}
-    return Stack(tuple(gates), mixture, len(sources))
+    return ExpertStack(tuple(gates), mixture, len(sources))
 
 
 def _standard(features: Array, weight: Array, emphasised_from: int | None = None) -> Standard:

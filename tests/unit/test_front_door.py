@@ -121,3 +121,14 @@ def test_the_version_is_written_once() -> None:
     assert "version" not in project["project"]
     done = subprocess.run([sys.executable, "-m", "scalecurve", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"scalecurve, version {sc.__version__}"
+
+
+def test_a_mapping_is_a_study_wherever_one_is_taken() -> None:
+    seconds = {1: [10.0, 10.1], 2: [5.2, 5.3], 4: [2.9, 3.0], 8: [1.8, 1.9], 16: [1.3, 1.4]}
+
+    assert sc.tabulate(seconds, regime="strong").rows[-1].k == 16
+    assert sc.forecast(seconds, at=32, regime="strong")[0].k == 32
+    assert sc.fit(seconds, regime="strong").laws
+    assert sc.diagnose(seconds, regime="strong").causes
+    with pytest.raises(sc.InputError, match="regime='strong'"):
+        sc.tabulate(seconds)

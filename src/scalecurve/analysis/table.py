@@ -190,6 +190,7 @@ def rule_words(result: SpeedupTable) -> str:
 def tabulate(
     study: StudyLike,
     *,
+    regime: str | None = None,
     threshold: float = 0.7,
     level: float = 0.95,
     bend: str = "efficiency",
@@ -200,11 +201,12 @@ def tabulate(
 ) -> SpeedupTable:
     """T, S and E of a study with intervals at `level`, and its bend by the rule "efficiency", "marginal" or "knee".
 
-    `threshold` is the efficiency floor, `karp_flatt` adds the serial fraction that each row implies, and `rng` draws
-    the curves behind the probability of the bend.  `statistic` is "mean" or "median"; with `simultaneous` the
+    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  `threshold` is the efficiency
+    floor, `karp_flatt` adds the serial fraction that each row implies, and `rng` draws the curves behind the
+    probability of the bend.  `statistic` is "mean" or "median"; with `simultaneous` the
     intervals of T hold for all K together at `level`, and so do those of S and E.
     """
-    study = as_study(study)
+    study = as_study(study, regime=regime)
     faults = []
     if not 0 < threshold < 10:
         faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))

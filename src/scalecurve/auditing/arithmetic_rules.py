@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from scalecurve.auditing.claim import Claim, ClaimPoint
 from scalecurve.auditing.figures import (
     Agreement,
-    Span,
+    FigureRange,
     agreement,
     anchored,
     best,
@@ -64,20 +64,20 @@ def _by_times(claim: Claim, column: str, *, weak: bool) -> Agreement:
 def _efficiency_by_speedup(claim: Claim) -> Agreement | None:
     """E against S: K E / S is 1, or K0 where S(K0) = 1; or E = S where S is the plain T(1)/T(K) of weak scaling."""
 
-    def ratio(point: ClaimPoint) -> Span | None:
+    def ratio(point: ClaimPoint) -> FigureRange | None:
         own, speedup = figure(point, "efficiency"), figure(point, "speedup")
         return None if own is None or speedup is None else own.times(float(point.k)).over(speedup)
 
-    def plain(point: ClaimPoint) -> Span | None:
+    def plain(point: ClaimPoint) -> FigureRange | None:
         own = ratio(point)
         return None if own is None else own.over(float(point.k))
 
     k0 = float(claim.baseline_k)
-    readings = [agreement("E = S/K", rows_of(claim, ratio), Span(1.0, 1.0))]
+    readings = [agreement("E = S/K", rows_of(claim, ratio), FigureRange(1.0, 1.0))]
     if k0 != 1:
-        readings.append(agreement("E = S K0/K", rows_of(claim, ratio), Span(k0, k0)))
+        readings.append(agreement("E = S K0/K", rows_of(claim, ratio), FigureRange(k0, k0)))
     if claim.regime != "strong":
-        readings.append(agreement("E = S", rows_of(claim, plain), Span(1.0, 1.0)))
+        readings.append(agreement("E = S", rows_of(claim, plain), FigureRange(1.0, 1.0)))
     return best(readings)
 
 
@@ -223,7 +223,7 @@ def swapped(claim: Claim) -> str | None:
     return None
 
 
-def _turned(point: ClaimPoint, column: str) -> Span | None:
+def _turned(point: ClaimPoint, column: str) -> FigureRange | None:
     """S divided by T (or times the rate): constant where times and rates are swapped."""
     own = figure(point, column)
     if own is None:
@@ -296,7 +296,7 @@ def average_of_ratios(claim: Claim) -> str | None:
         if own.agrees(span_of(ratio, SKEW * ratio)):
             continue
         spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
-        skewed += spread > 1 + SKEW and own.agrees(Span(ratio * (1 + SKEW), ratio * spread**2))
+        skewed += spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2))
         if len(point.samples) == len(base.samples) > 1:
             mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
             every = statistics.fmean(a / b for a in base.samples for b in point.samples)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from scalecurve.auditing.figures import Span, cost_of, figure, span_of
+from scalecurve.auditing.figures import FigureRange, cost_of, figure, span_of
 
 if TYPE_CHECKING:
     from scalecurve.auditing.claim import ClaimPoint
@@ -46,10 +46,12 @@ def settle_units(points: Sequence[ClaimPoint], baseline_k: int, regime: str | No
     return [units.get(point.k, SHARE) for point in points]
 
 
-def _expected(point: ClaimPoint, points: Sequence[ClaimPoint], baseline_k: int, regime: str | None) -> tuple[Span, ...]:
+def _expected(
+    point: ClaimPoint, points: Sequence[ClaimPoint], baseline_k: int, regime: str | None
+) -> tuple[FigureRange, ...]:
     """What E could be by the speedup and by the times."""
     if point.k == baseline_k:
-        return (Span(1.0, 1.0),)
+        return (FigureRange(1.0, 1.0),)
     spans = []
     if (speedup := figure(point, "speedup")) is not None:
         spans += [speedup.over(float(point.k)), speedup.times(baseline_k / point.k)]
@@ -61,12 +63,14 @@ def _expected(point: ClaimPoint, points: Sequence[ClaimPoint], baseline_k: int, 
     return tuple(spans)
 
 
-def _agrees(value: float, point: ClaimPoint, unit: str, expected: tuple[Span, ...]) -> bool:
+def _agrees(value: float, point: ClaimPoint, unit: str, expected: tuple[FigureRange, ...]) -> bool:
     own = span_of(value, point.last_digit.get("efficiency")).times(FACTORS[unit])
     return any(own.agrees(span) for span in expected)
 
 
-def _is_speedup(column: list[tuple[ClaimPoint, float]], expected: dict[int, tuple[Span, ...]], baseline_k: int) -> bool:
+def _is_speedup(
+    column: list[tuple[ClaimPoint, float]], expected: dict[int, tuple[FigureRange, ...]], baseline_k: int
+) -> bool:
     """Figures that rise from 1 with K, beyond what a share can be, and that K can explain."""
     beyond = [(point, value) for point, value in column if point.k > baseline_k]
     if not beyond or any(point.percent_sign for point, _ in column):

@@ -91,7 +91,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CauseAnswer:
     """The cause or "undetermined", the set that holds it, and the chance that it does."""
 
     cause: str
@@ -99,12 +99,12 @@ class Answer:
     candidates: tuple[str, ...]
 
 
-def answer(chances: Mapping[str, float]) -> Answer:
+def answer(chances: Mapping[str, float]) -> CauseAnswer:
     """A single cause from 0.9 on; otherwise the smallest set that covers 0.95, the likeliest first."""
     ordered = sorted(chances, key=lambda name: -chances[name])
     best = ordered[0]
     if chances[best] >= SURE and best != OTHER:
-        return Answer(best, chances[best], (best,))
+        return CauseAnswer(best, chances[best], (best,))
     candidates: list[str] = []
     covered = 0.0
     for name in ordered:
@@ -112,7 +112,7 @@ def answer(chances: Mapping[str, float]) -> Answer:
         covered += chances[name]
         if covered >= COVERED:
             break
-    return Answer(UNDETERMINED, min(covered, 1.0), tuple(candidates))
+    return CauseAnswer(UNDETERMINED, min(covered, 1.0), tuple(candidates))
 
 
 def anything() -> dict[str, float]:

@@ -213,12 +213,12 @@ def _graded(value: float | None) -> Cell:
     return Cell(f"{value:.2f}", tone)
 
 
-def diagnose(study: StudyLike, *, rng: np.random.Generator | None = None) -> Diagnosis:
+def diagnose(study: StudyLike, *, regime: str | None = None, rng: np.random.Generator | None = None) -> Diagnosis:
     """Why the curve bends, from phases per worker, else workers' own times, else the shape and noise of T(K).
 
     `rng` draws the particles and resamples behind the probabilities.
     """
-    study = as_study(study)
+    study = as_study(study, regime=regime)
     if len(study.all_k) < 2:
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)

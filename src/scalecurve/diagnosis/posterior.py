@@ -18,7 +18,7 @@ from itertools import combinations
 
 import numpy as np
 
-from scalecurve.diagnosis.shapes import Shape
+from scalecurve.diagnosis.shapes import CauseShape
 from scalecurve.findings import Finding, warning
 from scalecurve.study.samples import FloatArray
 
@@ -133,7 +133,7 @@ class Posterior:
     best: tuple[int, ...]
 
 
-def explain(every: tuple[Shape, ...], ideal: FloatArray, data: Observed, rng: np.random.Generator) -> Posterior:
+def explain(every: tuple[CauseShape, ...], ideal: FloatArray, data: Observed, rng: np.random.Generator) -> Posterior:
     """Weigh every sum of the ideal and up to two shapes."""
     seconds = np.exp(data.kept.mean - data.kept.mean.min())
     columns = np.vstack([ideal, *(shape.seconds for shape in every)])

@@ -32,7 +32,7 @@ APART = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class CauseShape:
     """One form of a cause: what it adds to T at each K for size 1, and its chance among the forms of its cause.
 
     `passing` says that it comes from slowness that changes from step to step, which may differ between repeats.
@@ -61,7 +61,7 @@ def harmonic(k: FloatArray) -> FloatArray:
     return number
 
 
-def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: bool | None) -> tuple[Shape, ...]:
+def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: bool | None) -> tuple[CauseShape, ...]:
     """Every shape at the K of a study that is not the ideal one; weights add up to at most 1 for each cause.
 
     Forms with an onset appear once for each K where it could be.  Workers that share no machine hardly contend.
@@ -77,53 +77,53 @@ def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: 
         *_contention(k, ideal, inner, sizes, APART if shared_machine is False else 1.0),
     ]
     if not weak:
-        every.append(Shape(SERIAL, "constant", np.ones_like(k), 1.0))
+        every.append(CauseShape(SERIAL, "constant", np.ones_like(k), 1.0))
     return tuple(shape for shape in every if np.ptp(shape.seconds / ideal) > 1e-9)
 
 
-def _communication(k: FloatArray, weak: bool, sizes: list[float]) -> Iterator[Shape]:
+def _communication(k: FloatArray, weak: bool, sizes: list[float]) -> Iterator[CauseShape]:
     several = k > 1
     forms = {"trees, log2 K": np.log2(k), "linear in K": k - 1.0, "ring, (K-1)/K": (k - 1.0) / k}
     if not weak:
         forms |= {"surface, K^-2/3": several * k ** (-2 / 3), "surface, K^-1/2": several * k**-0.5}
     for form, seconds in forms.items():
-        yield Shape(COMMUNICATION, form, seconds, 0.8 / len(forms))
+        yield CauseShape(COMMUNICATION, form, seconds, 0.8 / len(forms))
     for size in sizes:
         weight = 0.1 / len(sizes)
-        yield Shape(COMMUNICATION, f"beyond a node of {size:g}", (k > size).astype(np.float64), weight)
-        yield Shape(COMMUNICATION, f"log2 K beyond a node of {size:g}", np.log2(np.maximum(k / size, 1.0)), weight)
+        yield CauseShape(COMMUNICATION, f"beyond a node of {size:g}", (k > size).astype(np.float64), weight)
+        yield CauseShape(COMMUNICATION, f"log2 K beyond a node of {size:g}", np.log2(np.maximum(k / size, 1.0)), weight)
 
 
-def _waiting(k: FloatArray, ideal: FloatArray, inner: FloatArray) -> Iterator[Shape]:
-    yield Shape(STRAGGLER, "exponential noise at barriers, H_K", harmonic(k), 0.2, passing=True)
-    yield Shape(STRAGGLER, "normal noise at barriers", expected_largest(k), 0.1, passing=True)
+def _waiting(k: FloatArray, ideal: FloatArray, inner: FloatArray) -> Iterator[CauseShape]:
+    yield CauseShape(STRAGGLER, "exponential noise at barriers, H_K", harmonic(k), 0.2, passing=True)
+    yield CauseShape(STRAGGLER, "normal noise at barriers", expected_largest(k), 0.1, passing=True)
     for delays in RARE:
         chance = delays / max(float(k[-1]), delays + 1.0)
-        yield Shape(STRAGGLER, "rare delays", 1.0 - (1.0 - chance) ** k, 0.2 / len(RARE), passing=True)
+        yield CauseShape(STRAGGLER, "rare delays", 1.0 - (1.0 - chance) ** k, 0.2 / len(RARE), passing=True)
     for cause, name in ((STRAGGLER, "slowness"), (IMBALANCE, "new shares each step")):
-        yield Shape(cause, f"exponential {name}", ideal * (harmonic(k) - 1.0), 0.15, passing=True)
-        yield Shape(cause, f"normal {name}", ideal * expected_largest(k), 0.15, passing=True)
-    yield Shape(IMBALANCE, "growing with log2 K", ideal * np.log2(k), 0.2)
+        yield CauseShape(cause, f"exponential {name}", ideal * (harmonic(k) - 1.0), 0.15, passing=True)
+        yield CauseShape(cause, f"normal {name}", ideal * expected_largest(k), 0.15, passing=True)
+    yield CauseShape(IMBALANCE, "growing with log2 K", ideal * np.log2(k), 0.2)
     onsets = [1.0, *inner]
     for size in onsets:
-        yield Shape(IMBALANCE, f"one heavy share beyond K = {size:g}", ideal * (k > size), 0.5 / len(onsets))
-        yield Shape(STRAGGLER, f"one slow host beyond K = {size:g}", ideal * (k > size), 0.2 / len(onsets))
+        yield CauseShape(IMBALANCE, f"one heavy share beyond K = {size:g}", ideal * (k > size), 0.5 / len(onsets))
+        yield CauseShape(STRAGGLER, f"one slow host beyond K = {size:g}", ideal * (k > size), 0.2 / len(onsets))
 
 
 def _contention(
     k: FloatArray, ideal: FloatArray, inner: FloatArray, sizes: list[float], chance: float
-) -> Iterator[Shape]:
-    yield Shape(CONTENTION, "linear, Gunther's sigma", ideal * (k - 1.0), 0.22 * chance)
-    yield Shape(CONTENTION, "log2 K", ideal * np.log2(k), 0.1 * chance)
+) -> Iterator[CauseShape]:
+    yield CauseShape(CONTENTION, "linear, Gunther's sigma", ideal * (k - 1.0), 0.22 * chance)
+    yield CauseShape(CONTENTION, "log2 K", ideal * np.log2(k), 0.1 * chance)
     for power, name in ((1 / 3, "K^1/3"), (1 / 2, "K^1/2")):
-        yield Shape(CONTENTION, f"gradual, {name}", ideal * (k**power - 1.0), 0.08 * chance)
-    yield Shape(CONTENTION, "quadratic, Gunther's kappa", ideal * (k - 1.0) * k, 0.1 * chance)
+        yield CauseShape(CONTENTION, f"gradual, {name}", ideal * (k**power - 1.0), 0.08 * chance)
+    yield CauseShape(CONTENTION, "quadratic, Gunther's kappa", ideal * (k - 1.0) * k, 0.1 * chance)
     starts = [float(k[0]), *inner]
     for start in starts:
         added = ideal * np.maximum(k / start - 1.0, 0.0)
-        yield Shape(CONTENTION, f"bandwidth saturated at K = {start:g}", added, 0.22 * chance / len(starts))
+        yield CauseShape(CONTENTION, f"bandwidth saturated at K = {start:g}", added, 0.22 * chance / len(starts))
     pairs = [(size, start) for size in sizes for start in starts if start < size]
     for size, start in pairs:
         added = ideal * np.maximum(np.minimum(k, size) / start - 1.0, 0.0)
         form = f"bandwidth of a node of {size:g} saturated at K = {start:g}"
-        yield Shape(CONTENTION, form, added, 0.2 * chance / len(pairs))
+        yield CauseShape(CONTENTION, form, added, 0.2 * chance / len(pairs))

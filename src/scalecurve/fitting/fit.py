@@ -126,6 +126,7 @@ class Fits(Result):
 def fit(
     study: StudyLike,
     *,
+    regime: str | None = None,
     law: str | Sequence[str] | None = None,
     level: float = 0.95,
     weighting: str = "relative",
@@ -136,7 +137,7 @@ def fit(
     `law` restricts to one or some; `weighting="absolute"` minimises plain squared errors of the values as measured;
     `rng` draws the bootstrap behind the intervals.
     """
-    study = as_study(study)
+    study = as_study(study, regime=regime)
     faults = []
     faults += level_faults(level)
     if weighting not in WEIGHTINGS:

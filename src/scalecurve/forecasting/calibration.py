@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.shapes import Shapes
-from scalecurve.forecasting.stack import Stack
+from scalecurve.forecasting.stack import ExpertStack
 
 FORMAT = 3
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
@@ -49,7 +49,7 @@ class Calibration:
     """
 
     shapes: Shapes
-    stack: Stack
+    stack: ExpertStack
     widths: Mapping[str, Width]
     standing: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Calibration:
             name: Width(np.array(w["coefficients"]), np.array(w["levels"]), np.array(w["quantiles"]))
             for name, w in data["widths"].items()
         }
-        stack = Stack.from_dict(data["stack"])
+        stack = ExpertStack.from_dict(data["stack"])
         return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"], data["library"])
 
 

@@ -16,7 +16,7 @@ from scalecurve.document import Block, Column, Heading, Paragraph, table
 from scalecurve.forecasting.calibration import Calibration
 from scalecurve.forecasting.curves import Array, pack
 from scalecurve.forecasting.shapes import FORGETTING, log_shape
-from scalecurve.forecasting.stack import EXPERTS, FEATURES, Circumstances, Stack, circumstances, stacked_gains
+from scalecurve.forecasting.stack import EXPERTS, FEATURES, Circumstances, ExpertStack, circumstances, stacked_gains
 from scalecurve.forecasting.view import CurveKind, View
 
 MOVERS, ALIKE = 4, 3
@@ -66,7 +66,7 @@ class AlikeCurve:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ForecastExplanation:
     """Experts, movers and alike curves of a forecast at K."""
 
     k: int
@@ -108,7 +108,7 @@ class Explanation:
         yield table(heads, rows, caption="The published curves most alike")
 
 
-def explain(own: View, k: int, calibration: Calibration) -> Explanation | None:
+def explain(own: View, k: int, calibration: Calibration) -> ForecastExplanation | None:
     """Why the forecast at K beyond the measured range is what it is; None for weak curves and collectives."""
     if own.kind is not CurveKind.STRONG or k <= own.largest_k:
         return None
@@ -119,10 +119,10 @@ def explain(own: View, k: int, calibration: Calibration) -> Explanation | None:
         ExpertShare(EXPERTS[i], float(shares[i]), float(np.exp(case.gains[0, 0, i]))) for i in np.argsort(-shares)
     ]
     experts = tuple(one for one in ranked if one.share >= 0.01)
-    return Explanation(k, experts, movers(case, calibration.stack), alike_curves(own, calibration))
+    return ForecastExplanation(k, experts, movers(case, calibration.stack), alike_curves(own, calibration))
 
 
-def movers(case: Circumstances, stack: Stack) -> tuple[Mover, ...]:
+def movers(case: Circumstances, stack: ExpertStack) -> tuple[Mover, ...]:
     """The features that move the gated forecast most."""
     standard = stack.gates[0].standard
     shares = stack.shares(case)

@@ -14,7 +14,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
-from scalecurve.forecasting.explain import Explanation
+from scalecurve.forecasting.explain import ForecastExplanation
 from scalecurve.forecasting.explain import explain as explain_view
 from scalecurve.forecasting.rows import GREY, ForecastRow, rows_of
 from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
@@ -92,7 +92,7 @@ class Forecast(Result):
         return _forecast_views([self.view], tuple(steps), self.level, True, self.domain, self.calibration)[0].rows
 
     @cached_property
-    def explanation(self) -> Explanation | None:
+    def explanation(self) -> ForecastExplanation | None:
         """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
         last = max((row.k for row in self.rows if not row.refused), default=0)
         return explain_view(self.view, last, self.calibration)
@@ -172,6 +172,7 @@ def forecast(
     study: StudyLike,
     at: WorkersLike | None = None,
     *,
+    regime: str | None = None,
     level: float = 0.9,
     extrapolate: bool = False,
     node_size: int | None = None,
@@ -191,7 +192,7 @@ def forecast(
     or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
     return forecast_all(
-        [study],
+        [as_study(study, regime=regime)],
         at,
         level=level,
         extrapolate=extrapolate,

@@ -170,7 +170,7 @@ class Standard:
 
 
 @dataclass(frozen=True)
-class Gate:
+class ExpertGate:
     """One softmax over the experts; `weights` is features x experts, `bias` one number for each expert."""
 
     kind: str
@@ -225,10 +225,10 @@ class Density:
 
 
 @dataclass(frozen=True)
-class Stack:
+class ExpertStack:
     """The gates and the mixture; `sources` is the number of sources they were learned from."""
 
-    gates: tuple[Gate, ...]
+    gates: tuple[ExpertGate, ...]
     mixture: Mixture
     sources: int
 
@@ -237,12 +237,12 @@ class Stack:
         return np.asarray(np.mean([gate.shares(case) for gate in self.gates], axis=0))
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Stack:
+    def from_dict(cls, data: Mapping[str, Any]) -> ExpertStack:
         def standard(part: Mapping[str, Any]) -> Standard:
             return Standard(*(np.array(part[name], dtype=np.float64) for name in ("mean", "scale", "emphasis")))
 
         gates = tuple(
-            Gate(part["kind"], standard(part["standard"]), np.array(part["weights"]), np.array(part["bias"]))
+            ExpertGate(part["kind"], standard(part["standard"]), np.array(part["weights"]), np.array(part["bias"]))
             for part in data["gates"]
         )
         mix = data["mixture"]
@@ -321,7 +321,7 @@ class StackedGains:
         return self.intervals[level]
 
 
-def stacked_gains(case: Circumstances, stack: Stack) -> StackedGains:
+def stacked_gains(case: Circumstances, stack: ExpertStack) -> StackedGains:
     """The forecast of the stack."""
     density, law = stack.mixture.density(case), law_share(case.features)[..., None]
     shares = (1 - law) * stack.shares(case) + law * (np.arange(len(EXPERTS)) == LAWS)

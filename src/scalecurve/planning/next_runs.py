@@ -116,6 +116,7 @@ class Candidate:
 def next_runs(
     study: StudyLike,
     *,
+    regime: str | None = None,
     budget: float | str | None = None,
     target: int | None = None,
     separate: tuple[str, str] | None = None,
@@ -128,7 +129,7 @@ def next_runs(
     `target` is the K whose forecast shall narrow (default: 4 times the largest measured), `largest` the most workers
     there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
     """
-    study = as_study(study)
+    study = as_study(study, regime=regime)
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
     settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
     faults = [

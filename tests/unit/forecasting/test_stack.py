@@ -10,7 +10,7 @@ from scalecurve.forecasting.stack import (
     FEATURES,
     LAWS,
     Density,
-    Stack,
+    ExpertStack,
     StackedGains,
     circumstances,
     stacked_gains,
@@ -69,7 +69,7 @@ def test_a_quantile_of_one_laplace_density_is_exact() -> None:
 def test_the_stack_survives_its_file() -> None:
     stack = shipped().stack
 
-    again = Stack.from_dict(stack.to_dict())
+    again = ExpertStack.from_dict(stack.to_dict())
 
     assert [gate.kind for gate in again.gates] == [gate.kind for gate in stack.gates]
     assert again.mixture.weights == pytest.approx(stack.mixture.weights)

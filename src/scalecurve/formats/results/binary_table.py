@@ -16,7 +16,7 @@ from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.results.plain_table import grid_of_frame, k_of_name
 from scalecurve.formats.source import Source, unpacked_limit
 from scalecurve.formats.tables.curves import read_table
-from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.dialects import CellGrid
 from scalecurve.study import Regime
 
 MOST_ROWS = 1_000_000
@@ -131,13 +131,13 @@ def _text(cell: Any) -> str:
     return f"{cell:.0f}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 
-def _grid(rows: Sequence[Sequence[str]]) -> Grid:
-    """The rows below the first as a Grid; columns without a header are left out where they are empty."""
+def _grid(rows: Sequence[Sequence[str]]) -> CellGrid:
+    """The rows below the first as a CellGrid; columns without a header are left out where they are empty."""
     width = max(len(row) for row in rows)
     square = [[*row, *[""] * (width - len(row))] for row in rows]
     kept = [i for i in range(width) if any(row[i] for row in square)]
     columns = tuple([row[i] for row in square[1:]] for i in kept)
-    return Grid(tuple(square[0][i] for i in kept), columns, range(2, len(rows) + 1), "row")
+    return CellGrid(tuple(square[0][i] for i in kept), columns, range(2, len(rows) + 1), "row")
 
 
 READER = Reader("binary-table", "plain table", recognise, read)

@@ -9,7 +9,7 @@ from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.results.plain_table import k_of_name
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.curves import read_table
-from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.dialects import CellGrid
 
 MOST_FIELDS = 200
 
@@ -33,7 +33,7 @@ def read(source: Source, options: ReadOptions) -> Reading:
         )
     columns = tuple([_text(row.get(name)) for row in rows] for name in headers)
     return read_table(
-        Grid(headers, columns, range(1, len(rows) + 1), "row"), options, source.name, k_of_name(source, options)
+        CellGrid(headers, columns, range(1, len(rows) + 1), "row"), options, source.name, k_of_name(source, options)
     )
 
 

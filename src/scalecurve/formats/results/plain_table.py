@@ -19,7 +19,7 @@ from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import Cells, DecimalMark
 from scalecurve.formats.tables.choice import Chooser
 from scalecurve.formats.tables.curves import read_table
-from scalecurve.formats.tables.dialects import Grid, Layout, find_layout, read_grid
+from scalecurve.formats.tables.dialects import CellGrid, TableLayout, find_layout, read_grid
 from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE
 
 CHECKED_ROWS = 200
@@ -47,7 +47,7 @@ def read_frame(frame: Any, options: ReadOptions) -> Reading:
     return read_table(grid_of_frame(frame), options, "data frame")
 
 
-def grid_of_frame(frame: Any) -> Grid:
+def grid_of_frame(frame: Any) -> CellGrid:
     """A frame as a Grid: numbers stay numbers, anything else becomes text."""
     columns: list[Cells] = []
     for name in frame.columns:
@@ -63,10 +63,10 @@ def grid_of_frame(frame: Any) -> Grid:
     headers = tuple(str(name) for name in frame.columns)
     if not columns or not len(columns[0]):
         raise InputError("the frame has no rows")
-    return Grid(headers, tuple(columns), range(1, len(columns[0]) + 1), "row")
+    return CellGrid(headers, tuple(columns), range(1, len(columns[0]) + 1), "row")
 
 
-def _two_columns(source: Source, layout: Layout, options: ReadOptions) -> Grid | None:
+def _two_columns(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:
     """Two columns of plain numbers by numpy; None where the table has any other form."""
     if len(layout.headers) != 2 or layout.delimiter in ("|", "&"):
         return None
@@ -77,7 +77,7 @@ def _two_columns(source: Source, layout: Layout, options: ReadOptions) -> Grid |
     if not cells or any(len(row) != 2 for row in cells):
         return None
     try:
-        sample = Grid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
+        sample = CellGrid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
         chosen = Chooser(sample, options, DecimalMark.POINT, None).choose()
         if chosen.k is None:
             return None
@@ -93,7 +93,7 @@ def _two_columns(source: Source, layout: Layout, options: ReadOptions) -> Grid |
     good_k = bool(((k >= 1) & (k <= MAX_K) & (k == np.floor(k))).all())
     if not good_k or not bool(((value >= SMALLEST_VALUE) & (value <= LARGEST_VALUE)).all()):
         return None
-    return Grid(layout.headers, (data[:, 0], data[:, 1]), range(1, len(data) + 1))
+    return CellGrid(layout.headers, (data[:, 0], data[:, 1]), range(1, len(data) + 1))
 
 
 READER = Reader("plain-table", "plain table", recognise, read)

@@ -24,7 +24,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import DecimalMark, counts_of, is_absent, labels_of, numbers_of
-from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.dialects import CellGrid
 from scalecurve.formats.tables.layout import SAMPLE_ROWS
 from scalecurve.study import Quantity
 
@@ -54,7 +54,7 @@ class Chosen:
 class Chooser:
     """One table's columns, judged by their headers and their first rows."""
 
-    def __init__(self, grid: Grid, options: ReadOptions, mark: DecimalMark, laid_out: int | None) -> None:
+    def __init__(self, grid: CellGrid, options: ReadOptions, mark: DecimalMark, laid_out: int | None) -> None:
         self.grid, self.options, self.mark, self.laid_out = grid, options, mark, laid_out
         self.heads: list[Header] = [parse_header(header) for header in grid.headers]
         self.faults: list[Fault] = []

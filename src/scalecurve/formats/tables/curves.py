@@ -19,7 +19,7 @@ from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, Ta
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import DecimalMark, counts_of, decimal_mark, labels_of, numbers_of
 from scalecurve.formats.tables.choice import Chooser, Chosen
-from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, Grid
+from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, CellGrid
 from scalecurve.formats.tables.layout import SAMPLE_ROWS, lengthen
 from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
 from scalecurve.study import Provenance, Quantity, Samples, Workload
@@ -30,7 +30,7 @@ FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats o
 RISES = 1.2
 
 
-def read_table(grid: Grid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
+def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
     """The curves of a table, with the role of every column; `k` is the worker count that the file's name states."""
     mark = _mark_of(grid)
     long = lengthen(grid, options)
@@ -50,7 +50,7 @@ def read_table(grid: Grid, options: ReadOptions, name: str, k: int | None = None
     return _reading(work, curves, uses, name)
 
 
-def _mark_of(grid: Grid) -> DecimalMark:
+def _mark_of(grid: CellGrid) -> DecimalMark:
     """What a comma means in the columns that hold numbers."""
     cells: list[str] = []
     for column in grid.columns:

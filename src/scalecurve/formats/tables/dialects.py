@@ -31,7 +31,7 @@ _LATEX_SKIP = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class CellGrid:
     """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row."""
 
     headers: tuple[str, ...]
@@ -48,7 +48,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How a text is parted: `split` gives the cells of a line, `first` is the line of the header, from 1."""
 
     delimiter: str | None
@@ -57,7 +57,7 @@ class Layout:
     first: int
 
 
-def find_layout(source: Source) -> Layout:
+def find_layout(source: Source) -> TableLayout:
     """The dialect and the header of a text table, from its first lines."""
     with source.open_text() as file:
         lines = [(number, line.rstrip("\r\n")) for number, line in zip(range(1, LOOKED_AT), file, strict=False)]
@@ -84,13 +84,13 @@ def find_layout(source: Source) -> Layout:
     if comments and any(parse_cell(cell) for cell in headers):
         text = comments[-1][1].strip().lstrip("#%/").strip()
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
-            return Layout(delimiter, split, tuple(own), comments[-1][0])
+            return TableLayout(delimiter, split, tuple(own), comments[-1][0])
     if len(headers) > MOST_COLUMNS:
         raise FormatError(Fault("too many columns for a table", value=f"{len(headers)} columns", remedy=EXPECTED))
-    return Layout(delimiter, split, tuple(headers), number)
+    return TableLayout(delimiter, split, tuple(headers), number)
 
 
-def read_grid(source: Source, layout: Layout) -> Grid:
+def read_grid(source: Source, layout: TableLayout) -> CellGrid:
     """All rows below the header as a Grid; a row that is too long is a fault, a short one has absent cells."""
     width = len(layout.headers)
     numbers, rows = _plain_rows(source, layout) or _rows(source, layout)
@@ -103,10 +103,10 @@ def read_grid(source: Source, layout: Layout) -> Grid:
         rows, numbers = rows[1:], numbers[1:]
     if not rows:
         raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
-    return Grid(headers, tuple(zip(*rows, strict=True)), numbers)
+    return CellGrid(headers, tuple(zip(*rows, strict=True)), numbers)
 
 
-def _squared(rows: list[list[str]], numbers: Sequence[int], layout: Layout) -> list[list[str]]:
+def _squared(rows: list[list[str]], numbers: Sequence[int], layout: TableLayout) -> list[list[str]]:
     """Rows of equal length; those that are too long are faults."""
     width = len(layout.headers)
     square: list[list[str]] = []
@@ -124,7 +124,7 @@ def _squared(rows: list[list[str]], numbers: Sequence[int], layout: Layout) -> l
     return square
 
 
-def _plain_rows(source: Source, layout: Layout) -> tuple[Sequence[int], list[list[str]]] | None:
+def _plain_rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list[str]]] | None:
     """The rows of a large table without quotes, comments, empty lines or padding, all at once; None for others."""
     if layout.delimiter not in (",", ";", "\t"):
         return None
@@ -136,7 +136,7 @@ def _plain_rows(source: Source, layout: Layout) -> tuple[Sequence[int], list[lis
     return range(layout.first + 1, layout.first + len(lines) + 1), [line.split(layout.delimiter) for line in lines]
 
 
-def _rows(source: Source, layout: Layout) -> tuple[Sequence[int], list[list[str]]]:
+def _rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list[str]]]:
     """The cells of every row below the header, with its line; comments, rules and empty lines are passed over."""
     bars, latex, parted = layout.delimiter == "|", layout.delimiter == "&", layout.delimiter in (",", ";", "\t")
     numbers: list[int] = []
@@ -215,7 +215,7 @@ def _all_end_in_slashes(lines: Sequence[tuple[int, str]]) -> bool:
     )
 
 
-def _latex_layout(lines: Sequence[tuple[int, str]]) -> Layout:
+def _latex_layout(lines: Sequence[tuple[int, str]]) -> TableLayout:
     rows = [(number, line) for number, line in lines if "&" in line and "\\begin{" not in line]
     starts = sum("\\begin{tab" in line and "\\begin{table" not in line for _, line in lines)
     if starts > 1:
@@ -223,7 +223,7 @@ def _latex_layout(lines: Sequence[tuple[int, str]]) -> Layout:
     if not rows:
         raise FormatError(Fault("the LaTeX table has no rows", remedy="one row a line, cells parted by &"))
     number, line = rows[0]
-    return Layout("&", _latex_cells, tuple(_latex_cells(line)), number)
+    return TableLayout("&", _latex_cells, tuple(_latex_cells(line)), number)
 
 
 def _latex_cells(line: str) -> list[str]:
@@ -251,7 +251,7 @@ def _plain_latex(cell: str) -> str:
     return text.strip()
 
 
-def _bar_layout(lines: Sequence[tuple[int, str]]) -> Layout | None:
+def _bar_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
     """A Markdown, psql, MySQL or org table, or lines parted by bars alone; None where there are no bars."""
     barred = [(number, line) for number, line in lines if "|" in line and not _RULE.fullmatch(line)]
     rules = [number for number, line in lines if _RULE.fullmatch(line) and re.search(r"[-─═━]", line)]
@@ -271,4 +271,4 @@ def _bar_layout(lines: Sequence[tuple[int, str]]) -> Layout | None:
     if not heads and (len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines)):
         return None
     number, line = heads[0] if heads else barred[0]
-    return Layout("|", split, tuple(split(line)), number)
+    return TableLayout("|", split, tuple(split(line)), number)

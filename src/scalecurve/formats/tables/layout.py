@@ -18,7 +18,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
 from scalecurve.formats.tables.cells import Cells, counts_of, is_absent
-from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.dialects import CellGrid
 
 SAMPLE_ROWS = 1000
 _MARKS = frozenset(("n", "num", "x", "c"))
@@ -28,13 +28,13 @@ _MARKS = frozenset(("n", "num", "x", "c"))
 class LongGrid:
     """A grid with one observation a row; `value` is its column of observations where the layout tells it."""
 
-    grid: Grid
+    grid: CellGrid
     value: int | None = None
     uses: tuple[ColumnUse, ...] = ()
     absent: int = 0
 
 
-def lengthen(grid: Grid, options: ReadOptions) -> LongGrid:
+def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     """The same observations, one a row; a table that is long already is returned as it is."""
     heads = [parse_header(header) for header in grid.headers]
     if options.k_column is None and options.k_from is None and not _has_workers(grid):
@@ -45,7 +45,7 @@ def lengthen(grid: Grid, options: ReadOptions) -> LongGrid:
     return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
 
 
-def _has_workers(grid: Grid) -> bool:
+def _has_workers(grid: CellGrid) -> bool:
     """Whether a column named for workers holds whole numbers, mostly."""
     for header, column in zip(grid.headers, grid.columns, strict=True):
         if worker_unit(header):
@@ -76,19 +76,19 @@ def _numbered_runs(heads: Sequence[Header]) -> list[int]:
     return runs[0] if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else []
 
 
-def _from_columns_of_runs(grid: Grid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
+def _from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
     others = [i for i in range(len(heads)) if i not in runs]
     rows = [(row, i) for row in range(grid.rows) for i in runs if not is_absent(grid.columns[i][row])]
     name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
     columns = [[grid.columns[i][row] for row, _ in rows] for i in others]
     columns += [[grid.columns[i][row] for row, i in rows], [heads[i].text for _, i in rows]]
     headers = (*(grid.headers[i] for i in others), name, "run")
-    long = Grid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
+    long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
     uses = tuple(ColumnUse(heads[i].text, Role.VALUE, "one repeat of every row") for i in runs)
     return LongGrid(long, len(others), uses, grid.rows * len(runs) - len(rows))
 
 
-def _from_columns_of_k(grid: Grid, heads: Sequence[Header], places: Sequence[int]) -> LongGrid:
+def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence[int]) -> LongGrid:
     """One row for each K and each row of the table; what names the rows says what they are."""
     others = [i for i in range(len(heads)) if i not in places]
     nouns = [word for i in places for word in heads[i].words if word in WORKER_NOUNS]
@@ -97,7 +97,7 @@ def _from_columns_of_k(grid: Grid, heads: Sequence[Header], places: Sequence[int
         labels = [str(cell) for cell in grid.columns[others[0]]]
         cells = [[column[row] for column in (grid.columns[i] for i in places)] for row in range(grid.rows)]
         counts = [str(_workers_in(heads[i])) for i in places]
-        return LongGrid(Grid((k_header, *labels), (counts, *cells), [*range(1, len(places) + 1)], "column"))
+        return LongGrid(CellGrid((k_header, *labels), (counts, *cells), [*range(1, len(places) + 1)], "column"))
     rows = [(row, i) for row in range(grid.rows) for i in places if not is_absent(grid.columns[i][row])]
     titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
     with_unit = next((heads[i].text for i in places if heads[i].unit), None)
@@ -111,7 +111,7 @@ def _from_columns_of_k(grid: Grid, heads: Sequence[Header], places: Sequence[int
         repeats = all(parse_header(str(cell)).is_repeat or str(cell).strip().isdigit() for cell in grid.columns[i])
         headers.append("repeat" if repeats else "row" if i in titled or worker_unit(heads[i].text) else heads[i].text)
         columns.append([grid.columns[i][row] for row, _ in rows])
-    long = Grid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
+    long = CellGrid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
     uses = tuple(
         ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {_workers_in(heads[i])}") for i in places
     )

@@ -15,7 +15,7 @@ from scalecurve.formats.headers import CPU_WORDS, LABEL_WORDS, SERIES_WORDS, Hea
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
 from scalecurve.formats.tables.cells import DecimalMark, labels_of, numbers_of
 from scalecurve.formats.tables.choice import Chosen
-from scalecurve.formats.tables.dialects import Grid
+from scalecurve.formats.tables.dialects import CellGrid
 from scalecurve.formats.tables.filters import keeps
 from scalecurve.study.samples import IntArray
 
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 class TableWork:
     """What is settled of a table so far; `keep` marks the rows that are measurements."""
 
-    grid: Grid
+    grid: CellGrid
     options: ReadOptions
     mark: DecimalMark
     chosen: Chosen
