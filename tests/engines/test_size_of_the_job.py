@@ -108,7 +108,7 @@ def test_lammps_under_both_launchers(measure: Measure, tmp_path: Path, as_comman
     _, study = measure(*QUICK, *words("openmpi"))
     at_two = [run.observed for run in study.runs if run.k == 2]
     assert {facts["size_verdict"] for facts in at_two} == {"shown"}
-    assert {facts["size_evidence"] for facts in at_two} == {"LAMMPS says that it ran on 2 processes"}
+    assert all("LAMMPS says that it ran on 2 processes" in facts["size_evidence"] for facts in at_two)
 
 
 def test_singletons_that_are_wanted_are_measured_and_marked(tmp_path: Path) -> None:

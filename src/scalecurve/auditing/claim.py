@@ -269,7 +269,24 @@ def load_claim(
             is_study = path.suffix == ".json" or file.read(PEEK).lstrip()[:1] == b"{"
     except OSError:
         is_study = path.suffix == ".json"
-    return read_study(path) if is_study else read_claim_table(path, subject=str(path), regime=regime)
+    if is_study:
+        return read_study(path)
+    claim = read_claim_table(path, subject=str(path), regime=regime)
+    return _one_curve(path, regime) or claim
+
+
+def _one_curve(path: Path, regime: str | None) -> Study | None:
+    """The table as a study where rows of it do not count; a table of several curves is refused, never pooled."""
+    from scalecurve.formats.loading import load
+
+    try:
+        table = load(path, regime=regime or "strong")
+    except InputError:  # a table of speedups or efficiencies alone is a claim, not a study
+        return None
+    if not isinstance(table, Study):
+        hint = f"scalecurve import {path} --series {table.names[0]!r} -o one.json, then audit one.json"
+        raise InputError(Fault("the table holds several curves", value=", ".join(table.names), remedy=hint))
+    return table if any(finding.code == "rows-left-out" for finding in table.findings) else None
 
 
 def claim_of(study: Study) -> Claim:

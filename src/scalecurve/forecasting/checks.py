@@ -134,5 +134,5 @@ def expected_bend(view: View, level: float, calibration: Calibration) -> Expecte
             below = np.flatnonzero(view.efficiency(k, log) < WEAK_THRESHOLD)
             bends.append(float(k[below[0]]) if len(below) else None)
     place, low, high = bends
-    measured = place is not None and place <= view.largest_k
+    measured = place is not None and place < view.largest_k  # at the last K only the forecast makes it a bend
     return ExpectedBend(KNEE if strong else EFFICIENCY, place, low, high, measured)

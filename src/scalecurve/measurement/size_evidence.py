@@ -279,7 +279,7 @@ class SizeCheck:
         against = [sign.text for sign in signs if not sign.agrees]
         if verdict is not SizeVerdict.CONTRADICTED or self.settings.launcher.size_check == "off":
             self.passed = self.passed or (verdict is SizeVerdict.SHOWN and run.value is not None)
-            why = "; ".join(against or [sign.text for sign in signs])
+            why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
         sentence = _refusal(job.k, [*against, *self._mismatch(job, outcome)])
         if not self.passed:

@@ -45,9 +45,9 @@ def _plain(label: str) -> str:
 
 
 def _is_flag(head: Header, distinct: dict[str, str]) -> bool:
-    """A number that is neither 0 nor 1 is a size (an error of 0.03), unless errors are counted."""
+    """A number that is neither 0 nor 1 is a size (an error of 0.03) or a count (11 failed requests), not a mark."""
     numbers = [plain for plain in distinct.values() if plain.replace(".", "", 1).isdigit()]
-    return all(plain in YES | NO or plain.isdigit() for plain in numbers)
+    return all(plain in YES | NO for plain in numbers)
 
 
 def _is_unmarked(plain: str) -> bool:

@@ -418,7 +418,7 @@ def _plan_findings(
     if task.calibration.evidence in ("assumed", "transferred"):
         remedy = "give runs of your own: --measured runs.csv"
         notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy=remedy))
-    if never_stops_paying(rows):
+    if never_stops_paying(rows) and any(row.doubling is not None for row in rows):
         last = rows[-1].gpus
         message = f"every doubling up to P {last:,} pays: the cost-effective scale may lie beyond"
         notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=last))
