@@ -108,6 +108,11 @@ def _waiting(k: FloatArray, ideal: FloatArray, inner: FloatArray) -> Iterator[Ca
     for size in onsets:
         yield CauseShape(IMBALANCE, f"one heavy share beyond K = {size:g}", ideal * (k > size), 0.5 / len(onsets))
         yield CauseShape(STRAGGLER, f"one slow host beyond K = {size:g}", ideal * (k > size), 0.2 / len(onsets))
+    if ideal[-1] < ideal[0]:  # a fixed job: its longest task, or fewer tasks than workers, draws a plateau too
+        starts = [float(k[0]), *inner]
+        for start in starts:
+            added = ideal * np.maximum(k / start - 1.0, 0.0)
+            yield CauseShape(IMBALANCE, f"tasks too few or too long beyond K = {start:g}", added, 0.22 / len(starts))
 
 
 def _contention(
