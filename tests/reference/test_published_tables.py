@@ -15,7 +15,8 @@ import pytest
 from scalecurve.auditing.audit import RULES, Audit, audit
 from scalecurve.auditing.claim_table import read_claim_table
 
-DATA = Path(os.environ.get("SCALECURVE_SHARED_DATA", "/work/shared/data")) / "curves_open.csv"
+FOLDER = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+DATA = FOLDER / "curves_open.csv"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the published curves are not on this machine")
 ARITHMETIC = {rule.code for rule in RULES if rule.contradiction}
 Curve = dict[int, float]

@@ -214,6 +214,13 @@ class Claim(FileSection):
                 return point.rate_per_worker / base.rate_per_worker
         return point.efficiency if point.speedup is None else point.speedup * self.speedup_factor / point.k
 
+    @property
+    def may_be_weak(self) -> bool:
+        """Whether the regime is weak, or is not stated while the stated work or batch grows with K."""
+        sizes = [point.work or point.batch for point in sorted(self.points, key=lambda point: point.k)]
+        grows = len(sizes) > 1 and bool(sizes[0]) and bool(sizes[-1]) and (sizes[-1] or 0) > 1.5 * (sizes[0] or 0)
+        return self.regime == "weak" or (self.regime is None and grows)
+
     def efficiencies(self) -> Iterator[tuple[ClaimPoint, float]]:
         """Every point beyond the baseline with its E above 0, K rising."""
         for point in sorted(self.points, key=lambda point: point.k):

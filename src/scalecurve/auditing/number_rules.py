@@ -260,7 +260,7 @@ def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
 
     Flat, rising or falling it tells a serial part from growing overhead and from a loss at small K.
     """
-    if claim.regime == "weak" or claim.baseline_k != 1:
+    if claim.may_be_weak or claim.baseline_k != 1:
         return
     fractions = {p.k: serial_fraction(p.k, e * p.k) for p, e in claim.efficiencies() if p.k > 1 and e > 0}
     serial = {k: value for k, value in fractions.items() if value is not None}
@@ -292,7 +292,7 @@ def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
 
     Beyond some K the added coordination costs more than the added workers bring.
     """
-    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 and claim.regime != "weak"]
+    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 and not claim.may_be_weak]
     if slow:
         point, e = slow[-1]
         yield Hit(f"at K = {point.k} the job is slower than at the baseline (S = {e * point.k:.2f})", {"k": point.k})

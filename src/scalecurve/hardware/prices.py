@@ -149,4 +149,6 @@ def gpu_price(accelerator: str) -> GpuPrice | None:
         return None
     middle = median(price.usd_per_hour for price in listed)
     source = f"median of {len(listed)} providers, SkyPilot catalog of {listed[0].date}"
+    if name != accelerator:
+        source += f"; priced as {name}, since no list has {accelerator}"
     return GpuPrice(name, "median", middle, listed[0].date, source)
