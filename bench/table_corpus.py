@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.written_tables import PER_WORKER, WRITTEN
+
 KS = (1, 2, 4, 8, 16)
 REPEATS = 3
 
@@ -40,6 +42,7 @@ class Case:
     curves: Mapping[str, Curve]
     rate: bool = False
     summary: bool = False
+    encoding: str = "utf-8"
     must_mention: tuple[str, ...] = ()
     only_refuse: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
@@ -257,6 +260,21 @@ def cases(seed: int = 11) -> Iterator[Case]:
     yield from _several_curves(rng, make)
     yield from _filters(rng, make)
     yield from _traps(rng, make)
+    for written in (*WRITTEN, *PER_WORKER):
+        curves = {
+            name: {k: v if isinstance(v, list) else [v] for k, v in truth.items()}
+            for name, truth in (written.curves or {}).items()
+        }
+        yield Case(
+            f"written: {written.name}",
+            f"runs.{written.ending}",
+            written.text,
+            curves,
+            rate=written.rate,
+            encoding=written.encoding,
+            must_mention=written.mention,
+            only_refuse=written.curves is None,
+        )
 
 
 Make = Callable[..., Case]
@@ -441,13 +459,13 @@ def check(case: Case, folder: Path) -> tuple[str, str]:
     import scalecurve as sc
 
     path = folder / case.filename
-    path.write_text(case.content, encoding="utf-8", newline="")
+    path.write_text(case.content, encoding=case.encoding, newline="")
     try:
         loaded = sc.load(path, regime="strong", **case.options)
     except sc.InputError as problem:
         text = str(problem).lower()
         named = not case.must_mention or any(word.lower() in text for word in case.must_mention)
-        return ("refused", "") if named else ("wrong", f"refused without naming the column: {problem}")
+        return ("refused", str(problem)) if named else ("wrong", f"refused without naming the column: {problem}")
     except Exception as problem:  # an internal error is a wrong answer
         return "wrong", f"{type(problem).__name__}: {problem}"
     if case.only_refuse:
@@ -471,6 +489,7 @@ def check(case: Case, folder: Path) -> tuple[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="print every case and its outcome")
+    parser.add_argument("--why", action="store_true", help="print why tables were refused")
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args(arguments)
     counts: Counter[str] = Counter()
@@ -478,7 +497,7 @@ def main(arguments: list[str] | None = None) -> int:
         for case in cases(options.seed):
             outcome, why = check(case, Path(folder))
             counts[outcome] += 1
-            if options.list or outcome == "wrong":
+            if options.list or outcome == "wrong" or (options.why and outcome == "refused"):
                 print(f"{outcome:8} {case.name}: {why}" if why else f"{outcome:8} {case.name}")
     total, share = sum(counts.values()), counts["read"] / sum(counts.values())
     print(f"{total} tables: {counts['read']} read ({share:.0%}), {counts['refused']} refused, {counts['wrong']} wrong")

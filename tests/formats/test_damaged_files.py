@@ -1,32 +1,29 @@
-"""A few thousand damaged copies of the samples: a study or a ScalecurveError, never anything else."""
+"""Damaged copies of every kind of file: an answer or a refusal with a message, never anything else."""
 
 from __future__ import annotations
 
 import gzip
 import pickle
-import random
 import re
 from pathlib import Path
 
 import pytest
 
 import scalecurve as sc
-from bench.fuzz import SAMPLES, attempt, settings_for
-from bench.mutation import mutated
+from bench.file_fuzz import SAMPLES, fuzz, seeds
 from scalecurve.errors import FormatError, InputError
 
-EACH = 75
-FILES = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()]
+EACH = 12
+SEEDS = seeds()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_damage_is_refused_or_read(path: Path, tmp_path: Path) -> None:
-    chance = random.Random(path.name)
-    target = tmp_path / path.name
-    content = path.read_bytes()
-    for _ in range(EACH):
-        target.write_bytes(mutated(content, chance))
-        assert attempt(target, settings_for(path.name, chance)) in ("study", "refused")
+@pytest.mark.parametrize("kind", sorted({seed.kind for seed in SEEDS}))
+def test_damage_is_refused_or_read(kind: str) -> None:
+    own = [seed for seed in SEEDS if seed.kind == kind]
+
+    figures = fuzz(own, EACH * len(own), seed=7)
+
+    assert figures["failures"] == {}
 
 
 class _Evil:

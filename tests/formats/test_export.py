@@ -147,7 +147,7 @@ def test_unknown_formats_are_refused_with_the_list() -> None:
 
 
 def test_frames_without_any_library_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scalecurve.frames.find_spec", lambda name: None)
+    monkeypatch.setattr("scalecurve.document.find_spec", lambda name: None)
 
     with pytest.raises(MissingExtra, match=r"scalecurve\[frames\]"):
         study().to_frame()

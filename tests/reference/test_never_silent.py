@@ -191,3 +191,66 @@ def test_rates_stay_rates(tmp_path: Path) -> None:
     read = study(tmp_path, "nodes,ns/day\n1,10\n2,19\n")
 
     assert (read.quantity, values(read)) == (Quantity.THROUGHPUT, {1: [10.0], 2: [19.0]})
+
+
+def _read(tmp_path: Path, text: str, **options: str) -> sc.Study:
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    study = sc.load(path, regime=options.pop("regime", "strong"), **options)
+    assert isinstance(study, sc.Study)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "code"),
+    [
+        ("size", (100, 200, 400), "parameter-changes"),
+        ("batch", (32, 64, 128), "parameter-changes"),
+        ("host", ("a", "b", "c"), "machine-changes"),
+        ("compiler", ("gcc", "clang", "icx"), "parameter-changes"),
+    ],
+)
+def test_what_changes_with_k_is_said(tmp_path: Path, column: str, cells: tuple[object, ...], code: str) -> None:
+    rows = "".join(f"{k},{t},{cell}\n" for (k, t), cell in zip(((1, 9), (2, 5), (4, 3)), cells, strict=True))
+
+    (finding,) = [item for item in _read(tmp_path, f"nodes,time (s),{column}\n{rows}").findings if item.code == code]
+
+    assert f"1: {cells[0]}, 2: {cells[1]}, 4: {cells[2]}" in finding.message
+
+
+def test_a_size_that_grows_is_what_weak_scaling_means(tmp_path: Path) -> None:
+    text = "nodes,time (s),size\n1,9,100\n2,9.1,200\n4,9.3,400\n"
+
+    assert "parameter-changes" not in {item.code for item in _read(tmp_path, text, regime="weak").findings}
+
+
+def test_cells_without_a_measurement_are_counted_and_left_out(tmp_path: Path) -> None:
+    study = _read(tmp_path, "gpus,time (s)\n1,>3600\n2,62.5\n4,34\n8,OOM\n16,n/a\nTotal,96.5\n")
+
+    assert study.all_k == (2, 4)
+    (finding,) = [item for item in study.findings if item.code == "rows-left-out"]
+    assert finding.message.startswith("4 of 6 rows were left out: time (s) is >3600 at K = 1; time (s) is OOM at K = 8")
+
+
+def test_a_mean_without_n_asks_for_it(tmp_path: Path) -> None:
+    (finding,) = [
+        item for item in _read(tmp_path, "gpus,time (s)\n1,9 ± 1\n2,5 ± 1\n").findings if item.code == "summary"
+    ]
+
+    assert finding.remedy is not None
+    assert finding.remedy.startswith("add a column n")
+
+
+def test_a_percentile_is_an_observation_and_no_spread(tmp_path: Path) -> None:
+    study = _read(tmp_path, "clients,p50 (ms),p99 (ms)\n1,10,12\n2,11,15\n4,13,30\n")
+
+    assert study.samples.values.tolist() == pytest.approx([0.010, 0.011, 0.013])
+    assert not study.summary
+
+
+def test_a_summary_is_used_by_forecast_and_diagnosis(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{t},{0.01 * t},5\n" for k, t in ((1, 120), (2, 62.5), (4, 34), (8, 20.5), (16, 14)))
+    study = _read(tmp_path, "threads,mean (s),std (s),n\n" + rows)
+
+    for verb in (sc.forecast, sc.diagnose):
+        assert not {item.code for item in verb(study).findings} & {"no-repeats", "few-repeats"}

@@ -16,7 +16,7 @@ import scalecurve as sc
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.graphs import graph_from_trace, read_task_graph
 from scalecurve.formats.latencies import read_latencies
-from scalecurve.measurement.calibration.load import load_records, measure_load
+from scalecurve.measurement.load_calibration import load_records, measure_load
 from scalecurve.mechanisms import fit_collectives, load_curve, work_depth
 from scalecurve.mechanisms.latencies import summarise_latencies
 

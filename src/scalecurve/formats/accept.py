@@ -23,6 +23,22 @@ class DataFrame(Protocol):
 
 StudyLike = Study | StudySet | str | Path | Sequence[str | Path] | Mapping[int, float | Iterable[float]] | DataFrame
 
+Times = float | Iterable[float]
+SetLike = StudyLike | Mapping[float, Mapping[int, Times]] | Mapping[tuple[float, int], Times]
+"""What `fit_grid` and `forecast_grid` take besides: {size: {K: seconds}} or {(size, K): seconds}."""
+
+
+def as_study_set(source: SetLike, *, regime: Regime | str | None = None) -> StudySet:
+    """The curves of a source; an InputError where it holds only one."""
+    from scalecurve.errors import Fault, InputError
+    from scalecurve.formats.loading import load
+
+    loaded = source if isinstance(source, StudySet) and regime is None else load(source, regime=regime)
+    if isinstance(loaded, StudySet):
+        return loaded
+    remedy = "give a table with a column `size` beside K and time, {size: {K: seconds}}, or measure with --axis-size"
+    raise InputError(Fault("there is one curve, and no problem size", remedy=remedy), subject=loaded.name)
+
 
 def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
     """The study itself, or the study that a path, a mapping {K: seconds} or a frame holds.

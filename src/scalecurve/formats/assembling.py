@@ -46,10 +46,21 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     """One study from files of one format."""
     first = files[0]
     try:
+        if first.reading.curves:
+            table = _joined_tables(files, options)
+            imported = Imported(
+                study=table.studies(options),
+                columns=table.columns,
+                assumed=table.assumed,
+                reader_findings=table.findings,
+                regime_stated=options.regime is not None,
+                k_origin=table.k_origin or "",
+                value_origin=table.value_origin or "",
+            )
+        else:
+            imported = _import_points(files, options)
         return replace(
-            _import_points(files, options)
-            if not first.reading.curves
-            else _import_columns(_joined_tables(files, options), options),
+            imported,
             format=first.detection.name,
             evidence=first.detection.evidence,
             alternatives=first.detection.alternatives(),
@@ -78,32 +89,19 @@ def _joined_tables(files: Sequence[FileReading], options: ReadOptions) -> Readin
         for curve in reading.curves:
             name = " ".join(part for part in (stem, curve.name) if part) if apart else curve.name
             by_name.setdefault(name, []).append(curve)
-    curves = tuple(_joined_curve(name, parts) for name, parts in by_name.items())
+    curves = []
+    for name, parts in by_name.items():
+        k = np.concatenate([part.samples.k for part in parts])
+        times = np.concatenate([part.samples.values for part in parts])
+        summary = tuple(item for part in parts for item in part.summary)
+        curves.append(TableCurve(name, Samples.of(k, times), summary, parts[0].axes))
     if len(curves) > 1 and all(len(curve.samples.distinct_k) < 2 for curve in curves):
         remedy = r"say where K is in the file names with --k-from, such as 'n(\d+)'"
         text = "each file holds a single K, and some hold the same"
         raise InputError(Fault(text, value=", ".join(stems[:5]), remedy=remedy))
     findings = {(item.code, item.message): item for reading in readings for item in reading.findings}
     origin = "the file names" if options.k_from is not None else first.k_origin
-    return replace(first, curves=curves, k_origin=origin, findings=tuple(findings.values()))
-
-
-def _joined_curve(name: str, parts: Sequence[TableCurve]) -> TableCurve:
-    k, values = (np.concatenate([getattr(part.samples, what) for part in parts]) for what in ("k", "values"))
-    return TableCurve(name, Samples.of(k, values), tuple(i for part in parts for i in part.summary), parts[0].axes)
-
-
-def _import_columns(reading: Reading, options: ReadOptions) -> Imported:
-    """A plain table, whose two columns are the study."""
-    return Imported(
-        study=reading.studies(options),
-        columns=reading.columns,
-        assumed=reading.assumed,
-        reader_findings=reading.findings,
-        regime_stated=options.regime is not None,
-        k_origin=reading.k_origin or "",
-        value_origin=reading.value_origin or "",
-    )
+    return replace(first, curves=tuple(curves), k_origin=origin, findings=tuple(findings.values()))
 
 
 def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:

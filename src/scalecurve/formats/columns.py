@@ -17,6 +17,7 @@ from scalecurve.study.samples import MAX_K
 
 _RATE_UNIT = re.compile(r".{1,60}?(?:/s|/sec|/second|ps|\s?s\^?-1|Hz)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"[\s,/_-]?\b([A-Za-z][A-Za-z_]{0,30})[=:](\d{1,12})\b")
+_CLOCK = re.compile(r"(?:(\d{1,4})-)?(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2}(?:\.\d+)?)")
 MOST_NAME = 500
 MOST_DIGITS = 40
 
@@ -74,6 +75,15 @@ def as_float(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def clock_seconds(text: str) -> float | None:
+    """Seconds of [[DD-]HH:]MM:SS, as batch systems and `time` print them; None for anything else."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def as_count(value: Any) -> int | None:

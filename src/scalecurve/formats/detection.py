@@ -15,14 +15,14 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 
 STUDY, PLAIN = "scalecurve study", "plain table"
 ANY_TEXT = ("",)
 GROUP = "scalecurve.readers"
-GENERAL = 2  # readers of study results that take any JSON rows or any text: json_rows and plain_table
+GENERAL = 2  # readers of study results that take any JSON rows or any text
 
 
 class FileKind(StrEnum):
@@ -64,29 +64,29 @@ LOAD_REPORTS = (
 READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
     FileKind.RESULTS: (
         ReaderEntry("results", "STUDY_FILE", json=True),
-        ReaderEntry("results.hyperfine", json=True),
-        ReaderEntry("results.pyperf", json=True),
-        ReaderEntry("results.pytest_benchmark", json=True),
-        ReaderEntry("results.google_benchmark", json=True),
-        ReaderEntry("results.asv", json=True),
-        ReaderEntry("results.reframe", json=True),
-        ReaderEntry("results.ramble", json=True),
-        ReaderEntry("results.talp", json=True),
+        ReaderEntry("results.benchmark_tools", "HYPERFINE", json=True),
+        ReaderEntry("results.benchmark_tools", "PYPERF", json=True),
+        ReaderEntry("results.benchmark_tools", "PYTEST", json=True),
+        ReaderEntry("results.microbenchmarks", "GOOGLE", json=True),
+        ReaderEntry("results.benchmark_tools", "ASV", json=True),
+        ReaderEntry("results.suites", "REFRAME", json=True),
+        ReaderEntry("results.suites", "RAMBLE", json=True),
+        ReaderEntry("results.profilers", "TALP", json=True),
         ReaderEntry("results.torch_traces", json=True),
-        ReaderEntry("results.binary_table", marks=("PAR1", "ARROW1", "PK\x03\x04")),
+        ReaderEntry("results.plain_table", "BINARY", marks=("PAR1", "ARROW1", "PK\x03\x04")),
         ReaderEntry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
         ReaderEntry("results.extrap", "LINES", json=True),
         ReaderEntry("results.extrap", "TEXT", marks=("PARAMETER",)),
-        ReaderEntry("sweeps.mpi", "OSU_RESULTS", marks=("OSU MPI",)),
-        ReaderEntry("sweeps.mpi", "IMB_RESULTS", marks=("# Benchmarking",)),
-        ReaderEntry("sweeps.nccl", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
-        ReaderEntry("sweeps.nccl", "RCCL_RESULTS", json=True),
-        ReaderEntry("results.mllog", marks=(":::MLLOG",)),
-        ReaderEntry("results.cilkscale", marks=("span (",)),
-        ReaderEntry("results.caliper", marks=("nid", "profile", "mpi.world.size", "jobsize")),
+        ReaderEntry("sweeps.tools", "OSU_RESULTS", marks=("OSU MPI",)),
+        ReaderEntry("sweeps.tools", "IMB_RESULTS", marks=("# Benchmarking",)),
+        ReaderEntry("sweeps.tools", "NCCL_RESULTS", json=True, marks=("nThread", "busbw")),
+        ReaderEntry("sweeps.tools", "RCCL_RESULTS", json=True),
+        ReaderEntry("results.training_logs", "MLLOG", marks=(":::MLLOG",)),
+        ReaderEntry("results.profilers", "CILKSCALE", marks=("span (",)),
+        ReaderEntry("results.profilers", "CALIPER", marks=("nid", "profile", "mpi.world.size", "jobsize")),
         ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
-        ReaderEntry("results.google_benchmark", "CSV", marks=("real_time,cpu_time",)),
-        ReaderEntry("results.reframe", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
+        ReaderEntry("results.microbenchmarks", "GOOGLE_CSV", marks=("real_time,cpu_time",)),
+        ReaderEntry("results.suites", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
         ReaderEntry("results.microbenchmarks", "GO", marks=(" ns/op",)),
         ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),
         ReaderEntry("results.microbenchmarks", "CRITERION", json=True),
@@ -108,14 +108,14 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.load_tools", "OHA", json=True),
         ReaderEntry("results.load_tools", "K6", json=True),
         *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
-        ReaderEntry("results.json_rows", json=True),
+        ReaderEntry("results.plain_table", "ROWS", json=True),
         ReaderEntry("results.plain_table", marks=ANY_TEXT),
     ),
     FileKind.SWEEPS: (
         ReaderEntry("sweeps", "SAVED", json=True),
-        ReaderEntry("sweeps.mpi", "OSU", marks=("OSU MPI",)),
-        ReaderEntry("sweeps.mpi", "IMB", marks=("# Benchmarking", "Intel(R) MPI Benchmarks")),
-        ReaderEntry("sweeps.nccl", "NCCL", json=True, marks=("nThread", "busbw")),
+        ReaderEntry("sweeps.tools", "OSU", marks=("OSU MPI",)),
+        ReaderEntry("sweeps.tools", "IMB", marks=("# Benchmarking", "Intel(R) MPI Benchmarks")),
+        ReaderEntry("sweeps.tools", "NCCL", json=True, marks=("nThread", "busbw")),
         ReaderEntry("sweeps", "TABLE", marks=ANY_TEXT),
     ),
     FileKind.LATENCIES: (
@@ -159,16 +159,17 @@ class Detection:
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
         try:
-            return self.reader.read(self.source, options)
-        except UnicodeDecodeError:
-            raise FormatError("not text in UTF-8", subject=self.source.name) from None
+            with read_as(self.name, subject=self.source.name):
+                return self._read(options)
         except InputError as problem:
             raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
-            # A reader may trust the shape that its tool writes: what breaks it is a damaged file.
-            message = f"damaged, or not as {self.name} is written: {type(problem).__name__}: {problem}"
-            fault = Fault(message[:200], remedy=f"check the file; it was read as {self.name}")
-            raise FormatError(fault, subject=self.source.name) from None
+
+    def _read(self, options: ReadOptions) -> Any:
+        try:
+            return self.reader.read(self.source, options)
+        except UnicodeDecodeError:
+            remedy = "save it as UTF-8; Excel calls it `CSV UTF-8`"
+            raise FormatError(Fault("not text in UTF-8", remedy=remedy)) from None
 
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last reader takes any text."""

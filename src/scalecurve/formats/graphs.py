@@ -224,12 +224,12 @@ def _self_times(slices: list[Slice]) -> list[Slice]:
             if top.end <= now:
                 open_slices.pop()
 
-    for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
+    for piece in sorted(slices, key=lambda piece: (piece.begin, -piece.end)):
         run_until(piece.begin)
         now = max(now, piece.begin)
         open_slices.append(piece)
     run_until(math.inf)
-    return pieces or [Slice(each.name, each.begin, each.begin) for each in slices]
+    return pieces or [Slice(piece.name, piece.begin, piece.begin) for piece in slices]
 
 
 def _flow_edges(events: list[Event], rows: dict[Thread, list[int]], tasks: list[Slice]) -> list[tuple[int, int]]:
@@ -241,7 +241,7 @@ def _flow_edges(events: list[Event], rows: dict[Thread, list[int]], tasks: list[
     edges: list[tuple[int, int]] = []
     ends = {thread: [tasks[i].end for i in row] for thread, row in rows.items()}
     flows = [event for event in events if event.get("ph") in ("s", "f") and "ts" in event]
-    for event in sorted(flows, key=lambda each: float(each["ts"])):
+    for event in sorted(flows, key=lambda flow: float(flow["ts"])):
         thread = (event.get("pid"), event.get("tid"))
         side = (
             bisect_left if event["ph"] == "s" else bisect_right

@@ -1,11 +1,13 @@
 """What the header of a column says: worker counts, a time or a rate with its unit, a statistic, a repeat, a filter.
 
-A header is taken apart into words, a unit and a statistic; nothing here looks at the cells below it.
+A header is put into English, then taken apart into words, a unit and a statistic; nothing here looks at the cells
+below it.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -44,7 +46,7 @@ def vocabulary(words: str) -> frozenset[str]:
 
 
 _WORKER_FILLERS = vocabulary(
-    "alloc n num number of no nr nb count # total mpi omp openmp used the amount param parameter"
+    "alloc n num number of no nr nb count # total mpi omp openmp used the amount param parameter x × *"
 )
 # Names that count workers in load tests and in R's usl; they are K only where no plainer name is there.
 LOAD_NAMES = {
@@ -56,7 +58,9 @@ LOAD_NAMES = {
 TIME_WORDS = vocabulary(
     "time times t wall wallclock walltime clock elapsed runtime duration latency real makespan timing tts"
 )
-RATE_WORDS = vocabulary("throughput rate bandwidth busbw algbw qps tps rps fps iops mlups glups")
+RATE_WORDS = vocabulary(
+    "throughput rate bandwidth busbw algbw qps tps rps fps iops mlups glups gteps mteps teps sypd tpm tpmc nopm gups"
+)
 CPU_WORDS = vocabulary("user sys system cpu")
 # Measures of time that are no seconds: their length is not in the table.
 _NOT_SECONDS = vocabulary("cycles cycle ticks tick tsc jiffies clocks instructions mcycles gcycles kcycles")
@@ -66,8 +70,68 @@ _NO_UNIT = vocabulary(
     "incl"
 )
 DERIVED_WORDS = vocabulary(
-    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal"
+    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal mfu hfu"
 )
+# Figures of a published table, by the whole name of their column; S is the speedup, s are seconds.
+_ARGUMENT = r"(?:_?[KkNnPp]|_?\([KkNnPp]\))?"  # S_p, S(K)
+_TIMES = r"(?:_?[\[(]?[x×][\])]?)?"
+_PERCENT = r"(?:_?[\[(]?%[\])]?|_percent|_pct)?"
+_KIND = r"(?:(?:parallel|par\.|relative|rel\.|absolute|abs\.|scaling|weak|strong)_?)*"
+_PRINTED_RATIOS = {
+    "speedup": re.compile(rf"S{_ARGUMENT}{_TIMES}|s\([KkNnPp]\)|(?i:{_KIND}speed_?up{_TIMES})"),
+    "efficiency": re.compile(
+        rf"[Eη]{_ARGUMENT}{_PERCENT}|e\([KkNnPp]\)|PE_?[\[(]?%[\])]?|(?i:{_KIND}eff(?:iciency|\.)?{_PERCENT})"
+    ),
+}
+_CLOCK_FORM = re.compile(
+    r"(?<![a-z])(?:(?:d{1,2}|days?)[-:])?(?P<h>h{1,2}|hrs?|hours?)?(?(h):)(?P<m>m{1,2}|mins?|minutes?)"
+    r"(?P<s>:(?:s{1,2}|secs?|seconds?)(?:[.,](?:s+|m+|f+|x+|0+|\d+))?)?(?![a-z])",
+    re.IGNORECASE,
+)
+# Headers of other languages, word by word, and within a word where a language writes no blanks.
+_ENGLISH = {
+    word: english
+    for english, words in {
+        "threads": "hilos hilo fils потоки потоков нити нитей",
+        "processes": "procesos prozesse prozess processus processi processos процессы процессов",
+        "processors": "procesadores prozessoren processeurs processori processadores процессоры процессоров",
+        "cores": "kerne kern rechenkerne nucleos nucleo coeurs coeur noyaux ядра ядер",
+        "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов",
+        "time": "zeit tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit время",
+        "number": "anzahl numero nombre cantidad число количество",
+        "of": "de der des du di da do la le les von dell d",
+        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo",
+        "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды",
+        "ms": "millisekunden milisegundos millisecondes millisecondi мс",
+        "minutes": "minuten minutos minuti мин",
+        "hours": "stunden horas heures ore",
+        "throughput": "durchsatz debit caudal vazao",
+        "speedup": "beschleunigung aceleracion acceleration accelerazione aceleracao ускорение",
+        "efficiency": "effizienz eficiencia efficacite efficienza эффективность",
+        "mean": "mittelwert mittel media promedio moyenne durchschnitt среднее",
+        "std": "standardabweichung desviacion desvio deviazione ecart отклонение",
+        "repeat": "wiederholung repeticion repetition lauf essai durchlauf versuch prova repeticao",
+    }.items()
+    for word in words.split()
+}
+_SIGNS = {
+    sign: english
+    for english, signs in {
+        "threads": "线程 スレッド 스레드", "processes": "进程 プロセス 프로세스", "nodes": "节点 ノード 노드",
+        "cores": "核心 核数 コア 코어", "gpus": "卡数 显卡", "workers": "并行数 並列数", "clients": "并发数",
+        "time": "运行时间 执行时间 训练时间 计算时间 处理时间 実行時間 経過時間 計算時間 処理時間 所要時間 耗时 用时"
+        " 时间 時間 시간",
+        "h": "小时", "minutes": "分钟", "ms": "毫秒 ミリ秒 밀리초", "us": "微秒 マイクロ秒",
+        "ns": "纳秒 ナノ秒", "s": "秒 초",
+        "throughput": "吞吐量 吞吐率 スループット 처리량", "bandwidth": "带宽 帯域幅",
+        "speedup": "加速比 加速率 速度向上率 速度向上比 高速化率 가속", "efficiency": "效率 効率 효율",
+        "mean": "平均值 平均 평균", "std": "标准差 標準偏差 표준편차", "number": "数量 个数 台数 数 수",
+        "total": "实行 実行 执行 运行 실행 并行 並列化 並列",
+    }.items()
+    for sign in signs.split()
+}  # fmt: skip
+_SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
+_WIDE = str.maketrans("（）［］【】：，％", "()[][]:,%")
 _RATE_SUFFIX = re.compile(
     r".+?(?:/s|/sec|/secs|/second|/min|/minute|/h|/hour|/day|[_ ]per[_ ](?:s|sec|second|min|minute|hour|day)|s\^?-1)$"
     r"|[kmgtp]?(?:flops|bps)|[kmgt]i?b?ps|[kmgt]?(?:iops|qps|tps|rps|fps|lups)|[kmg]?hz"
@@ -75,6 +139,10 @@ _RATE_SUFFIX = re.compile(
 _PER_WORKER = re.compile(
     r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
     r"(?=$|/|[_ ]per[_ ]|[\s_\])])"
+)
+_WORKER_TIME = re.compile(
+    r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
+    r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
 )
 _TIME_PER = re.compile(r"(?P<unit>[a-zµ]+)(?:/|[_ ]per[_ ])(?P<what>[a-z]+)")
 _BRACKET = re.compile(r"\s*[\[({](?P<inside>[^\])}]*)[\])}]\s*$")
@@ -90,6 +158,7 @@ class Statistic(StrEnum):
     MEDIAN = "median"
     MINIMUM = "minimum"
     MAXIMUM = "maximum"
+    QUANTILE = "quantile"
     DEVIATION = "standard deviation"
     SPREAD = "spread"
     COUNT = "count"
@@ -101,8 +170,9 @@ _STATISTICS = {
     Statistic.MINIMUM: "min minimum best fastest lowest least",
     Statistic.MAXIMUM: "max maximum worst slowest highest",
     Statistic.DEVIATION: "std stddev stdev stdv sd sigma",
+    Statistic.QUANTILE: "quantile percentile p5 p10 p25 p75 p90 p95 p99 p999 q1 q3 q25 q75",
     Statistic.SPREAD: "sem stderr se err error uncertainty ci ci95 ci_low ci_high lower upper low high iqr"
-    " mad var variance cv rsd quantile percentile p10 p25 p75 p90 p95 p99 p999 q1 q3 q25 q75",
+    " mad var variance cv rsd",
 }
 _STATISTIC_OF = {word: statistic for statistic, words in _STATISTICS.items() for word in words.split()}
 _COUNT_WORDS = vocabulary(
@@ -149,7 +219,8 @@ class Header:
 
     `unit` is what the header states of a time or rate (None: no unit stated), `statistic` which statistic it names,
     `number` the only number in it (run1, p=4), `could_be_minutes` marks `min` after a word, which may mean either, and
-    `unknown_unit` what stands in the place of a unit without being one (time (cycles), time_m).
+    `unknown_unit` what stands in the place of a unit without being one (time (cycles), time_m).  `clock` is what one
+    unit of a clock time's first part means, in seconds: 60 for (mm:ss), 3600 for (h:mm) and (hh:mm:ss).
     """
 
     text: str
@@ -160,6 +231,7 @@ class Header:
     could_be_minutes: bool = False
     unknown_unit: str | None = None
     other_unit: str | None = None
+    clock: float | None = None
 
     @property
     def base(self) -> tuple[str, ...]:
@@ -171,7 +243,7 @@ class Header:
 
     @property
     def is_derived(self) -> bool:
-        return self.says(DERIVED_WORDS)
+        return self.says(DERIVED_WORDS) or printed_ratio(self.text) is not None
 
     @property
     def is_count(self) -> bool:
@@ -203,6 +275,8 @@ class Header:
 def unit_of(text: str) -> ValueColumn | None:
     """The time or rate that a unit alone means: ms, s/step, img/s, tokens/s/GPU, ns/day; None for anything else."""
     plain = text.strip().lower().replace("μ", "µ").rstrip(".")
+    if not plain.isascii():
+        plain = in_english(plain)
     if plain in TIME_UNITS:
         return ValueColumn(Quantity.SECONDS, TIME_UNITS[plain], "s")
     per_worker = _PER_WORKER.search(plain)
@@ -219,11 +293,21 @@ def unit_of(text: str) -> ValueColumn | None:
     return ValueColumn(Quantity.THROUGHPUT, unit=text.strip()) if _RATE_SUFFIX.fullmatch(plain) else None
 
 
+def is_other_unit(text: str) -> bool:
+    """Whether a text is a unit of something that is no time and no rate: MB, %, W."""
+    return _OTHER_UNITS.fullmatch(text.strip()) is not None
+
+
 @lru_cache(maxsize=4096)
 def parse_header(text: str) -> Header:
     """A header taken apart; the text is shortened to a length that no column's name has."""
     text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
-    rest, unit, other = _without_unit(text.lstrip("# ") or text)
+    english, clock = in_english(text), None
+    if (form := _CLOCK_FORM.search(english)) is not None and ":" in form[0]:
+        clock = 3600.0 if form["h"] else 60.0
+        english = f"{english[: form.start()]} {english[form.end() :]}".replace("()", "").replace("[]", "")
+        english = re.sub(r"[\[(]\s*[\])]", "", english)
+    rest, unit, other = _without_unit(english.lstrip("# ") or english)
     words = _words(rest)
     number = None
     numbers = [word for word in words if word.isdigit()]
@@ -234,6 +318,8 @@ def parse_header(text: str) -> Header:
         last = words[-1]
         if last == "min":
             could_be_minutes = True
+        elif english == "S":
+            pass  # the speedup
         elif len(words) > 1 or last not in ("h", "day", "hour", "minute", "second"):
             unit, words = ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
     if unit is None and not could_be_minutes:
@@ -243,8 +329,8 @@ def parse_header(text: str) -> Header:
         if len(inner) == 1 and len(words) > 1 and "per" not in words:
             unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
             words = tuple(word for word in words if word != inner[0])
-    unknown = _unknown_unit(text, words) if unit is None and other is None else None
-    header = Header(text, words, unit, _statistic(words), number, could_be_minutes, unknown, other)
+    unknown = _unknown_unit(english, words) if unit is None and other is None else None
+    header = Header(text, words, unit, _statistic(words), number, could_be_minutes, unknown, other, clock)
     return replace(header, unit=replace(unit, unit=text)) if unit and unit.quantity is not Quantity.SECONDS else header
 
 
@@ -253,14 +339,14 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     left, slash, last = text.rpartition("/")
     if slash and (unit := unit_of(last)) is not None and set(_words(left)) & TIME_WORDS:
         return left, unit, None  # time/s as physicists write it
-    if (whole := unit_of(text)) is not None and text.lower() != "min":
+    if (whole := unit_of(text)) is not None and text.lower() != "min" and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
     if match := _BRACKET.search(text):
         inside, left = match["inside"].strip(), text[: match.start()]
         if (unit := unit_of(inside)) is not None and left.strip():
             rate = unit.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(left.lower())
             return left, replace(unit, quantity=Quantity.THROUGHPUT_PER_WORKER) if rate else unit, None
-        if _OTHER_UNITS.fullmatch(inside):
+        if is_other_unit(inside):
             return left, None, inside
         if (unit := unit_of(left)) is not None and unit.quantity is not Quantity.SECONDS:
             return text, unit, None
@@ -327,6 +413,27 @@ def _statistic(words: tuple[str, ...]) -> Statistic | None:
     return (spread or named or [None])[0]
 
 
+def in_english(text: str) -> str:
+    """A header with the words of other languages put into English; a word that is not known stays as it is."""
+    text = text.translate(_WIDE)
+    if not text.isascii():
+        text = re.sub(r"([\[(])\s*(?:時間|시간)\s*([\])])", r"\1h\2", text)
+        text = _SIGN.sub(lambda match: f" {_SIGNS[match[0]]} ", text)
+        text = unicodedata.normalize("NFC", text.replace("œ", "oe").replace("Œ", "Oe"))
+
+    def english(match: re.Match[str]) -> str:
+        plain = unicodedata.normalize("NFD", match[0].lower())
+        return _ENGLISH.get("".join(sign for sign in plain if not unicodedata.combining(sign)), match[0])
+
+    return re.sub(r"[^\W\d_]+", english, text).strip()
+
+
+def printed_ratio(header: str) -> str | None:
+    """ "speedup" or "efficiency" where the whole name of a column says one of them; None for any other."""
+    plain = re.sub(r"[\s-]+", "_", in_english(header.strip().strip("*`$\"'")).strip())
+    return next((name for name, pattern in _PRINTED_RATIOS.items() if pattern.fullmatch(plain)), None)
+
+
 def worker_unit(header: str) -> str | None:
     """What a column of that name counts (gpus, ranks ...); None where it is not a worker count."""
     plain = _plain(header)
@@ -350,13 +457,18 @@ def k_unit_of(header: str) -> str | None:
 
 
 def _plain(header: str) -> str:
-    return re.sub(r"[\s-]+", "_", header.strip().strip("\"'#").strip().lower())
+    return re.sub(r"[\s-]+", "_", in_english(header.strip().strip("\"'#*")).strip().lower())
+
+
+def is_worker_time(header: str) -> bool:
+    """Whether a column holds the time of all workers together (core-hours, node hours), which is not elapsed time."""
+    return _WORKER_TIME.search(in_english(header[:MOST_HEADER]).lower()) is not None
 
 
 def value_meaning(header: str) -> ValueColumn | None:
     """Time, rate or rate per worker; None where the name does not say."""
     parsed = parse_header(header)
-    if worker_unit(header) or parsed.statistic in (Statistic.DEVIATION, Statistic.SPREAD):
+    if worker_unit(header) or parsed.statistic in (Statistic.DEVIATION, Statistic.SPREAD) or is_worker_time(header):
         return None
     value = parsed.value
     if value is not None and value.quantity is Quantity.THROUGHPUT and _PER_WORKER.search(header.lower()):

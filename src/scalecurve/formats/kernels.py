@@ -10,7 +10,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
-from scalecurve.study.kernel import Kernel
+from scalecurve.laws.roofline import Kernel
 from scalecurve.units import parse_bytes, parse_count, parse_seconds
 
 Kernels = tuple[Kernel, ...]

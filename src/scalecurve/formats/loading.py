@@ -1,25 +1,29 @@
-"""`load`: a study from whatever holds one."""
+"""`load`: a study from whatever holds one; `import_results`: the same with the mapping that led to it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scalecurve.errors import Fault, InputError
-from scalecurve.formats.accept import ACCEPTED, DataFrame, StudyLike
-from scalecurve.formats.detection import PLAIN, STUDY, detect
-from scalecurve.formats.reading import ReadOptions
-from scalecurve.formats.source import sources_of
+from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
+from scalecurve.formats.accept import ACCEPTED, DataFrame, SetLike
+from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
+from scalecurve.formats.reading import MOST_FAULTS, ReadOptions
+from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
 from scalecurve.study.study import REGIME_HELP
 from scalecurve.study.study_set import StudySet
 
+if TYPE_CHECKING:
+    from scalecurve.formats.imported import Imported
+
 
 def load(
-    source: StudyLike,
+    source: SetLike,
     *,
     regime: Regime | str | None = None,
     quantity: Quantity | str | None = None,
@@ -86,13 +90,26 @@ def _load_files(paths: Sequence[str | Path], options: ReadOptions) -> Study | St
         stated = options if reading.regime is not None else _with_regime(options, sources[0].name)
         curves: Study | StudySet = reading.studies(stated)
         return curves
-    from scalecurve.formats.importing import import_sources
-
     return import_sources(sources, options).stated()
 
 
-def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study:
-    """{K: samples or one number}, in seconds unless the quantity is stated."""
+def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | StudySet:
+    """{K: samples or one number}, in seconds unless the quantity is stated; by size where there are two keys."""
+    if samples and all(isinstance(key, tuple) and len(key) == 2 for key in samples):
+        by_size: dict[Any, dict[Any, Any]] = {}
+        for (size, k), values in samples.items():
+            by_size.setdefault(size, {})[k] = values
+        samples = by_size
+    if samples and all(isinstance(own, Mapping) for own in samples.values()):
+        names = {size: f"{size:g}" if isinstance(size, float) else str(size) for size in samples}
+        curves = {}
+        for size, own in samples.items():
+            study = _load_mapping(own, replace(options, series=None))
+            if isinstance(study, StudySet):
+                raise InputError(Fault("mappings are nested too deeply", remedy="give {size: {K: seconds}}"))
+            curves[names[size]] = replace(study, workload=replace(study.workload, name=names[size]))
+        studies = StudySet(studies=curves, axes={names[size]: {"size": str(size)} for size in samples})
+        return studies if options.series is None else studies[options.series]
     columns: dict[int, list[float]] = {}
     for k, values in samples.items():
         several = isinstance(values, Iterable) and not isinstance(values, str)
@@ -140,3 +157,70 @@ def _restated(study: Study, options: ReadOptions, subject: str) -> Study:
     if options.baseline_k is not None:
         study = replace(study, baseline=Baseline(k=options.baseline_k, description=study.baseline.description))
     return study if options.node_size is None else replace(study, node_size=options.node_size)
+
+
+def import_results(
+    *sources: str | Path,
+    regime: Regime | str | None = None,
+    quantity: Quantity | str | None = None,
+    k_column: str | None = None,
+    value_column: str | None = None,
+    k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
+    baseline_k: int | None = None,
+    node_size: int | None = None,
+    allow_mixed: bool = False,
+    unit: str | None = None,
+) -> Imported:
+    """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
+
+    The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
+    """
+    options = ReadOptions.checked(
+        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed, unit=unit
+    )
+    return import_sources(sources_of(sources), options)
+
+
+def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
+    """One study from one file, or from the files of one format among several."""
+    from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
+
+    detections = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    readings, faults = [], []
+    for detection in detections:
+        try:
+            reading = detection.read(options)
+            readings.append(FileReading(detection, reading))
+        except ScalecurveError as problem:
+            if len(detections) == 1:
+                raise
+            faults.append(Fault(str(problem)))
+    if faults:
+        raise FormatError(faults[:MOST_FAULTS], subject=f"{len(faults)} of {len(detections)} files")
+    return assemble(readings, options).with_sentence()
+
+
+def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
+    """The files of another tool, or tables where there is no other; a file that cannot be opened is passed over."""
+    detections, tables = [], []
+    for source in sources:
+        try:
+            detection = detect(source)
+        except FormatError:
+            continue
+        if detection.name == PLAIN:
+            tables.append(detection)
+        elif detection.name != STUDY:
+            detections.append(detection)
+    detections = detections or tables
+    formats = Counter(detection.name for detection in detections)
+    if not formats:
+        remedy = "study files are given one at a time"
+        raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
+    if len(formats) > 1:
+        counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
+        fault = Fault("the files are of several formats", value=counts, remedy="name the files of one of them")
+        raise InputError(fault)
+    return detections

@@ -31,6 +31,7 @@ DEEPEST_FOLDER = 3
 GZIP = b"\x1f\x8b"
 _BZIP2, _XZ, _ZSTD = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
 PACKED = (GZIP, _BZIP2, _XZ, _ZSTD)
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # as spreadsheets write "Unicode text"
 
 _CODE = "loading one can run any code; export CSV or JSON from the tool that wrote it"
 _UNPACK = "unpack it and give the files"
@@ -71,9 +72,9 @@ class Source:
 
     @cached_property
     def head(self) -> bytes:
-        """The first megabyte, unpacked where the file is packed."""
+        """The first megabyte, unpacked where the file is packed, and in UTF-8 where it is text in UTF-16."""
         first = self.raw[:HEAD_BYTES] if self.raw is not None else self._read(HEAD_BYTES)
-        return self.content[:HEAD_BYTES] if first.startswith(PACKED) else first
+        return self.content[:HEAD_BYTES] if first.startswith((*PACKED, *UTF16)) else first
 
     @cached_property
     def head_text(self) -> str:
@@ -86,6 +87,11 @@ class Source:
         if len(raw) > MAX_BYTES:
             fault = Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes")
             raise FormatError(fault, subject=self.name)
+        if raw.startswith(UTF16):
+            try:
+                return raw.decode("utf-16").encode()
+            except UnicodeError:
+                return raw
         if not raw.startswith(PACKED):
             return raw
         limit = unpacked_limit(len(raw))
@@ -106,7 +112,7 @@ class Source:
     def open_text(self) -> TextIO:
         """The text as a stream of strict UTF-8, for tables of up to MAX_STREAMED bytes."""
         try:
-            if self.path is None or self.raw is not None or self._read(8).startswith(PACKED):
+            if self.path is None or self.raw is not None or self._read(8).startswith((*PACKED, *UTF16)):
                 return io.TextIOWrapper(io.BytesIO(self.content), encoding="utf-8-sig", newline="")
             size = self.path.stat().st_size
             if size > MAX_STREAMED:

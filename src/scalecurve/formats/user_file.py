@@ -85,8 +85,8 @@ def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model
             message, value = error["msg"].removeprefix("Value error, "), error["input"]
             about_one_field = error["type"] != "missing" and not isinstance(value, dict)
             where = ".".join(str(part) for part in error["loc"]) or None
-            seen = str(value)[:200] if about_one_field else None
-            faults.append(Fault(message[:1].lower() + message[1:], where=where, value=seen))
+            text = str(value)[:200] if about_one_field else None
+            faults.append(Fault(message[:1].lower() + message[1:], where=where, value=text))
         raise FormatError(faults, subject=subject) from None
     except InputError as problem:
         raise FormatError(problem.faults, subject=subject) from None

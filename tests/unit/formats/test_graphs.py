@@ -61,7 +61,7 @@ def test_a_dask_graph() -> None:
 
 
 def test_a_module_with_a_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = "from scalecurve.mechanisms.recorder import TaskRecorder\nrecord = TaskRecorder()\nrecord.task(abs)(3)\n"
+    source = "from scalecurve.mechanisms.workdepth import TaskRecorder\nrecord = TaskRecorder()\nrecord.task(abs)(3)\n"
     (tmp_path / "program_with_tasks.py").write_text(source)
     monkeypatch.chdir(tmp_path)
     assert len(read_task_graph("program_with_tasks:record")) == 1

@@ -14,7 +14,7 @@ import pytest
 from scalecurve.errors import FormatError
 from scalecurve.formats.latencies import read_latencies, read_numbers
 from scalecurve.formats.latencies.hdr_log import decode
-from scalecurve.mechanisms.percentiles import percentiles
+from scalecurve.mechanisms.latencies import percentiles
 
 HERE = Path(__file__).parents[2] / "formats" / "latency"
 DATA = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[3].parent / "shared" / "data")) / "latency"

@@ -11,6 +11,7 @@ import pytest
 
 import scalecurve as sc
 from bench.table_corpus import cases, check
+from scalecurve.errors import InputError
 from scalecurve.study import Study, StudySet
 
 TRUTH = {1: [0.0105], 2: [0.0053]}
@@ -132,3 +133,48 @@ def test_a_binary_table_without_its_package_names_the_extra(tmp_path: Path, monk
 
     with pytest.raises(sc.MissingExtra, match=r"scalecurve\[parquet\]"):
         sc.load(tmp_path / "t.parquet", regime="strong")
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("$ ./sweep.sh\nthreads=1 elapsed=10.31s\nthreads=4 elapsed=2.95s\n", {1: 10.31, 4: 2.95}),
+        ("threads: 1, time: 10.3 s\ndone\nthreads: 4, time: 2900 ms\n", {1: 10.3, 4: 2.9}),
+        ("ranks=1 wall=0:01:10.5\nranks=2 wall=0:00:37.2\n", {1: 70.5, 2: 37.2}),
+    ],
+)
+def test_lines_of_a_log_with_labels_are_a_table(tmp_path: Path, text: str, times: dict[int, float]) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(text)
+    study = sc.load(path, regime="strong")
+
+    assert values(study) == {k: [value] for k, value in times.items()}
+
+
+@pytest.mark.parametrize("lines", [1, 2000])
+def test_a_line_that_lacks_a_label_is_not_passed_over(tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("threads=1 elapsed=10.3s\n" * lines + "threads=2 elapsed=5.2s\nthreads=4 FAILED\n")
+
+    with pytest.raises(InputError, match="FAILED"):
+        sc.load(path, regime="strong")
+
+
+@pytest.mark.parametrize("name", ["core-hours", "node hours", "GPU-Stunden", "gpu_h", "cost (core-h)"])
+def test_the_time_of_all_workers_together_is_not_taken_for_elapsed_time(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"cores,{name}\n1,10\n2,10.4\n4,11.5\n")
+    with pytest.raises(InputError, match="all workers together, not the elapsed time"):
+        sc.load(path, regime="strong")
+
+    path.write_text(f"cores,{name},walltime (h)\n1,10,10\n2,10.4,5.2\n")
+    assert values(sc.load(path, regime="strong")) == {1: [36000.0], 2: [18720.0]}
+
+
+def test_cpu_time_counts_as_elapsed_time_only_where_it_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("cores,CPU time (s)\n1,10\n2,10.4\n")
+    with pytest.raises(InputError, match="CPU time is not elapsed time"):
+        sc.load(path, regime="strong")
+
+    assert values(sc.load(path, regime="strong", value_column="CPU time (s)")) == {1: [10.0], 2: [10.4]}

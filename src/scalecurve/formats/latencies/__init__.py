@@ -15,7 +15,7 @@ from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.samples import LARGEST_VALUE, SMALLEST_VALUE, FloatArray
 
 Records = tuple[LatencyRecord, ...]
 
@@ -40,8 +40,14 @@ def read_numbers(path: Path) -> list[float]:
     """Bare numbers, one a line or in the first column of a CSV with a header; any unit, since only ratios are used."""
     source = Source.at(path)
     first = _first_line(source).split(",")[0]
-    values: list[float] = _column(source, 0, skip=0 if as_float(first) is not None else 1).tolist()
-    return values
+    values = _column(source, 0, skip=0 if as_float(first) is not None else 1)
+    bad = values[~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE))]
+    if len(bad):
+        raise FormatError(
+            Fault("a time is a positive number (1e-100 to 1e100)", value=f"{bad[0]:g}"), subject=str(path)
+        )
+    numbers: list[float] = values.tolist()
+    return numbers
 
 
 def recognise_column(source: Source) -> str | None:

@@ -77,7 +77,9 @@ def read(source: Source, options: ReadOptions) -> Records:
     named = [_NAMED.search(rest) for rest in rests]
     if any(named):
         times = [match and _seconds(match["value"], match["unit"], options.unit or 1.0) for match in named]
-        requests.resolution = 1e-3 if any(match and _decimals(match["value"]) == 3 for match in named) else None
+        requests.resolution = (
+            1e-3 if any(match and len(match["value"].partition(".")[2]) == 3 for match in named) else None
+        )
     else:
         times = _unnamed_times(rests, requests, options.unit)
     for (_, match), seconds in zip(entries, times, strict=True):
@@ -95,10 +97,6 @@ def read(source: Source, options: ReadOptions) -> Records:
 def _seconds(value: str, unit: str | None, otherwise: float) -> float | None:
     number = as_float(value)
     return None if number is None else number * UNITS.get(unit or "", otherwise)
-
-
-def _decimals(text: str) -> int:
-    return len(text.partition(".")[2])
 
 
 def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) -> list[float | None]:
@@ -128,7 +126,15 @@ def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) ->
     if not places and whole:
         remedy = "Apache's %D is --unit us, %T is --unit s"
         raise FormatError(Fault("a whole number, or one of few decimals, may be any unit", remedy=remedy))
-    longest = [place for place, times in places.items() if all(_covers(times, other) for other in places.values())]
+    longest = [
+        place
+        for place, times in places.items()
+        if all(
+            b is None or (a is not None and a >= b)
+            for other in places.values()
+            for a, b in zip(times, other, strict=True)
+        )
+    ]
     if places and not longest:
         remedy = "log the time by name: rt=$request_time"
         raise FormatError(Fault(f"{len(places)} fields could be the request's time", remedy=remedy))
@@ -138,11 +144,6 @@ def _unnamed_times(rests: list[str], requests: _Requests, unit: float | None) ->
         text = f"field {longest[0] + 1} behind the size is taken as the request's time: it is never below the others"
         requests.findings.append(info("time-field", text, remedy="log it by name: rt=$request_time"))
     return places[longest[0]]
-
-
-def _covers(times: list[float | None], others: list[float | None]) -> bool:
-    """Whether `times` are there wherever `others` are, and never below them."""
-    return all(b is None or (a is not None and a >= b) for a, b in zip(times, others, strict=True))
 
 
 def recognise_json(source: Source) -> str | None:
@@ -159,13 +160,13 @@ def read_json(source: Source, options: ReadOptions) -> Records:
     names = [key for key in keys if _KEY.match(key)]
     requests = _Requests()
     server = next((entry for entry in SERVERS if entry[0] <= keys), None)
-    known = [name for name in names if (match := _KEY.match(name)) and match["unit"]] or (
+    with_unit = [name for name in names if (match := _KEY.match(name)) and match["unit"]] or (
         ["request_time" if server[1] == "nginx" else "duration"] if server is not None else []
     )
-    if len(known or names) != 1:
-        listed = ", ".join(sorted(known or names))
+    if len(with_unit or names) != 1:
+        listed = ", ".join(sorted(with_unit or names))
         raise FormatError(Fault("several keys could be the request's time", value=listed, remedy="log one of them"))
-    (name,) = known or names
+    (name,) = with_unit or names
     match = _KEY.match(name)
     unit = options.unit or UNITS.get((match["unit"] if match else None) or "") or (server[2] if server else None)
     if unit is None:

@@ -48,6 +48,14 @@ class TagIntervals:
     begin: float = float("inf")
     end: float = 0.0
 
+    @property
+    def raw_unit(self) -> float:
+        """Seconds per raw unit, from the largest Interval_Max in milliseconds; nanoseconds where that is unclear."""
+        printed, raw = self.largest
+        ratio = raw / printed if printed > 0 else 0.0
+        units = ((1e6, 1e-9), (1e3, 1e-6), (1.0, 1e-3))
+        return next((unit for divisor, unit in units if 0.9 * divisor < ratio < 1.1 * divisor), 1e-9)
+
 
 def recognise(source: Source) -> str | None:
     marks = ("#[Histogram log format", "Interval_Compressed_Histogram")
@@ -73,7 +81,7 @@ def read(source: Source, options: ReadOptions) -> Records:
         raise FormatError(faults[:MOST_FAULTS] or truncated)
     records = []
     for name, tag in tags.items():
-        unit = options.unit or (1e-6 if ycsb else _raw_unit(*tag.largest))
+        unit = options.unit or (1e-6 if ycsb else tag.raw_unit)
         text = f"one raw unit of the log is taken as {unit:g} s"
         records.append(
             LatencyRecord(
@@ -105,15 +113,6 @@ def _add_interval(tags: dict[str, TagIntervals], line: str) -> None:
     tag.begin, tag.end = min(tag.begin, begin), max(tag.end, begin + length)
     if len(values) and largest > tag.largest[0]:
         tag.largest = (largest, float(values[-1]))
-
-
-def _raw_unit(printed: float, raw: float) -> float:
-    """Seconds per raw unit, from the largest Interval_Max in milliseconds; nanoseconds where that is unclear."""
-    ratio = raw / printed if printed > 0 else 0.0
-    for divisor, unit in ((1e6, 1e-9), (1e3, 1e-6), (1.0, 1e-3)):
-        if 0.9 * divisor < ratio < 1.1 * divisor:
-            return unit
-    return 1e-9
 
 
 def decode(text: str) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count
 from scalecurve.formats.latencies import Records, load_reports, load_tests
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
@@ -28,6 +28,17 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
     def read(source: Source, options: ReadOptions) -> Reading:
         records = reader.read(source, options)
         points = [point for record in records for point in _points(record, source)]
+        remedy = "find out why; a server that refuses work answers fast"
+        failed = [
+            warning(
+                "failed-requests",
+                f"{record.errors} of {record.n} requests failed ({record.name}): they are not in the rate",
+                remedy=remedy,
+                errors=record.errors,
+            )
+            for record in records
+            if record.errors
+        ]
         clients = any(record.connections for record in records)
         return Reading(
             points=bounded(points),
@@ -37,7 +48,7 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
             setup=Treatment.EXCLUDED,
             provenance=replace(records[0].provenance, source=None),
             assumed=("one test is one observation",),
-            findings=tuple(finding for record in records for finding in _findings(record)),
+            findings=(*failed, *(finding for record in records for finding in record.findings)),
         )
 
     return Reader(reader.name, reader.title, reader.recognise, read, reader.note)
@@ -73,14 +84,6 @@ def _points(record: LatencyRecord, source: Source) -> list[Point]:
             )
         )
     return points
-
-
-def _findings(record: LatencyRecord) -> tuple[Finding, ...]:
-    if not record.errors:
-        return record.findings
-    text = f"{record.errors} of {record.n} requests failed ({record.name}): they are not in the rate"
-    remedy = "find out why; a server that refuses work answers fast"
-    return (warning("failed-requests", text, remedy=remedy, errors=record.errors), *record.findings)
 
 
 WRK = as_study(load_tests.WRK)

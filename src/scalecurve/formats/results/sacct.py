@@ -13,7 +13,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_list, as_text, counts_in
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_list, as_text, clock_seconds, counts_in
 from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RunStatus, Treatment
@@ -30,7 +30,6 @@ NO_PROGRAM = ("batch", "extern", "interactive")
 MOST_ROWS = 2 * MOST_POINTS  # steps included
 STATES = ("COMPLETED", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", *ENDED, *NOT_ENDED)
 ASK = "sacct -P --format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Start"
-_ELAPSED = re.compile(r"(?:(\d{1,4})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?")
 
 Row = dict[str, str]
 
@@ -77,7 +76,8 @@ def read(source: Source, options: ReadOptions) -> Reading:
             fields["NTasks"] = tasks[_job(row)]
         name = row.get("JobName") or ""
         ran = sorted(programs.get(_job(row), set()) - {name, ""}) if several and not _step(row) else []
-        started, seconds = row.get("Start"), _elapsed(row)
+        started, seconds = row.get("Start"), as_float(row.get("ElapsedRaw"))
+        seconds = clock_seconds(row.get("Elapsed") or "") if seconds is None else seconds
         details: dict[str, Any] = {"started": started} if started not in (None, "Unknown", "None", "") else {}
         if state != "COMPLETED":
             details["error"] = f"Slurm says {state}"
@@ -113,16 +113,6 @@ def _name_findings(rows: list[Row], columns: set[str]) -> tuple[Finding, ...]:
     else:
         return ()
     return (warning("job-names", text, remedy=f"ask for them: {ASK}"),)
-
-
-def _elapsed(row: Row) -> float | None:
-    """Seconds, from ElapsedRaw or from [DD-[HH:]]MM:SS."""
-    seconds = as_float(row.get("ElapsedRaw"))
-    elapsed = _ELAPSED.fullmatch(row.get("Elapsed") or "")
-    if seconds is not None or elapsed is None:
-        return seconds
-    days, hours, minutes, rest = (int(part or 0) for part in elapsed.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
 def _rows(text: str) -> list[Row]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text
+from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_text, clock_seconds
 from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
@@ -51,7 +51,7 @@ def read_time(source: Source, options: ReadOptions) -> Reading:
         lines = dict(_TIME_LINE.findall(text[begin:end]))
         command = lines.get("Command being timed", "").strip('"')
         elapsed = next((value for name, value in lines.items() if name.startswith("Elapsed (wall clock)")), "")
-        seconds = _clock(elapsed)
+        seconds = clock_seconds(elapsed)
         if seconds is None:
             raise FormatError(Fault("no elapsed time; the file may be cut short", value=command[:80]))
         status = as_float(lines.get("Exit status"))
@@ -92,17 +92,6 @@ def read_time(source: Source, options: ReadOptions) -> Reading:
         assumed=("the wall time of the whole command",),
         findings=findings,
     )
-
-
-def _clock(text: str) -> float | None:
-    """Seconds of h:mm:ss or m:ss.cc."""
-    parts = [as_float(part) for part in text.split(":")]
-    if len(parts) not in (2, 3) or any(part is None for part in parts):
-        return None
-    seconds = 0.0
-    for part in parts:
-        seconds = 60 * seconds + (part or 0.0)
-    return seconds
 
 
 def recognise_perf(source: Source) -> str | None:

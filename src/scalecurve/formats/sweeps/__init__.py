@@ -43,10 +43,10 @@ def read_sweeps(
     stated: dict[tuple[str, float], str] = {}
     for path in paths:
         detection = detect(Source.at(path), FileKind.SWEEPS)
-        found: Sweeps = detection.read(replace(options, ranks=_ranks_of(path, options)))
-        sweeps += found
+        of_file: Sweeps = detection.read(replace(options, ranks=_ranks_of(path, options)))
+        sweeps += of_file
         if detection.reader.name == "osu" and k_from is None:
-            for key in {(str(timing.operation), timing.message) for sweep in found for timing in sweep.timings}:
+            for key in {(str(timing.operation), timing.message) for sweep in of_file for timing in sweep.timings}:
                 other = stated.setdefault(key, str(path))
                 if other != str(path):
                     text = f"both time {key[0]} of {key[1]:g} bytes, and one --ranks would be given to both"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from scalecurve.formats.headers import (
     Header,
     Statistic,
     ValueColumn,
+    is_worker_time,
     k_unit_of,
     parse_header,
     unit_of,
@@ -23,12 +25,21 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ReadOptions
-from scalecurve.formats.tables.cells import DecimalMark, counts_of, is_absent, labels_of, numbers_of
+from scalecurve.formats.tables.cells import (
+    SAMPLE_ROWS,
+    DecimalMark,
+    counts_of,
+    holds_counts,
+    labels_of,
+    no_result,
+    numbers_of,
+)
 from scalecurve.formats.tables.dialects import CellGrid
-from scalecurve.formats.tables.layout import SAMPLE_ROWS
 from scalecurve.study import Quantity
 
 CENTRAL = (Statistic.MEAN, None, Statistic.MEDIAN)
+ALL_WORKERS = "this is the time of all workers together, not the elapsed time"
+DIVIDE = "divide it by the number of workers, and give the elapsed time"
 QUANTITY_HELP = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
 UNIT_WORDS = frozenset(("unit", "units", "uom"))
 
@@ -71,8 +82,12 @@ class Chooser:
         if self.options.k_column is not None:
             return self._named(self.options.k_column, "--k-column")
         names = self.grid.headers
-        places = [i for i, name in enumerate(names) if worker_unit(name) and self._counts(i)]
-        places = places or [i for i, name in enumerate(names) if k_unit_of(name) and self._counts(i)]
+        places = [
+            i for i, name in enumerate(names) if worker_unit(name) and holds_counts(self.grid.columns[i], self.mark)
+        ]
+        places = places or [
+            i for i, name in enumerate(names) if k_unit_of(name) and holds_counts(self.grid.columns[i], self.mark)
+        ]
         places = places or [i for i in range(len(names)) if self._counts_with_nouns(i)]
         if len(places) > 1:
             places = [i for i in places if len(set(labels_of(self.grid.columns[i]))) > 1] or places[:1]
@@ -84,21 +99,17 @@ class Chooser:
         self.faults.append(Fault(what, remedy=remedy))
         return None
 
-    def _counts(self, i: int) -> bool:
-        """Whether most of the first cells are worker counts."""
-        values = counts_of(self.grid.columns[i][:SAMPLE_ROWS], self.mark).values
-        return 2 * int(((values >= 1) & (values % 1 == 0)).sum()) >= len(values)
-
     def _counts_with_nouns(self, i: int) -> bool:
         """Whether every cell is a count with its noun, such as 16 GPUs."""
         cells = self.grid.columns[i][:SAMPLE_ROWS]
-        return bool(numbers_of(cells, self.mark).bad.all()) and not counts_of(cells, self.mark).bad.any()
+        named = counts_of(cells, self.mark, named=False)
+        return bool(numbers_of(cells, self.mark).bad.all()) and not named.bad.any()
 
     def _numeric(self, i: int) -> bool:
         """Whether some of the first cells are numbers and most of the others stand for no value."""
         cells = self.grid.columns[i][:SAMPLE_ROWS]
         bad = numbers_of(cells, self.mark).bad
-        absent = sum(is_absent(cell) for cell, wrong in zip(cells, bad, strict=True) if wrong)
+        absent = sum(no_result(cell) for cell, wrong in zip(cells, bad, strict=True) if wrong)
         return 2 * int(bad.sum() - absent) < len(cells) - absent if absent < len(cells) else False
 
     def _choose_value(self, k: int | None) -> Chosen | None:
@@ -126,15 +137,25 @@ class Chooser:
             places = free if self.options.quantity is not None else []
         if len(places) == 1:
             return self._described(k, places[0], units, tuple(candidates))
-        self.faults.append(self._several(places) if places else self._none())
-        return None
-
-    def _several(self, places: Sequence[int]) -> Fault:
         names = ", ".join(self.grid.headers[i].strip() for i in places)
         remedy = f"they are {names}; choose with --value-column"
-        return Fault("several columns could be the observations", remedy=remedy)
+        several = Fault("several columns could be the observations", remedy=remedy)
+        self.faults.append(several if places else self._no_value())
+        return None
 
-    def _none(self) -> Fault:
+    def _no_value(self) -> Fault:
+        """What to ask where no column can hold the observations; a percentage or a multiple (1.9x) is a ratio."""
+        if sums := [head.text for head in self.heads if is_worker_time(head.text)]:
+            return Fault(ALL_WORKERS, value=", ".join(sums), remedy=DIVIDE)
+        ratios = []
+        for head, column in zip(self.heads, self.grid.columns, strict=True):
+            cells = [str(cell).strip() for cell in column[:SAMPLE_ROWS]]
+            if head.is_derived or all(re.fullmatch(r"[\d.,]+\s*[%x×]", cell) for cell in cells):
+                ratios.append(head.text)
+        if ratios:
+            remedy = "check published figures with `scalecurve audit`, or add the column of times or rates behind them"
+            text = "speedups and efficiencies are made of times, and no column holds times or rates"
+            return Fault(text, value=", ".join(ratios[:5]), remedy=remedy)
         how = "name it with --value-column and say --quantity seconds, throughput or throughput_per_worker"
         return Fault("no column of times or rates", remedy=f"{listed(self.grid.headers)}; {how}")
 
@@ -151,6 +172,7 @@ class Chooser:
         head = self.heads[i]
         spread = head.statistic in (Statistic.DEVIATION, Statistic.SPREAD)
         named = head.says(LABEL_WORDS) or head.says(STATE_WORDS - {"result"}) or head.says(CPU_WORDS)
+        named = named or is_worker_time(head.text)
         return spread or head.is_count or head.is_repeat or head.is_derived or bool(head.other_unit) or named
 
     def _may_be_value(self, i: int, units: int | None) -> bool:
@@ -185,6 +207,13 @@ class Chooser:
     def _described(self, k: int | None, place: int, units: int | None, candidates: tuple[int, ...]) -> Chosen | None:
         """The observations with their quantity and unit; a Fault is noted where the unit has two readings."""
         head, name = self.heads[place], self.grid.headers[place].strip()
+        if is_worker_time(head.text):
+            self.faults.append(Fault(ALL_WORKERS, value=name, remedy=DIVIDE))
+            return None
+        if head.says(CPU_WORDS) and self.options.value_column is None:
+            remedy = f"give a column of elapsed times; --value-column {name!r} takes this one for it"
+            self.faults.append(Fault("CPU time is not elapsed time", value=name, remedy=remedy))
+            return None
         cells = numbers_of(self.grid.columns[place][:SAMPLE_ROWS], self.mark)
         meaning, quantity = value_meaning(head.text) or head.unit, self.options.quantity
         stated = head.unit is not None or cells.unit is not None or units is not None or self.options.unit is not None
@@ -196,6 +225,10 @@ class Chooser:
         if not stated and head.unknown_unit and (meaning is None or meaning.quantity is Quantity.SECONDS):
             remedy = "say what one unit is with --unit (ns, us, ms, s, min, h), or write it into the header"
             self.faults.append(Fault(f"`{head.unknown_unit}` is no known unit of time", value=name, remedy=remedy))
+            return None
+        if head.clock is not None and cells.unit is None:
+            remedy = "write clock times such as 0:01:02 into the cells, or their unit into the header"
+            self.faults.append(Fault("the header says clock times, and the cells hold none", value=name, remedy=remedy))
             return None
         if units is not None and meaning is None:
             labels = set(labels_of(self.grid.columns[units]))

@@ -17,10 +17,19 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, capped
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import DecimalMark, counts_of, decimal_mark, labels_of, numbers_of
+from scalecurve.formats.tables.cells import (
+    SAMPLE_ROWS,
+    DecimalMark,
+    counts_of,
+    decimal_mark,
+    labels_of,
+    no_result,
+    numbers_of,
+    parse_cell,
+)
 from scalecurve.formats.tables.choice import Chooser, Chosen
 from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, CellGrid
-from scalecurve.formats.tables.layout import SAMPLE_ROWS, lengthen
+from scalecurve.formats.tables.layout import lengthen
 from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
 from scalecurve.study import Provenance, Quantity, Samples, Workload
 from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
@@ -28,11 +37,15 @@ from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, Float
 MOST_CURVES = 200
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+_SUMMARY_ROW = re.compile(
+    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std\b|总计|平均|合計",
+    re.IGNORECASE,
+)
 
 
 def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
     """The curves of a table, with the role of every column; `k` is the worker count that the file's name states."""
-    mark = _mark_of(grid)
+    mark = mark_of(grid)
     long = lengthen(grid, options)
     chosen = Chooser(long.grid, options, mark, long.value).choose()
     heads = [parse_header(header) for header in long.grid.headers]
@@ -50,7 +63,7 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     return _reading(work, curves, uses, name)
 
 
-def _mark_of(grid: CellGrid) -> DecimalMark:
+def mark_of(grid: CellGrid) -> DecimalMark:
     """What a comma means in the columns that hold numbers."""
     cells: list[str] = []
     for column in grid.columns:
@@ -64,11 +77,9 @@ def _mark_of(grid: CellGrid) -> DecimalMark:
 def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
     """K, the observations in their unit (times in seconds), and the spread behind ±; every fault with its line."""
     chosen, grid = work.chosen, work.grid
-    numbers = numbers_of(grid.columns[chosen.value], work.mark)
-    counts = (
-        np.full(grid.rows, float(k or 0)) if chosen.k is None else counts_of(grid.columns[chosen.k], work.mark).values
-    )
+    numbers = numbers_of(grid.columns[chosen.value], work.mark, work.heads[chosen.value].clock)
     _refuse_two_readings(work, numbers.ambiguous, numbers.mixed)
+    counts = np.full(grid.rows, float(k or 0)) if chosen.k is None else _worker_counts(work, chosen.k)
     factor: float | FloatArray = 1.0 if chosen.from_cells else chosen.meaning.factor
     if chosen.unit_column is not None:
         factor = _row_factors(work)
@@ -76,19 +87,24 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
     with np.errstate(invalid="ignore"):
         bad_k = ~((counts >= 1) & (counts <= MAX_K) & (counts == np.floor(counts))) & work.keep
         bad_value = ~((values >= SMALLEST_VALUE) & (values <= LARGEST_VALUE)) & work.keep
+    bad_k, bad_value = _without_unmeasured(work, counts, bad_k, bad_value)
     faults: list[Fault] = []
     for row in np.flatnonzero(bad_k | bad_value)[: ENOUGH_FAULTS + 1].tolist():
         where = grid.where(row)
         if bad_k[row] and chosen.k is not None:
             text = f"{work.name(chosen.k)} is not a whole number of workers from 1"
-            faults.append(Fault(text, where=where, value=str(grid.columns[chosen.k][row]).strip()))
+            cell = str(grid.columns[chosen.k][row]).strip()
+            remedy = None if parse_cell(cell) else "write the count, or remove the row"
+            faults.append(Fault(text, where, cell, remedy))
         if bad_value[row]:
             text = f"{work.name(chosen.value)} is not a positive finite number"
             faults.append(Fault(text, where=where, value=str(grid.columns[chosen.value][row]).strip()))
     if faults:
         if numbers.bad.all():
             name = work.name(chosen.value)
-            raise InputError(Fault(f"the column {name} is not all numbers", value=str(grid.columns[chosen.value][0])))
+            remedy = "write plain numbers, with their unit in the header and a spread as `mean ± std`"
+            first = str(grid.columns[chosen.value][0])
+            raise InputError(Fault(f"the column {name} is not all numbers", value=first, remedy=remedy))
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
     if chosen.k is None and not k:
         raise InputError(Fault("the pattern finds no worker count in the file's name", where="--k-from"))
@@ -97,6 +113,45 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
         work.use(chosen.k, Role.WORKERS, f"worker counts ({unit})")
     spread = None if numbers.spread is None else (numbers.spread * factor)[work.keep]
     return counts[work.keep].astype(np.int64), values[work.keep], spread
+
+
+def _worker_counts(work: TableWork, k: int) -> FloatArray:
+    """K of every row; a count with two readings is asked about."""
+    numbers = counts_of(work.grid.columns[k], work.mark)
+    if numbers.ambiguous is not None:
+        cell, where = str(work.grid.columns[k][numbers.ambiguous]), work.grid.where(numbers.ambiguous)
+        text = f"the count of {work.name(k)} may be in thousands or in units of 1,024"
+        raise FormatError(Fault(text, where, cell, "write the number in full"))
+    return numbers.values
+
+
+def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_value: Mask) -> tuple[Mask, Mask]:
+    """Leave out rows without a measurement (OOM, n/a, >3600), rows of totals and means, and notes below the table."""
+    values = work.grid.columns[work.chosen.value]
+    workers = None if work.chosen.k is None else work.grid.columns[work.chosen.k]
+    bad = np.flatnonzero(bad_k | bad_value)
+    if not len(bad) or len(bad) > ENOUGH_FAULTS:
+        return bad_k, bad_value
+    last = int(np.flatnonzero(work.keep & ~bad_k)[-1]) if (work.keep & ~bad_k).any() else work.grid.rows
+    reasons: dict[str, list[str]] = {}
+    for row in bad.tolist():
+        label = "" if workers is None else str(workers[row]).strip()
+        if bad_k[row] and not _SUMMARY_ROW.match(label) and not (row > last and no_result(values[row])):
+            continue
+        if not bad_k[row] and not no_result(values[row]):
+            continue
+        cell = str(values[row]).strip() or "empty"
+        name = work.name(work.chosen.value)
+        why = label or "empty" if bad_k[row] else f"{name} is {cell} at K = {counts[row]:g}"
+        reasons.setdefault(why, []).append(work.grid.where(row))
+        work.keep[row] = False
+    left = sum(map(len, reasons.values()))
+    if left and work.keep.any():
+        text = f"{left} of {work.grid.rows} rows were left out: {'; '.join(list(reasons)[:5])}"
+        work.findings.append(warning("rows-left-out", text, column=work.name(work.chosen.value), unmeasured=left))
+    elif left:
+        work.keep[bad] = True
+    return bad_k & work.keep, bad_value & work.keep
 
 
 def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | None) -> None:
@@ -276,7 +331,7 @@ def _say_units(work: TableWork, curves: Sequence[TableCurve]) -> None:
     statistic = f", the {head.statistic} of each row" if head.statistic else ""
     origin = "the cells" if chosen.from_cells else "the unit column" if chosen.unit_column is not None else "the header"
     unit = (
-        f" in {_unit_name(chosen)}, as {origin} says"
+        f" in {_unit_name(chosen)}, as {origin} {'say' if chosen.from_cells else 'says'}"
         if chosen.stated
         else ", seconds assumed"
         if what == "seconds"
@@ -288,7 +343,12 @@ def _say_units(work: TableWork, curves: Sequence[TableCurve]) -> None:
         has_interval = any(item.n and item.n > 1 and item.std is not None for c in curves for item in c.summary)
         how = "intervals are computed from n and the standard deviation" if has_interval else "there are no intervals"
         text = f"the table holds a summary of each K ({name}), not the runs behind it: {how}"
-        remedy = "give the single runs where they are at hand"
+        has_std = any(item.std is not None for c in curves for item in c.summary)
+        has_n = any(item.n is not None for c in curves for item in c.summary)
+        needed = "n, the number of runs behind each mean" if has_std else "std, the standard deviation of the runs"
+        needed = needed if has_std or has_n else "n and a column std"
+        remedy = f"add a column {needed}, or give the single runs"
+        remedy = "give the single runs where they are at hand" if has_interval else remedy
         work.findings.append(info("summary", text, remedy=remedy, beside=others))
 
 

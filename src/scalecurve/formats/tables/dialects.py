@@ -1,10 +1,11 @@
-"""The dialects of text tables, each to the same Grid: delimited, Markdown and other bars, LaTeX, and blanks.
+"""The dialects of text tables, each to the same Grid: delimited, Markdown and other bars, LaTeX, labels and blanks.
 
 A dialect is recognised by what all of the first lines have in common, never by the file's name.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from itertools import islice
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.columns import csv_rows
-from scalecurve.formats.headers import unit_of
+from scalecurve.formats.headers import is_other_unit, k_unit_of, parse_header, unit_of, value_meaning
 from scalecurve.formats.reading import capped
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import Cells, is_absent, parse_cell
@@ -24,9 +25,23 @@ ENOUGH_FAULTS = 10_000
 EXPECTED = "expected a header line and rows, such as: K,seconds"
 _COMMENTS = ("#", "%", "//")
 _RULE = re.compile(r"[\s|+:=\-─━┄┈═╌┼├┤┌┐└┘┬┴╞╪╡╔╗╚╝╠╣╦╩╬]+")
+_LABEL = re.compile(r"([^\W\d][\w./-]*)\s*[=:]\s*([^\s,;=:|]+(?::\d[\d.:]*)?(?:\s(?:[nuµm]?s|sec|seconds|min|h)\b)?)")
 _BARS = str.maketrans("│┃║", "|||")
 _LATEX_SKIP = re.compile(
     r"\\(?:toprule|midrule|bottomrule|hline|cmidrule(?:\(\w+\))?\{[^}]*\}|cline\{[^}]*\}|endhead|endfoot)"
+)
+_LATEX_PLAIN = (
+    (r"\\(?:multicolumn|multirow)\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
+    (r"\\(?:SI|qty)\{([^{}]*)\}\{\\?([^{}]*)\}", r"\1 \2"),
+    (r"\$?\\(?:mu|micro)\$?\s*", "µ"),
+    (r"\$?\\pm\$?", "±"),
+    (r"\\(?:textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
+    (r"(?<=\d)(?:\\,|\{,\}|~)(?=\d{3})", ""),
+    (r"\\,|~|\\ ", " "),
+    (r"\\(?:milli\\?second|ms)\b", "ms"),
+    (r"\\second\b", "s"),
+    (r"\\(?=[_%#&$])", ""),
+    (r"[${}]", ""),
 )
 
 
@@ -66,10 +81,12 @@ def find_layout(source: Source) -> TableLayout:
         lines = lines[1:]
     if not lines:
         raise FormatError(Fault("the file is empty", remedy=EXPECTED))
+    if any(re.search(r"<(?:!doctype html|html|table|tr)\b", line, re.IGNORECASE) for _, line in lines[:COMPARED]):
+        raise FormatError(Fault("this is HTML", remedy="copy its table into a CSV or Markdown file"))
     if any("\\begin{tab" in line or "\\begin{longtab" in line for _, line in lines) or _all_end_in_slashes(lines):
         return _latex_layout(lines)
-    if (bars := _bar_layout(lines)) is not None:
-        return bars
+    if (parted := _bar_layout(lines) or _label_layout(lines)) is not None:
+        return parted
     lines = [(number, line) for number, line in lines if not (_RULE.fullmatch(line) and re.search("[-=─═]{2}", line))]
     body = [(number, re.split(r"\s#", line)[0]) for number, line in lines if not _is_comment(line)]
     comments = [(number, line) for number, line in lines if _is_comment(line) and (not body or number < body[0][0])]
@@ -78,9 +95,11 @@ def find_layout(source: Source) -> TableLayout:
     delimiter = _delimiter([line for _, line in body[: COMPARED + 5]])
     split = splitter(delimiter)
     width = max((len(split(line)) for _, line in body[1 : COMPARED + 1]), default=len(split(body[0][1])))
-    place = next((i for i, (_, line) in enumerate(body) if len(split(line)) > 1), 0) if width > 1 else 0
+    place = _header_place([split(line) for _, line in body[:COMPARED]]) if width > 1 else 0
     number, line = body[place]
     headers = _header_cells(line, split, width)
+    if place and len(set(headers)) < len([cell for cell in headers if cell]):
+        headers = _below(_header_cells(body[place - 1][1], split, width), headers)
     if comments and any(parse_cell(cell) for cell in headers):
         text = comments[-1][1].strip().lstrip("#%/").strip()
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
@@ -93,22 +112,11 @@ def find_layout(source: Source) -> TableLayout:
 def read_grid(source: Source, layout: TableLayout) -> CellGrid:
     """All rows below the header as a Grid; a row that is too long is a fault, a short one has absent cells."""
     width = len(layout.headers)
-    numbers, rows = _plain_rows(source, layout) or _rows(source, layout)
-    if set(map(len, rows)) != {width}:
-        rows = _squared(rows, numbers, layout)
-    headers = layout.headers
-    if rows and _is_units_row(rows[0]):
-        units = zip(headers, rows[0], strict=True)
-        headers = tuple(name if is_absent(unit) else f"{name} ({unit.strip('()[] ')})" for name, unit in units)
-        rows, numbers = rows[1:], numbers[1:]
-    if not rows:
-        raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
-    return CellGrid(headers, tuple(zip(*rows, strict=True)), numbers)
-
-
-def _squared(rows: list[list[str]], numbers: Sequence[int], layout: TableLayout) -> list[list[str]]:
-    """Rows of equal length; those that are too long are faults."""
-    width = len(layout.headers)
+    if (plain := _plain_grid(source, layout)) is not None:
+        return plain
+    numbers, rows = _rows(source, layout)
+    if set(map(len, rows)) == {width}:
+        return _grid(layout.headers, rows, numbers)
     square: list[list[str]] = []
     faults: list[Fault] = []
     for number, cells in zip(numbers, rows, strict=True):
@@ -121,19 +129,41 @@ def _squared(rows: list[list[str]], numbers: Sequence[int], layout: TableLayout)
         square.append([*cells, *[""] * (width - len(cells))][:width])
     if faults:
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
-    return square
+    return _grid(layout.headers, square, numbers)
 
 
-def _plain_rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list[str]]] | None:
-    """The rows of a large table without quotes, comments, empty lines or padding, all at once; None for others."""
-    if layout.delimiter not in (",", ";", "\t"):
+def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int], word: str = "line") -> CellGrid:
+    """The grid of equally long rows; a first row that holds units only becomes a part of the headers."""
+    if rows and _is_units_row(rows[0]):
+        units = zip(headers, rows[0], strict=True)
+        headers = [name if is_absent(unit) else f"{name} ({unit.strip('()[] ')})" for name, unit in units]
+        rows, lines = rows[1:], lines[1:]
+    if not rows:
+        raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
+    return CellGrid(tuple(headers), tuple(zip(*rows, strict=True)), lines, word)
+
+
+def _plain_grid(source: Source, layout: TableLayout) -> CellGrid | None:
+    """A table without quotes, comments, empty lines, padding or rows of other lengths, all at once; None for others."""
+    mark, width = layout.delimiter, len(layout.headers)
+    if mark not in (",", ";", "\t"):
         return None
     with source.open_text() as file:
-        text = file.read()
-    if any(sign in text for sign in ('"', "#", "\n\n", "\r\n\r", " ")) or not text.strip():
+        for _ in range(layout.first):
+            file.readline()
+        text = file.read().replace("\r\n", "\n").removesuffix("\n")
+    if not text or any(
+        sign in text for sign in ('"', "#", "%", "//", "\n\n", "\r", f" {mark}", f"{mark} ", "\n ", " \n")
+    ):
         return None
-    lines = text.splitlines()[layout.first :]
-    return range(layout.first + 1, layout.first + len(lines) + 1), [line.split(layout.delimiter) for line in lines]
+    lines = text.split("\n")
+    if text[0] == " " or text[-1] == " " or set(map(operator.methodcaller("count", mark), lines)) != {width - 1}:
+        return None
+    if _is_units_row(lines[0].split(mark)):
+        return None
+    cells = text.replace("\n", mark).split(mark)
+    numbers = range(layout.first + 1, layout.first + len(lines) + 1)
+    return CellGrid(layout.headers, tuple(cells[i::width] for i in range(width)), numbers)
 
 
 def _rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list[str]]]:
@@ -151,8 +181,9 @@ def _rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list
                     break
                 if _RULE.fullmatch(text) or _LATEX_SKIP.fullmatch(text) or (latex and "&" not in text):
                     continue
-            rows.append(layout.split(line.rstrip("\r\n") if parted else text))
-            numbers.append(number)
+            if cells := layout.split(line.rstrip("\r\n") if parted else text):
+                rows.append(cells)
+                numbers.append(number)
     return numbers, rows
 
 
@@ -184,7 +215,46 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     widths = {len(splitter("  ")(line)) for line in lines if line.strip()}
     if len(widths) == 1 and widths != {1}:
         return "  "
-    return next((c for c in (",", ";", "\t") if sum(c in line for line in lines) > len(lines) / 2), None)
+    return next((c for c in ("\t", ";", ",") if sum(c in line for line in lines) > len(lines) / 2), None)
+
+
+def grid_of_rows(rows: Sequence[Sequence[str]]) -> CellGrid:
+    """The rows of a sheet as a grid: titles above the header are passed over, and so are empty columns."""
+    width, place = max(len(row) for row in rows), _header_place(rows[:COMPARED])
+    square = [[*row, *[""] * (width - len(row))] for row in rows[place:]]
+    headers, *body = square
+    if len(set(headers)) < len([cell for cell in headers if cell]) and place:
+        headers = _below(rows[place - 1], headers)
+    kept = [i for i in range(width) if any(row[i] for row in square)]
+    return _grid(
+        [headers[i] for i in kept], [[row[i] for i in kept] for row in body], range(place + 2, len(rows) + 1), "row"
+    )
+
+
+def _header_place(rows: Sequence[Sequence[str]]) -> int:
+    """The row of the headers: above the first numbers, below titles and facts, the one that names most columns."""
+    first = next((i for i, cells in enumerate(rows) if sum(map(bool, cells)) > 1), 0)
+    best, most = first, -1
+    for i, cells in enumerate(rows[first:], first):
+        numbers = sum(parse_cell(cell) is not None for cell in cells)
+        if i > first and numbers >= min(2, len(cells) - 1):
+            break
+        names = sum(
+            bool(k_unit_of(cell) or value_meaning(cell) or (head := parse_header(cell)).statistic or head.is_derived)
+            for cell in (() if _is_units_row(cells) else cells)
+        )
+        if names > most:
+            best, most = i, names
+    return best
+
+
+def _below(groups: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Headers of two lines: the name of a group reaches to the right until the next one."""
+    joined, group = [], ""
+    for i, name in enumerate(names):
+        group = (groups[i] if i < len(groups) else "") or group
+        joined.append(f"{group} {name}".strip() if names.count(name) > 1 else name)
+    return joined
 
 
 def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> list[str]:
@@ -204,8 +274,13 @@ def _is_comment(line: str) -> bool:
 
 
 def _is_units_row(cells: Sequence[str]) -> bool:
-    units = [cell.strip("()[] ") for cell in cells if not is_absent(cell)]
-    return bool(units) and len(units) < len(cells) and all(unit_of(unit) is not None for unit in units)
+    units = [cell.strip("()[] ") for cell in cells if not is_absent(cell) and cell.strip() not in ("#", "count")]
+    times_or_rates = sum(unit_of(unit) is not None for unit in units)
+    return (
+        times_or_rates > 0
+        and len(units) < len(cells)
+        and all(unit_of(u) is not None or is_other_unit(u) for u in units)
+    )
 
 
 def _all_end_in_slashes(lines: Sequence[tuple[int, str]]) -> bool:
@@ -229,26 +304,10 @@ def _latex_layout(lines: Sequence[tuple[int, str]]) -> TableLayout:
 def _latex_cells(line: str) -> list[str]:
     text = line.strip().removesuffix("\\hline").rstrip()
     text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", text)
-    return [_plain_latex(cell) for cell in re.split(r"(?<!\\)&", text)]
-
-
-def _plain_latex(cell: str) -> str:
-    text = _LATEX_SKIP.sub("", cell)
-    for pattern, plain in (
-        (r"\\(?:multicolumn|multirow)\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
-        (r"\\(?:SI|qty)\{([^{}]*)\}\{\\?([^{}]*)\}", r"\1 \2"),
-        (r"\$?\\(?:mu|micro)\$?\s*", "µ"),
-        (r"\$?\\pm\$?", "±"),
-        (r"\\(?:textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
-        (r"(?<=\d)(?:\\,|\{,\}|~)(?=\d{3})", ""),
-        (r"\\,|~|\\ ", " "),
-        (r"\\(?:milli\\?second|ms)\b", "ms"),
-        (r"\\second\b", "s"),
-        (r"\\(?=[_%#&$])", ""),
-        (r"[${}]", ""),
-    ):
-        text = re.sub(pattern, plain, text)
-    return text.strip()
+    cells = [_LATEX_SKIP.sub("", cell) for cell in re.split(r"(?<!\\)&", text)]
+    for pattern, plain in _LATEX_PLAIN:
+        cells = [re.sub(pattern, plain, cell) for cell in cells]
+    return [cell.strip() for cell in cells]
 
 
 def _bar_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
@@ -272,3 +331,32 @@ def _bar_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
         return None
     number, line = heads[0] if heads else barred[0]
     return TableLayout("|", split, tuple(split(line)), number)
+
+
+def _label_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
+    """Lines such as `threads=4 elapsed=2.95s`, all with the same labels, one of them a worker count; None for others.
+
+    Lines without the first label are passed over, as a log has them; one that has it must have all the others.
+    """
+    first = next((i for i, (_, line) in enumerate(lines) if len(_labels(line)) > 1), None)
+    if first is None:
+        return None
+    names = tuple(_labels(lines[first][1]))
+    begins = re.compile(rf"(?<![\w./-]){re.escape(names[0])}\s*[=:]")
+    alike = sum(tuple(_labels(line)) == names for _, line in lines)
+    if alike < 2 or not any(map(k_unit_of, names)) or not any(map(value_meaning, names)):
+        return None
+
+    def values(line: str) -> list[str]:
+        own = _labels(line)
+        if begins.search(line) and tuple(own) != names:
+            hint = f"every line of a run needs {', '.join(names)}; delete the lines of runs that failed"
+            raise FormatError(Fault("a line has other labels", value=line[:80], remedy=hint))
+        return list(own.values()) if tuple(own) == names else []
+
+    return TableLayout("=", values, names, lines[first][0] - 1)
+
+
+def _labels(line: str) -> dict[str, str]:
+    """The labels of a line with their values; empty unless the whole line consists of them."""
+    return {} if re.search(r"[^\s,;|]", _LABEL.sub("", line)) else dict(_LABEL.findall(line))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
     REPEAT_WORDS,
     TIME_WORDS,
@@ -17,10 +18,9 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
-from scalecurve.formats.tables.cells import Cells, counts_of, is_absent
+from scalecurve.formats.tables.cells import holds_counts, is_absent
 from scalecurve.formats.tables.dialects import CellGrid
 
-SAMPLE_ROWS = 1000
 _MARKS = frozenset(("n", "num", "x", "c"))
 
 
@@ -37,22 +37,18 @@ class LongGrid:
 def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     """The same observations, one a row; a table that is long already is returned as it is."""
     heads = [parse_header(header) for header in grid.headers]
-    if options.k_column is None and options.k_from is None and not _has_workers(grid):
+    columns = zip(grid.headers, grid.columns, strict=True)
+    has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
+    if options.k_column is None and options.k_from is None and not has_workers:
         places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
+        if len(places) == len(heads) > 1:
+            text = "the first line holds numbers only: it may be a row, or the worker counts"
+            remedy = "write a header line such as `K,seconds`, or a name before the counts, such as `time (s),1,2,4`"
+            raise FormatError(Fault(text, value=", ".join(grid.headers)[:60], remedy=remedy))
         if len({_workers_in(heads[i]) for i in places}) == len(places) > 1:
             return _from_columns_of_k(grid, heads, places)
     runs = _numbered_runs(heads) if options.value_column is None else []
     return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
-
-
-def _has_workers(grid: CellGrid) -> bool:
-    """Whether a column named for workers holds whole numbers, mostly."""
-    for header, column in zip(grid.headers, grid.columns, strict=True):
-        if worker_unit(header):
-            values = counts_of(column[:SAMPLE_ROWS]).values
-            if 2 * int(((values >= 1) & (values % 1 == 0)).sum()) >= len(values):
-                return True
-    return False
 
 
 def _workers_in(head: Header) -> int | None:
@@ -93,7 +89,8 @@ def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence
     others = [i for i in range(len(heads)) if i not in places]
     nouns = [word for i in places for word in heads[i].words if word in WORKER_NOUNS]
     k_header = nouns[0] if nouns else next((heads[i].text for i in others if worker_unit(heads[i].text)), "K")
-    if len(others) == 1 and _names_quantities(grid.columns[others[0]]):
+    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 else []
+    if any(value_meaning(name.text) for name in names) and not all(name.is_repeat for name in names):
         labels = [str(cell) for cell in grid.columns[others[0]]]
         cells = [[column[row] for column in (grid.columns[i] for i in places)] for row in range(grid.rows)]
         counts = [str(_workers_in(heads[i])) for i in places]
@@ -116,9 +113,3 @@ def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence
         ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {_workers_in(heads[i])}") for i in places
     )
     return LongGrid(long, 1, uses, grid.rows * len(places) - len(rows))
-
-
-def _names_quantities(cells: Cells) -> bool:
-    """Whether the cells name quantities, as the first column of a table turned on its side does."""
-    heads = [parse_header(str(cell)) for cell in cells]
-    return any(value_meaning(head.text) for head in heads) and not all(head.is_repeat for head in heads)

@@ -11,15 +11,47 @@ import numpy.typing as npt
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.headers import CPU_WORDS, LABEL_WORDS, SERIES_WORDS, Header, Statistic, vocabulary
+from scalecurve.formats.headers import (
+    CPU_WORDS,
+    FAILED_WORDS,
+    GOOD_WORDS,
+    LABEL_WORDS,
+    SERIES_WORDS,
+    STATE_WORDS,
+    Header,
+    Statistic,
+    vocabulary,
+)
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
-from scalecurve.formats.tables.cells import DecimalMark, labels_of, numbers_of
+from scalecurve.formats.tables.cells import ABSENT, SAMPLE_ROWS, Cells, DecimalMark, labels_of, numbers_of
 from scalecurve.formats.tables.choice import Chosen
 from scalecurve.formats.tables.dialects import CellGrid
-from scalecurve.formats.tables.filters import keeps
+from scalecurve.study import Regime
 from scalecurve.study.samples import IntArray
 
 _DATED = vocabulary("date datetime timestamp started start end ended finished created when day time")
+# What the job is: these must not change with K unless the regime says so.
+WORK_WORDS = vocabulary(
+    "size sizes problem work batch gbs cells atoms particles tokens elements dof dofs unknowns grid mesh matrix "
+    "resolution length rows images samples steps iterations epochs nx ny nz dim dims n m bytes events bodies points"
+)
+MACHINE_WORDS = vocabulary("host hostname machine system cluster platform hardware cpu processor arch")
+_UNSURE = vocabulary("n m i j x y z id idx index label name group type kind data input column value no nr")
+YES = vocabulary("1 true yes y t x 1.0")
+NO = vocabulary("0 false no n f 0.0")
+EXIT_CODES = vocabulary("exit_code exitcode returncode return_code rc exit")
+GOOD_STATES = vocabulary(
+    "ok okay pass passed success successful succeeded complete completed done finished good valid true yes normal ✓"
+)
+BAD_STATES = vocabulary(
+    "fail failed failure error errored timeout timedout timed_out crash crashed cancelled canceled killed "
+    "aborted abort oom out_of_memory node_fail invalid bad skipped no false preempted ✗ nan"
+)
+WARM = vocabulary("warmup warm_up warming warm cold_start")
+MEASURED = vocabulary("measure measured measurement timed run benchmark bench steady real hot main test")
+_FILLERS = vocabulary("is has was run job test did the")
+
+SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -49,6 +81,8 @@ def filter_rows(work: TableWork) -> None:
     faults = []
     for i, head in enumerate(work.heads):
         if i in (work.chosen.k, work.chosen.value):
+            continue
+        if not may_filter(head, work.grid.columns[i]):
             continue
         labels = labels_of(work.grid.columns[i])
         verdicts = keeps(head, labels)
@@ -96,21 +130,36 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
             work.use(i, Role.CONSTANT, f"the same in every row: {labels[0][:60] or '(empty)'}")
         elif not _varies(codes, places):
             work.use(i, Role.IGNORED, "one value at each K")
-        elif not _settled_by_name(work, i, head, unaccounted):
+            _say_change(work, i, dict(zip(workers.tolist(), labels, strict=True)))
+        elif i in work.chosen.candidates or _is_measurement(head):
+            work.use(i, Role.IGNORED, "another measurement of the same runs")
+        elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS):
+            work.use(i, Role.IGNORED, "a label that tells no curves apart")
+            unaccounted += [] if head.says(_DATED) else [i]
+        else:
             _settle_by_cells(work, i, labels, places, unaccounted, faults)
     if faults:
         raise FormatError(faults)
     return [i for i, use in work.uses.items() if use.role is Role.SERIES], unaccounted
 
 
-def _settled_by_name(work: TableWork, i: int, head: Header, unaccounted: list[int]) -> bool:
-    """Whether the name of a column that varies at one K says enough."""
-    if i in work.chosen.candidates or _is_measurement(head):
-        work.use(i, Role.IGNORED, "another measurement of the same runs")
-    elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS):
-        work.use(i, Role.IGNORED, "a label that tells no curves apart")
-        unaccounted += [] if head.says(_DATED) else [i]
-    return i in work.uses
+def _say_change(work: TableWork, i: int, by_k: dict[int, str]) -> None:
+    """The finding where a column changes with K that names the job, the machine or the program."""
+    head, name, regime = work.heads[i], work.name(i), work.options.regime
+    if i in work.chosen.candidates or _is_measurement(head) or head.statistic is not None:
+        return
+    pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
+    if head.says(MACHINE_WORDS):
+        text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
+        work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
+    elif head.says(WORK_WORDS) and regime is not Regime.WEAK:
+        text = f"{name} changes with K ({pairs}); under strong scaling the job must stay the same"
+        remedy = "if it is the problem size, the regime is weak; else keep the rows of one job"
+        work.findings.append(warning("parameter-changes", text, remedy=remedy, column=name))
+    elif head.says(SERIES_WORDS) and not head.says(WORK_WORDS):
+        text = f"{name} changes with K ({pairs}): what it does cannot be told apart from what K does"
+        remedy = "keep it the same at every K, where it can be chosen"
+        work.findings.append(info("parameter-changes", text, remedy=remedy, column=name))
 
 
 def _settle_by_cells(
@@ -118,7 +167,11 @@ def _settle_by_cells(
 ) -> None:
     """What the cells of a column that varies at one K are: the names of curves, or another value in every row."""
     head, codes = work.heads[i], codes_of(labels)
-    if _tells_apart(head, codes, places):
+    if work.options.series is None and _numbers_rows(head, labels, places):
+        text = f"the column {work.name(i)} numbers the rows of each K: they may be repeats or different curves"
+        remedy = f"rename {work.name(i)} to `repeat`, or to `series`"
+        faults.append(Fault(text, value=labels[0], remedy=remedy))
+    elif _tells_apart(head, codes, places):
         work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
     elif head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any():
         text = f"the column {work.name(i)} varies at one K, and no value of it was measured at two K"
@@ -127,6 +180,19 @@ def _settle_by_cells(
     else:
         work.use(i, Role.IGNORED, "another value in nearly every row")
         unaccounted.append(i)
+
+
+def _numbers_rows(head: Header, labels: list[str], places: npt.NDArray[Any]) -> bool:
+    """Whether a column whose name says nothing counts the rows of each K: 1, 2, 3 or 0, 1, 2."""
+    if set(head.words) - _UNSURE and head.says(SERIES_WORDS):
+        return False
+    numbers: dict[int, list[str]] = {}
+    for place, label in zip(places.tolist(), labels, strict=True):
+        numbers.setdefault(place, []).append(label)
+    first = labels[0]
+    return first in ("0", "1") and all(
+        same == [str(int(first) + j) for j in range(len(same))] for same in numbers.values()
+    )
 
 
 def _filled_down(work: TableWork, i: int) -> list[str]:
@@ -149,14 +215,12 @@ def _is_spread_or_count(work: TableWork, i: int, head: Header) -> bool:
     elif head.statistic is not None and i in work.chosen.candidates:
         work.use(i, Role.SPREAD, f"the {head.statistic} beside the observations")
     elif (
-        head.is_count and (head.words != ("n",) or _has_spread(work)) and not numbers_of(work.grid.columns[i]).bad.any()
+        head.is_count
+        and (head.words != ("n",) or any(other.statistic in SPREAD_OR_MEAN for other in work.heads))
+        and not numbers_of(work.grid.columns[i]).bad.any()
     ):
         work.use(i, Role.COUNT, "how many runs stand behind each row")
     return i in work.uses
-
-
-def _has_spread(work: TableWork) -> bool:
-    return any(head.statistic in (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN) for head in work.heads)
 
 
 def _is_measurement(head: Header) -> bool:
@@ -183,3 +247,43 @@ def _tells_apart(head: Header, codes: IntArray, places: npt.NDArray[Any]) -> boo
     if not (at > 1).any() or (head.says(SERIES_WORDS) is False and len(at) > max(2, len(codes) / 2)):
         return False
     return bool(at[codes].mean() >= min(2, int(places.max()) + 1))
+
+
+def may_filter(head: Header, cells: Cells) -> bool:
+    """Whether a column can mark rows: by its name, or by few values that are words."""
+    words = {word for word in head.words if word not in _FILLERS}
+    named = words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS)
+    return bool(named) or (not isinstance(cells, np.ndarray) and len(set(cells[:SAMPLE_ROWS])) <= len(WARM | MEASURED))
+
+
+def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
+    """For each label whether its rows are measurements (None: it does not say); None where this is no such column."""
+    words = {word for word in head.words if word not in _FILLERS}
+    named = words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS)
+    marks = set(labels)
+    if head.unit is not None or head.other_unit or (not named and len(marks) > len(WARM | MEASURED)):
+        return None
+    distinct = {label: label.strip().lower().replace("-", "_").replace(" ", "_") for label in marks}
+    if words & WARM or (words and words <= FAILED_WORDS):
+        # A number that is neither 0 nor 1 is a size (an error of 0.03) or a count (11 failed requests), not a mark.
+        if any(plain.replace(".", "", 1).isdigit() and plain not in YES | NO for plain in distinct.values()):
+            return None
+        return {label: plain in NO or plain in ABSENT for label, plain in distinct.items()}
+    if words and words <= GOOD_WORDS | STATE_WORDS:
+        judge = {label: _is_good(words, plain) for label, plain in distinct.items()}
+        return judge if any(verdict is not None for verdict in judge.values()) else None
+    if set(distinct.values()) & WARM and set(distinct.values()) <= WARM | MEASURED:
+        return {label: plain not in WARM for label, plain in distinct.items()}
+    return None
+
+
+def _is_good(words: set[str], plain: str) -> bool | None:
+    if words & EXIT_CODES:
+        return plain in ("0", "0.0") if plain.lstrip("-").replace(".", "", 1).isdigit() else None
+    if plain in GOOD_STATES:
+        return True
+    if plain in BAD_STATES or plain in WARM or plain.split("_")[0] in BAD_STATES:
+        return False
+    if words & GOOD_WORDS:
+        return True if plain in YES else False if plain in NO else None
+    return None

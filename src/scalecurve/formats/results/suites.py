@@ -1,33 +1,51 @@
-"""ReFrame run reports (JSON): passed test cases, K is `num_tasks`, one metric per performance variable.
+"""Frameworks that run benchmarks on clusters: ReFrame (reports and perflogs) and Ramble.
+
+ReFrame run reports (JSON): passed test cases, K is `num_tasks`, one metric per performance variable.
 
 `perfvalues` maps "system:partition:metric" to [value, reference, low, high, unit, ...] since 4.0; before that,
 `perfvars` is a list of {name, value, unit}.
+
+Results of Ramble and Benchpark (`results.*.json`): experiments with variables and figures of merit.
+
+Repeats appear as experiments of their own (`name.1`, `name.2`) and as a summary (`N_REPEATS` above 0), which is left
+out.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from scalecurve.formats.columns import as_dict, as_dicts, as_float, as_list, as_text, counts_in, facts, metric_point
+from scalecurve.formats.columns import (
+    as_count,
+    as_dict,
+    as_dicts,
+    as_float,
+    as_list,
+    as_text,
+    counts_in,
+    facts,
+    metric_point,
+)
 from scalecurve.formats.reading import FormatNote, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RunStatus, Treatment
 
 _OLDER_PERFLOG = re.compile(r"\| *\S.* using [^|]*\|.*num_tasks=\d+\|")
-COUNTS = ("num_tasks", "num_nodes", "num_cpus_per_task", "num_gpus")
+COUNTS_REFRAME = ("num_tasks", "num_nodes", "num_cpus_per_task", "num_gpus")
 
 
-def recognise(source: Source) -> str | None:
+def recognise_reframe(source: Source) -> str | None:
     return "JSON with session_info and runs" if {"session_info", "runs"} <= source.keys else None
 
 
-def read(source: Source, options: ReadOptions) -> Reading:
+def read_reframe(source: Source, options: ReadOptions) -> Reading:
     session = as_dict(source.json["session_info"])
     points: list[Point] = []
     for case in (case for run in as_dicts(source.json["runs"]) for case in as_dicts(run.get("testcases"))):
         name = as_text(case.get("display_name"), 500) or as_text(case.get("name"), 500) or ""
-        fields = counts_in(case, COUNTS)
+        fields = counts_in(case, COUNTS_REFRAME)
         nodes = as_list(case.get("job_nodelist")) or as_list(case.get("nodelist"))
         if nodes:
             fields.setdefault("num_nodes", len(nodes))
@@ -79,7 +97,11 @@ def read_perflog(source: Source, options: ReadOptions) -> Reading:
             continue
         row = dict(zip(header, cells, strict=False)) if header else _older_cells(line)
         name = row.get("name") or ""
-        common: dict[str, Any] = {"name": name, "series": name.partition(" ")[0], "fields": counts_in(row, COUNTS)}
+        common: dict[str, Any] = {
+            "name": name,
+            "series": name.partition(" ")[0],
+            "fields": counts_in(row, COUNTS_REFRAME),
+        }
         if row.get("result", "pass") != "pass":
             points.append(Point(values=(), status=RunStatus.FAILED, details={"error": "the test failed"}, **common))
             continue
@@ -97,7 +119,7 @@ def _older_cells(line: str) -> dict[str, str]:
     """`...|Solve on sys:part using env|jobid=1|num_tasks=2|time=8.0|ref=0 (l=null, u=null)|s` as columns."""
     cells = line.split("|")
     pairs = [cell.partition("=") for cell in cells]
-    row = {name.strip(): value for name, sign, value in pairs if sign and name.strip() in COUNTS}
+    row = {name.strip(): value for name, sign, value in pairs if sign and name.strip() in COUNTS_REFRAME}
     title = next((cell for cell in cells if " using " in cell), "")
     row["name"] = title.partition(" on ")[0].strip()
     place = next((i for i, (name, sign, _) in enumerate(pairs) if sign and name.strip() == "ref"), 0)
@@ -108,11 +130,11 @@ def _older_cells(line: str) -> dict[str, str]:
     return row
 
 
-READER = Reader(
+REFRAME = Reader(
     "reframe",
     "ReFrame report",
-    recognise,
-    read,
+    recognise_reframe,
+    read_reframe,
     FormatNote(
         tried="4.10.4 (PyPI)",
         real=True,
@@ -134,3 +156,43 @@ PERFLOG = Reader(
         keeps="failed tests",
     ),
 )
+
+
+COUNTS_RAMBLE = ("n_ranks", "n_nodes", "n_threads", "n_gpus", "n_threads_per_proc")
+BY_RAMBLE = re.compile(r"summary::|^n_(?:total|successful)_repeats$")
+
+
+def recognise_ramble(source: Source) -> str | None:
+    first = (as_dicts(source.json["experiments"]) or [{}])[0] if "experiments" in source.keys else {}
+    return "JSON with experiments and RAMBLE_STATUS" if "RAMBLE_STATUS" in first else None
+
+
+def read_ramble(source: Source, options: ReadOptions) -> Reading:
+    points: list[Point] = []
+    for experiment in as_dicts(source.json["experiments"]):
+        if as_count(experiment.get("N_REPEATS")):
+            continue
+        name = as_text(experiment.get("name"), 500) or ""
+        fields = counts_in({**experiment, **as_dict(experiment.get("RAMBLE_VARIABLES"))}, COUNTS_RAMBLE)
+        # The series is application.workload of `application.workload.experiment`, whose last part holds parameters.
+        common: dict[str, Any] = {"name": name, "series": ".".join(name.split(".")[:2]), "fields": fields}
+        if experiment.get("RAMBLE_STATUS") != "SUCCESS":
+            details = {"error": f"RAMBLE_STATUS {as_text(experiment.get('RAMBLE_STATUS'))}"}
+            points.append(Point(values=(), status=RunStatus.FAILED, details=details, **common))
+            continue
+        for context in as_dicts(experiment.get("CONTEXTS")):
+            where = as_text(context.get("name"))
+            for merit in as_dicts(context.get("foms")):
+                metric, value = as_text(merit.get("name")), as_float(merit.get("value"))
+                if metric is None or value is None or BY_RAMBLE.search(str(merit.get("origin_type", "")) + metric):
+                    continue
+                point = metric_point([value], metric, as_text(merit.get("units")), **common)
+                points.append(point if where in (None, "null") else replace(point, metric=f"{metric} ({where})"))
+    return Reading(
+        points=bounded(points),
+        setup=Treatment.UNKNOWN,
+        provenance=Provenance(tool="Ramble", created=as_text(source.json.get("date"))),
+    )
+
+
+RAMBLE = Reader("ramble", "Ramble results", recognise_ramble, read_ramble)

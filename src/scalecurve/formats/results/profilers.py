@@ -1,0 +1,192 @@
+"""Profilers that measure a whole run: TALP, Caliper (or Thicket) and Cilkscale.
+
+TALP JSON of DLB 3.6: regions with elapsed, useful and MPI time in nanoseconds.
+
+Efficiencies are printed with two decimals and are recomputed from the times:
+PE = sum(useful)/(elapsed P) = CommE LB, CommE = max(useful)/elapsed, LB = sum(useful)/(max(useful) P), as in
+DLB's perf_metrics.c.
+
+CSV of Caliper and Thicket: one row per region and profile, metrics such as `Avg time/rank`, metadata as columns.
+
+The number of ranks is `mpi.world.size` or `jobsize`; the regions (`name`) are series.
+
+Cilkscale CSV: `tag,work (seconds),span (seconds),parallelism,...,1c time (seconds),2c time (seconds),...`.
+
+The empty tag is the whole program.  Work and span come from an instrumented run and bound the speedup.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from scalecurve.errors import FormatError
+from scalecurve.findings import info
+from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, csv_rows, facts, metric_meaning
+from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
+from scalecurve.formats.source import Source
+from scalecurve.study import Provenance, Quantity, RankRecord, Treatment
+
+NANO = 1e-9
+MOST_RANKS = 4096
+COUNTS_TALP = ("numMpiRanks", "numCpus", "numNodes", "numGpus")
+
+
+def recognise_talp(source: Source) -> str | None:
+    if not {"Application", "resources"} <= source.keys and not {"dlbVersion", "Application"} <= source.keys:
+        return None
+    regions = as_dict(source.json["Application"]).values()
+    timed = any("elapsedTime" in as_dict(region) for region in regions)
+    return "JSON with Application regions and elapsedTime" if timed else None
+
+
+def read_talp(source: Source, options: ReadOptions) -> Reading:
+    data = source.json
+    resources = as_dict(data.get("resources"))
+    regions = {name: as_dict(region) for name, region in as_dict(data["Application"]).items()}
+    processes = [process for process in as_dict(data.get("Process")).values() if isinstance(process, dict)]
+    chosen = {"Global": regions["Global"]} if "Global" in regions and options.series is None else regions
+    points: list[Point] = []
+    for name, region in chosen.items():
+        elapsed = as_float(region.get("elapsedTime"))
+        if elapsed is None:
+            continue
+        stated = {key: value for key, value in region.items() if key.startswith("num")}
+        fields = counts_in({**resources, **stated}, COUNTS_TALP)
+        observed: dict[str, Any] = {
+            key: region[key]
+            for key in ("instructions", "cycles", "usefulTime")
+            if as_float(region.get(key)) is not None
+        }
+        useful, cpus = as_float(region.get("usefulTime")), fields.get("numCpus")
+        if useful is not None and cpus and elapsed > 0:
+            observed["parallel_efficiency"] = useful / (elapsed * cpus)
+        ranks: list[RankRecord] = []
+        for i, process in enumerate(processes[:MOST_RANKS]):
+            own = as_dict(process.get(name))
+            seconds, *phases = (as_float(own.get(key)) for key in ("elapsedTime", "usefulTime", "mpiTime"))
+            named = zip(("compute", "communication"), phases, strict=True)
+            ranks.append(
+                RankRecord(
+                    rank=i,
+                    seconds=None if seconds is None else seconds * NANO,
+                    host=as_text(own.get("hostname")),
+                    phases={phase: value * NANO for phase, value in named if value is not None},
+                )
+            )
+        details = {"ranks": tuple(ranks), "observed": observed, "started": as_text(data.get("timestamp"))}
+        points.append(
+            Point(
+                values=(elapsed * NANO,), series=name, name=name, metric="elapsedTime", fields=fields, details=details
+            )
+        )
+    return Reading(
+        points=bounded(points),
+        warmup=Treatment.UNKNOWN,
+        setup=Treatment.INCLUDED,
+        provenance=Provenance(
+            tool="TALP",
+            tool_version=as_text(data.get("dlbVersion")),
+            created=as_text(data.get("timestamp")),
+            settings=facts(resources, "numNodes", "numGpus"),
+        ),
+        assumed=("the region Global is the job",) if len(chosen) < len(regions) else (),
+    )
+
+
+TALP = Reader("talp", "TALP", recognise_talp, read_talp)
+
+
+COUNTS_CALIPER = ("mpi.world.size", "jobsize", "numhosts", "omp.num.threads", "mpi_world_size", "num_nodes")
+REGION = ("name", "path", "node", "function", "region")
+TIMES = ("time/rank", "total time", "time (inc)", "time (exc)", "sum#sum#time.duration", "sum#time.duration")
+MARKS = {"nid", "profile", "mpi.world.size", "jobsize"}
+MOST_LINE = 20_000
+
+
+def recognise_caliper(source: Source) -> str | None:
+    header = _header(source)
+    sized = [name for name in header if name in COUNTS_CALIPER]
+    timed = [name for name in header if any(word in name.lower() for word in TIMES) or name.lower() == "time"]
+    if sized and timed and MARKS & set(header) and set(REGION) & set(header):
+        return f"a CSV with regions, {timed[0]} and {sized[0]}"
+    return None
+
+
+def read_caliper(source: Source, options: ReadOptions) -> Reading:
+    lines = [line[:MOST_LINE] for line in source.text.splitlines() if line.strip()]
+    header = _header(source)
+    region = next(name for name in REGION if name in header)
+    factors: dict[str, float] = {}  # to seconds, for every column of times
+    for column in header:
+        meaning = metric_meaning(column)
+        if any(word in column.lower() for word in TIMES):
+            factors[column] = 1.0
+        elif meaning is not None and meaning.quantity is Quantity.SECONDS:
+            factors[column] = meaning.factor
+    points: list[Point] = []
+    for cells in csv_rows(lines[1:]):
+        row = dict(zip(header, cells, strict=False))
+        fields, name = counts_in(row, COUNTS_CALIPER), (row.get(region) or "").strip()
+        for metric, factor in factors.items():
+            value = as_float(row.get(metric))
+            if value is not None:
+                points.append(Point(values=(value * factor,), series=name, name=name, metric=metric, fields=fields))
+    return Reading(points=bounded(points), setup=Treatment.UNKNOWN, provenance=Provenance(tool="Caliper"))
+
+
+def _header(source: Source) -> list[str]:
+    first = source.head_text.lstrip("\ufeff").partition("\n")[0].rstrip("\r")[:MOST_LINE]
+    try:
+        return [name.strip() for name in next(csv_rows([first]), [])]
+    except FormatError:
+        return []
+
+
+CALIPER = Reader("caliper", "Caliper or Thicket CSV", recognise_caliper, read_caliper)
+
+
+WHOLE = "whole program"
+BOUNDS = ("work", "span", "parallelism", "burdened_span", "burdened_parallelism")
+HEADER = re.compile(r"^(?:tag,)?\s*work \((?P<unit>[^)]{1,20})\),", re.MULTILINE)
+TIMED = re.compile(r"\s*(\d{1,9})c time \(seconds\)\s*$")
+
+
+def recognise_cilkscale(source: Source) -> str | None:
+    has_header = "span (" in source.head_text and HEADER.search(source.head_text)
+    return "a CSV header with work and span" if has_header else None
+
+
+def read_cilkscale(source: Source, options: ReadOptions) -> Reading:
+    match = HEADER.search(source.text)
+    if match is None:
+        raise FormatError("the header is damaged")
+    lines = source.text[match.start() :].splitlines()
+    header, *rows = list(csv_rows(line[:100_000] for line in lines)) or [[]]
+    timed = {i: k for i, name in enumerate(header) if (m := TIMED.match(name)) and (k := as_count(m[1]))}
+    points = [
+        Point(values=(seconds,), series=row[0].strip() or WHOLE, name=row[0], k=timed[i], metric="wall time")
+        for row in rows
+        if row
+        for i in timed
+        if i < len(row) and (seconds := as_float(row[i])) is not None
+    ]
+    whole = [point for point in points if point.series == WHOLE] if options.series is None else []
+    program = next((row for row in rows if row and not row[0].strip()), rows[0] if rows else [])
+    columns = {name.partition(" (")[0].strip(): as_float(cell) for name, cell in zip(header, program, strict=False)}
+    remedy = "run Cilkscale's benchmark mode"
+    untimed = info("work-span-only", "the file has work and span but no times", remedy=remedy)
+    return Reading(
+        points=bounded(whole or points),
+        k_origin="the columns `Nc time`",
+        k_unit="cores",
+        setup=Treatment.INCLUDED,
+        provenance=Provenance(
+            tool="Cilkscale", settings={name: value for name in BOUNDS if (value := columns.get(name)) is not None}
+        ),
+        assumed=("the row without a tag, the whole program",) if len(whole) < len(points) and whole else (),
+        findings=() if timed else (untimed,),
+    )
+
+
+CILKSCALE = Reader("cilkscale", "Cilkscale", recognise_cilkscale, read_cilkscale)
