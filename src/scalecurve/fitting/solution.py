@@ -17,8 +17,7 @@ import numpy as np
 
 from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.models import Model, models_for
-from scalecurve.fitting.positive import Array, solve_positive
+from scalecurve.fitting.models import Array, Model, models_for, solve_positive
 from scalecurve.study import Quantity, Study
 
 SEED = 11
@@ -138,7 +137,7 @@ def _densities(model: Model, points: Observations, scale: float, freedom: float)
 
     The fit adds its own uncertainty through the leverage x' (X'WX)^-1 x of the left-out point, in relative units.
     """
-    from scipy.stats import t as student
+    from scipy.special import gammaln  # scipy.stats has this density too, and takes a second to load
 
     count = len(points)
     weights = np.where(np.eye(count, dtype=bool), 0.0, points.runs)
@@ -151,7 +150,9 @@ def _densities(model: Model, points: Observations, scale: float, freedom: float)
     solved = np.linalg.solve(gram, relative[..., None])[..., 0]
     leverage = np.clip(np.einsum("ij,ij->i", relative, solved), 0.0, 1e4)
     spread = scale * np.sqrt(1.0 + leverage)
-    return np.asarray(student.logpdf((points.log_time - predicted) / spread, freedom) - np.log(spread))
+    away = (points.log_time - predicted) / spread
+    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - 0.5 * np.log(freedom * np.pi)
+    return np.asarray(constant - (freedom + 1) / 2 * np.log1p(away**2 / freedom) - np.log(spread))
 
 
 def _draws(solution: Solution, points: Observations, rng: np.random.Generator) -> Array:

@@ -1,4 +1,4 @@
-"""The laws, one per file: closed forms of plain numbers, without data.  Each is loaded when it is first used."""
+"""The laws, a file for each family: closed forms of plain numbers, without data.  Each is loaded when first used."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["LAW_NAMES", "Law", "LawTable", "Parameter", "check_law", "law", "law
 
 LAW_NAMES = {
     "amdahl": ("amdahl", "AMDAHL"),
-    "gustafson": ("gustafson", "GUSTAFSON"),
-    "sun-ni": ("sun_ni", "SUN_NI"),
-    "usl": ("usl", "USL"),
-    "logcomm": ("logcomm", "LOGCOMM_STRONG"),
-    "logcomm-weak": ("logcomm", "LOGCOMM_WEAK"),
+    "gustafson": ("amdahl", "GUSTAFSON"),
+    "sun-ni": ("amdahl", "SUN_NI"),
+    "usl": ("communication", "USL"),
+    "logcomm": ("communication", "LOGCOMM_STRONG"),
+    "logcomm-weak": ("communication", "LOGCOMM_WEAK"),
     "stragglers": ("stragglers", "STRAGGLERS"),
 }
 
 
 def law(name: str) -> Law:
     """A law by name: `law("amdahl").speedup(64, serial=0.05)`."""
-    key = name.lower().replace("_", "-")
+    key = str(name).lower().replace("_", "-")
     if key not in LAW_NAMES:
-        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(LAW_NAMES)}"))
+        raise InputError(Fault("unknown law", value=str(name), remedy=f"one of {', '.join(LAW_NAMES)}"))
     module, constant = LAW_NAMES[key]
     chosen: Law = getattr(import_module(f"scalecurve.laws.{module}"), constant)
     return chosen

@@ -1,10 +1,6 @@
-"""Amdahl's law: how far does a fixed job get when a share of it is serial?
+"""Amdahl's law and its relatives, all of one serial share: Gustafson (fixed time), Sun-Ni (fixed memory), Karp-Flatt.
 
-    T(K)/T(1) = s + (1 - s)/K        S(K) = 1/(s + (1 - s)/K)        E(K) = 1/(1 + s (K - 1))
-
-Source: G. M. Amdahl, Validity of the single processor approach, AFIPS Spring Joint Computer Conference, 1967.
-Worked number: s = 0.05 gives S(16) = 9.14, E(16) = 0.571, and never more than S = 20.
-Limits: s is a property of the program *and* its problem size; nothing here communicates, so T never rises again.
+The docstring of the function that computes a law is the law's page in docs/laws.
 """
 
 from __future__ import annotations
@@ -13,10 +9,18 @@ import math
 from fractions import Fraction
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.laws.contract import SERIAL, Law
+from scalecurve.laws.contract import SERIAL, Law, Parameter, check_k
 
 
-def time_ratio(k: float, serial: float) -> float:
+def amdahl_time(k: float, serial: float) -> float:
+    """Amdahl's law: how far does a fixed job get when a share of it is serial?
+
+        T(K)/T(1) = s + (1 - s)/K        S(K) = 1/(s + (1 - s)/K)        E(K) = 1/(1 + s (K - 1))
+
+    Source: G. M. Amdahl, Validity of the single processor approach, AFIPS Spring Joint Computer Conference, 1967.
+    Worked number: s = 0.05 gives S(16) = 9.14, E(16) = 0.571, and never more than S = 20.
+    Limits: s is a property of the program *and* its problem size; nothing here communicates, so T never rises again.
+    """
     return serial + (1.0 - serial) / k
 
 
@@ -46,7 +50,7 @@ def serial_for(efficiency: float, k: float) -> float | None:
 
 def share_of_ceiling(k: float, serial: float) -> float:
     """S(K) divided by 1/s."""
-    return serial / time_ratio(k, serial)
+    return serial / amdahl_time(k, serial)
 
 
 def exactly(value: float) -> Fraction:
@@ -67,5 +71,100 @@ AMDAHL = Law(
     formula="T(K)/T(1) = s + (1-s)/K",
     source="Amdahl 1967",
     parameters=(SERIAL,),
-    time_ratio=time_ratio,
+    time_ratio=amdahl_time,
 )
+
+
+def gustafson_time(k: float, serial_scaled: float) -> float:
+    """1: the time stays and the work grows."""
+    return 1.0
+
+
+def gustafson_work(k: float, serial_scaled: float) -> float:
+    """Gustafson's law: how much more work gets done in the same time when the parallel part grows with K?
+
+        S(K) = f + (1 - f) K = K - f (K - 1),     f = serial share of the time measured *on the K-worker run*
+
+    Relation to Amdahl's s, the serial share of the one-worker run: f = s/(s + (1-s)/K) and s = f/(f + K (1-f)).
+    The two laws state one identity about two different fractions; keep these apart and the laws agree.
+
+    Source: J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988.
+    Worked number: f = 0.05 gives S(64) = 60.85.
+    Limits: assumes that somebody wants a K times larger problem and that its serial part takes no longer.
+    """
+    return serial_scaled + (1.0 - serial_scaled) * k
+
+
+def scaled_from_serial(serial: float, k: float) -> float:
+    """Gustafson's f at K workers from Amdahl's s."""
+    return serial / (serial + (1.0 - serial) / k)
+
+
+def serial_from_scaled(serial_scaled: float, k: float) -> float:
+    """Amdahl's s from Gustafson's f measured at K workers."""
+    return serial_scaled / (serial_scaled + k * (1.0 - serial_scaled))
+
+
+GUSTAFSON = Law(
+    name="gustafson",
+    title="Gustafson's law",
+    question="How much more work gets done in the same time when the parallel part grows with K?",
+    formula="S(K) = f + (1-f) K",
+    source="Gustafson 1988",
+    parameters=(Parameter("serial_scaled", "serial share of the time on the K-worker run", 0.0, 1.0),),
+    time_ratio=gustafson_time,
+    work_ratio=gustafson_work,
+)
+
+
+def sun_ni_time(k: float, serial: float, growth: float) -> float:
+    """Sun and Ni's memory-bounded law: what if the problem grows as far as the memory of K workers allows?
+
+        S(K) = (s + (1-s) G) / (s + (1-s) G/K),     G(K) = K^growth
+
+    growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix product (memory n^2, work n^3).
+
+    Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.
+    Worked number: s = 0.05, growth 1.5, K = 64 gives S = 63.6.
+    Limits: assumes that memory limits the problem size and that somebody wants the larger problem.
+    """
+    return float(serial + (1.0 - serial) * k**growth / k)
+
+
+def sun_ni_work(k: float, serial: float, growth: float) -> float:
+    return float(serial + (1.0 - serial) * k**growth)
+
+
+SUN_NI = Law(
+    name="sun-ni",
+    title="Sun-Ni's memory-bounded law",
+    question="What if the problem grows as far as the memory of K workers allows?",
+    formula="S(K) = (s + (1-s) G)/(s + (1-s) G/K), G = K^growth",
+    source="Sun and Ni 1990",
+    parameters=(
+        SERIAL,
+        Parameter("growth", "exponent of the work's growth with K (1.5 for a matrix product)", 0.0, 10.0),
+    ),
+    time_ratio=sun_ni_time,
+    work_ratio=sun_ni_work,
+)
+
+
+def serial_fraction(k: float, speedup: float) -> float | None:
+    """The Karp-Flatt metric: which serial share would explain the speedup measured at K?
+
+        e(K) = (1/S - 1/K) / (1 - 1/K),   K > 1; None at K = 1
+
+    Read it over K: flat means a serial part; rising means overhead that grows (communication); below zero means a
+    superlinear step or a weak baseline.  With T = s + (1-s)/K + c log2 K it is e = s + c log2(K) K/(K-1).
+
+    Source: A. H. Karp and H. P. Flatt, Measuring parallel processor performance, Communications of the ACM 33(5), 1990.
+    Worked number: S(8) = 5.33 gives e = 0.0716.
+    Limits: the error of e is about (relative noise) T(K)/T(1) K/(K-1): at K = 2 and 1 % noise, a serial share below
+    1 % cannot be detected.
+    """
+    if not speedup > 0:
+        raise InputError(Fault("a speedup is above 0", where="speedup", value=f"{speedup:g}"))
+    if check_k(k) == 1:
+        return None
+    return (1.0 / speedup - 1.0 / k) / (1.0 - 1.0 / k)

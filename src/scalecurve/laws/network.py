@@ -162,8 +162,8 @@ class Network:
     def __post_init__(self) -> None:
         faults = []
         if self.per_node < 1 or (self.adapters is not None and self.adapters < 1):
-            seen = f"{self.per_node} ranks, {self.adapters} adapters"
-            faults.append(Fault("a node has at least one rank and one adapter", where=self.name, value=seen))
+            counts = f"{self.per_node} ranks, {self.adapters} adapters"
+            faults.append(Fault("a node has at least one rank and one adapter", where=self.name, value=counts))
         if any(not math.isfinite(value) or value < 0 for value in (self.gamma, self.base)):
             faults.append(Fault("gamma and base are finite and not negative", where=self.name))
         if faults:

@@ -48,6 +48,17 @@ class Ceilings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """FLOP, bytes moved at each memory level, and the measured seconds (None if not timed)."""
+
+    name: str
+    flops: float
+    moved: Mapping[str, float]
+    seconds: float | None = None
+    calls: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class KernelBound:
     """The least time of a kernel: seconds of each term, the largest of them, its name, and their sum."""
 

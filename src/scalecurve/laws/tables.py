@@ -14,9 +14,8 @@ from typing import Any
 from scalecurve.document import Block, Column, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.laws import amdahl, gustafson, isoefficiency, logcomm, stragglers, sun_ni, usl
+from scalecurve.laws import amdahl, communication, stragglers
 from scalecurve.laws.contract import Law
-from scalecurve.laws.karp_flatt import serial_fraction
 from scalecurve.units import WorkersLike, as_workers
 
 MOST_CASES = 100
@@ -253,9 +252,9 @@ def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, reg
         raise InputError(Fault("unknown regime", value=regime, remedy=f"one of {', '.join(regimes)}"))
     cases, parameters = [], {"serial": serial, "comm": comm}
     if "strong" in regimes[regime]:
-        for case, values in _cases(logcomm.LOGCOMM_STRONG, workers, parameters):
-            best, closed = logcomm.best_k(**values), logcomm.best_k_closed_form(**values)
-            doubling = logcomm.best_doubling(**values)
+        for case, values in _cases(communication.LOGCOMM_STRONG, workers, parameters):
+            best, closed = communication.best_k(**values), communication.best_k_closed_form(**values)
+            doubling = communication.best_doubling(**values)
             answers = (
                 Answer("optimum", "best K (strong)", best, "no optimum" if best is None else str(best)),
                 Answer("optimum_closed_form", "(1-s) ln 2 / c", closed, NONE if closed is None else f"{closed:.2f}"),
@@ -264,7 +263,7 @@ def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, reg
             cases.append(replace(case, answers=answers, regime="strong"))
     if "weak" in regimes[regime]:
         cancels = Answer("serial_identifiable", "serial share", False, "cancels: weak scaling cannot determine it")
-        weak = _cases(logcomm.LOGCOMM_WEAK, workers, parameters)
+        weak = _cases(communication.LOGCOMM_WEAK, workers, parameters)
         cases += [replace(case, answers=(cancels,), regime="weak") for case, _ in weak]
     return LawTable(law="logcomm", cases=tuple(cases))
 
@@ -272,8 +271,8 @@ def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, reg
 def usl_table(workers: Sequence[int], contention: Numbers, coherency: Numbers = 0.0) -> LawTable:
     """The K of highest throughput and the largest speedup."""
     cases = []
-    for case, values in _cases(usl.USL, workers, {"contention": contention, "coherency": coherency}):
-        peak, top = usl.peak_k(**values), usl.limit(**values)
+    for case, values in _cases(communication.USL, workers, {"contention": contention, "coherency": coherency}):
+        peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
         words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
         limit = Answer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
         cases.append(replace(case, answers=(Answer("peak_k", "peak K", peak, words), limit)))
@@ -283,9 +282,9 @@ def usl_table(workers: Sequence[int], contention: Numbers, coherency: Numbers = 
 def gustafson_table(workers: Sequence[int], serial_scaled: Numbers) -> LawTable:
     """Scaled speedup, and the serial share that Amdahl's law would need at the largest K."""
     cases = []
-    for case, values in _cases(gustafson.GUSTAFSON, workers, {"serial_scaled": serial_scaled}):
+    for case, values in _cases(amdahl.GUSTAFSON, workers, {"serial_scaled": serial_scaled}):
         if workers:
-            serial = gustafson.serial_from_scaled(values["serial_scaled"], workers[-1])
+            serial = amdahl.serial_from_scaled(values["serial_scaled"], workers[-1])
             label = f"Amdahl's serial share if f was measured at K = {workers[-1]}"
             case = replace(case, answers=(Answer("amdahl_serial", label, serial, f"{serial:.6g}"),))
         cases.append(case)
@@ -295,7 +294,7 @@ def gustafson_table(workers: Sequence[int], serial_scaled: Numbers) -> LawTable:
 def sun_ni_table(workers: Sequence[int], serial: Numbers, growth: Numbers) -> LawTable:
     """As K grows, S tends to 1/s for growth 0, to a share of K for growth 1, and to K beyond it."""
     cases = []
-    for case, values in _cases(sun_ni.SUN_NI, workers, {"serial": serial, "growth": growth}):
+    for case, values in _cases(amdahl.SUN_NI, workers, {"serial": serial, "growth": growth}):
         answer = Answer("ceiling", "ceiling", None, "none: the work grows with K")
         if values["growth"] == 0:
             top = amdahl.ceiling(values["serial"])
@@ -320,13 +319,13 @@ def isoefficiency_table(
     workers: Sequence[int], serial: float, comm: float, hold: float, *, growth: str = "log", serial_share: bool = False
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
-    parameters = logcomm.LOGCOMM_STRONG.checked({"serial": serial, "comm": comm})
+    parameters = communication.LOGCOMM_STRONG.checked({"serial": serial, "comm": comm})
     amdahl.check_efficiency(hold)
-    exchange = isoefficiency.growth_function(growth)
-    last = isoefficiency.last_k_with_serial_share(serial, hold) if serial_share else None
+    exchange = communication.growth_function(growth)
+    last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     rows = []
     for k in workers:
-        work = isoefficiency.work_per_worker(k, serial, comm, hold, growth)
+        work = communication.work_per_worker(k, serial, comm, hold, growth)
         if work is None or (last is not None and k > last):
             rows.append(LawRow(k=k, time=None, speedup=None, efficiency=None, work=None))
             continue
@@ -365,7 +364,7 @@ def karp_flatt_table(workers: Sequence[int], speedups: Sequence[float]) -> LawTa
         raise InputError(Fault("give one speedup for each K", value=counts, remedy=hint))
     rows, shares, lines = [], [], []
     for k, speedup in zip(workers, speedups, strict=True):
-        share = serial_fraction(k, speedup)
+        share = amdahl.serial_fraction(k, speedup)
         rows.append(LawRow(k=k, time=1.0 / speedup, speedup=speedup, efficiency=speedup / k))
         shares.append({"k": k, "serial": share})
         note = " (below 0: superlinear, or a weak baseline)" if share is not None and share < 0 else ""

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalecurve.errors import InputError
-from scalecurve.laws import LAW_NAMES, Law, amdahl, check_law, gustafson, isoefficiency, law, logcomm, stragglers, usl
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws import LAW_NAMES, Law, amdahl, check_law, communication, law, stragglers
+from scalecurve.laws.amdahl import serial_fraction
 
 shares = st.floats(min_value=0.0, max_value=1.0)
 workers = st.integers(min_value=1, max_value=10**6)
@@ -35,7 +35,7 @@ def test_usl_without_coherency_is_amdahl(k: int, share: float) -> None:
 
 @given(workers, shares)
 def test_logcomm_without_communication_is_amdahl(k: int, share: float) -> None:
-    assert logcomm.strong_time_ratio(k, share, 0.0) == amdahl.time_ratio(k, share)
+    assert communication.strong_time_ratio(k, share, 0.0) == amdahl.amdahl_time(k, share)
 
 
 @given(workers, shares)
@@ -50,9 +50,9 @@ def test_sun_ni_lies_between_amdahl_and_gustafson(k: int, share: float) -> None:
 
 @given(workers, st.floats(min_value=1e-6, max_value=1.0))
 def test_the_two_serial_fractions_invert_each_other(k: int, share: float) -> None:
-    scaled = gustafson.scaled_from_serial(share, k)
+    scaled = amdahl.scaled_from_serial(share, k)
 
-    assert math.isclose(gustafson.serial_from_scaled(scaled, k), share, rel_tol=1e-9)
+    assert math.isclose(amdahl.serial_from_scaled(scaled, k), share, rel_tol=1e-9)
 
 
 @given(st.integers(min_value=2, max_value=10**6), shares)
@@ -65,7 +65,7 @@ def test_karp_flatt_of_exact_amdahl_is_its_serial_share(k: int, share: float) ->
 
 def test_karp_flatt_of_the_seed_model() -> None:
     k, serial, comm = 64, 0.05, 0.01
-    found = serial_fraction(k, 1 / logcomm.strong_time_ratio(k, serial, comm))
+    found = serial_fraction(k, 1 / communication.strong_time_ratio(k, serial, comm))
 
     assert found == pytest.approx(serial + comm * math.log2(k) * k / (k - 1))
 
@@ -90,27 +90,27 @@ def test_the_first_k_below_is_decided_exactly(
 
 @given(st.floats(0, 0.999), st.floats(1e-4, 2.0))
 def test_the_best_k_has_no_better_neighbour(serial: float, comm: float) -> None:
-    best = logcomm.best_k(serial, comm)
+    best = communication.best_k(serial, comm)
 
     assert best is not None
-    here = logcomm.strong_time_ratio(best, serial, comm)
+    here = communication.strong_time_ratio(best, serial, comm)
     assert all(
-        here <= logcomm.strong_time_ratio(k, serial, comm) + 1e-15 for k in (max(1, best - 1), best + 1, best * 2)
+        here <= communication.strong_time_ratio(k, serial, comm) + 1e-15 for k in (max(1, best - 1), best + 1, best * 2)
     )
 
 
 @given(st.floats(0, 0.999), st.floats(1e-4, 2.0))
 def test_the_best_doubling_has_no_better_doubling(serial: float, comm: float) -> None:
-    best = logcomm.best_doubling(serial, comm)
+    best = communication.best_doubling(serial, comm)
 
     assert best is not None
-    here = logcomm.strong_time_ratio(best, serial, comm)
-    assert all(here <= logcomm.strong_time_ratio(k, serial, comm) + 1e-12 for k in (max(1, best // 2), best * 2))
+    here = communication.strong_time_ratio(best, serial, comm)
+    assert all(here <= communication.strong_time_ratio(k, serial, comm) + 1e-12 for k in (max(1, best // 2), best * 2))
 
 
 @given(st.integers(2, 10_000), st.floats(0, 0.5), st.floats(1e-4, 0.5), st.floats(0.05, 0.99))
 def test_isoefficiency_holds_the_efficiency(k: int, serial: float, comm: float, hold: float) -> None:
-    work = isoefficiency.work_per_worker(k, serial, comm, hold)
+    work = communication.work_per_worker(k, serial, comm, hold)
 
     assert work is not None
     useful = work + serial
@@ -120,14 +120,14 @@ def test_isoefficiency_holds_the_efficiency(k: int, serial: float, comm: float, 
 
 
 def test_isoefficiency_has_no_answer_at_one() -> None:
-    assert isoefficiency.work_per_worker(4, 0.05, 0.01, 1.0) is None
+    assert communication.work_per_worker(4, 0.05, 0.01, 1.0) is None
 
 
 def test_usl_edges() -> None:
-    assert usl.peak_k(0.1, 0.0) is None
-    assert usl.limit(0.0, 0.0) is None
-    assert usl.limit(0.1, 0.0) == pytest.approx(10)
-    assert usl.peak_k(1.0, 0.5) == 0
+    assert communication.peak_k(0.1, 0.0) is None
+    assert communication.largest_speedup(0.0, 0.0) is None
+    assert communication.largest_speedup(0.1, 0.0) == pytest.approx(10)
+    assert communication.peak_k(1.0, 0.5) == 0
 
 
 def test_expected_maximum_against_exact_values() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from scalecurve.fitting.positive import TERMS, design, fit_positive, solve_positive
+from scalecurve.fitting.models import TERMS, design, fit_positive, solve_positive
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 

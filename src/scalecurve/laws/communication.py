@@ -1,0 +1,160 @@
+"""Laws of workers that cost each other time: the USL, a tree of messages (logcomm), and isoefficiency.
+
+The docstring of the function that computes a law is the law's page in docs/laws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.laws.contract import COMM, SERIAL, Law, Parameter, check_k
+
+
+def usl_time(k: float, contention: float, coherency: float) -> float:
+    """The Universal Scalability Law: where does throughput peak when workers contend and must agree?
+
+        S(K) = K / (1 + sigma (K - 1) + kappa K (K - 1))
+        T(K)/T(1) = (1 - sigma)/K + (sigma - kappa) + kappa K
+
+    sigma = `contention` (queueing for a shared resource), kappa = `coherency` (every worker talking to every other).
+    Peak at K* = sqrt((1 - sigma)/kappa); kappa = 0 is Amdahl with s = sigma; both 0 is linear.
+
+    Source: N. J. Gunther, Guerrilla Capacity Planning, Springer 2007.
+    Worked number: sigma = 0.0277, kappa = 1.044e-4 peaks at K* = 96.5.
+    Limits: the coherency cost is linear in K; a fit reports a negative contention (superlinear start) and does
+    not clip it.
+    """
+    return (1.0 + contention * (k - 1.0) + coherency * k * (k - 1.0)) / k
+
+
+def peak_k(contention: float, coherency: float) -> float | None:
+    """The K of highest throughput; None when throughput never falls (coherency 0); below 1, one worker is best."""
+    if coherency == 0:
+        return None
+    return math.sqrt(max(0.0, 1.0 - contention) / coherency)
+
+
+def largest_speedup(contention: float, coherency: float) -> float | None:
+    """The largest speedup: at the peak, or 1/contention without coherency cost; None when there is no limit."""
+    peak = peak_k(contention, coherency)
+    if peak is not None:
+        return 1.0 / usl_time(max(1.0, peak), contention, coherency)
+    return 1.0 / contention if contention > 0 else None
+
+
+USL = Law(
+    name="usl",
+    title="Universal Scalability Law",
+    question="Where does throughput peak when workers contend and must agree?",
+    formula="S(K) = K/(1 + contention (K-1) + coherency K (K-1))",
+    source="Gunther 2007",
+    parameters=(
+        Parameter("contention", "queueing for a shared resource (sigma, alpha)", 0.0, 1.0),
+        Parameter("coherency", "cost of keeping every pair of workers consistent (kappa, beta)", 0.0, default=0.0),
+    ),
+    time_ratio=usl_time,
+)
+
+
+def strong_time_ratio(k: float, serial: float, comm: float) -> float:
+    """Serial part plus tree communication: the same machine under strong and under weak scaling.
+
+        strong:  T(K)/T(1) = s + (1 - s)/K + c log2 K          weak:  T(K)/T(1) = 1 + c log2 K
+
+    Strong scaling has a best K: dT/dK = 0 at K* = (1 - s) ln 2 / c.  T falls, then rises, so the best whole K is one of
+    its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot
+    determine it.
+
+    Source: the log2 K term is the latency of tree collectives (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
+    Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1248, S = 8.01; weak E(128) = 0.935; K* = 65.8.
+    Limits: a ring all-reduce grows linearly in latency and saturates in bandwidth; log2 K alone cannot represent it.
+    """
+    return serial + (1.0 - serial) / k + comm * math.log2(k)
+
+
+def weak_time_ratio(k: float, serial: float, comm: float) -> float:
+    return 1.0 + comm * math.log2(k)
+
+
+def best_k_closed_form(serial: float, comm: float) -> float | None:
+    """The real K that minimises strong T(K); None without communication."""
+    return (1.0 - serial) * math.log(2.0) / comm if comm > 0 else None
+
+
+def best_k(serial: float, comm: float) -> int | None:
+    """The whole K that minimises strong T(K); ties go to the smaller K; None without communication."""
+    real = best_k_closed_form(serial, comm)
+    if real is None:
+        return None
+    below = max(1, math.floor(real))
+    return min((below, below + 1), key=lambda k: strong_time_ratio(k, serial, comm))
+
+
+def best_doubling(serial: float, comm: float) -> int | None:
+    """The best power of two: doubling pays while K < (1 - s)/(2 c)."""
+    if comm == 0:
+        return None
+    k = 1
+    while k < (1.0 - serial) / (2.0 * comm):
+        k *= 2
+    return k
+
+
+LOGCOMM_STRONG = Law(
+    name="logcomm",
+    title="Serial part plus tree communication, strong scaling",
+    question="When does adding workers to a fixed job make it slower?",
+    formula="T(K)/T(1) = s + (1-s)/K + c log2 K",
+    source="Thakur, Rabenseifner, Gropp 2005",
+    parameters=(SERIAL, COMM),
+    time_ratio=strong_time_ratio,
+)
+
+LOGCOMM_WEAK = Law(
+    name="logcomm-weak",
+    title="Serial part plus tree communication, weak scaling",
+    question="How long does a K times larger job take on K workers?",
+    formula="T(K)/T(1) = 1 + c log2 K",
+    source="Thakur, Rabenseifner, Gropp 2005",
+    parameters=(SERIAL, COMM),
+    time_ratio=weak_time_ratio,
+    work_ratio=lambda k, serial, comm: float(k),  # every worker keeps one worker's share of the work
+)
+
+
+GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": float}
+
+
+def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
+    """Isoefficiency: how fast must the work per worker grow to hold an efficiency?
+
+    A worker has its share of work w, a replicated serial part s, and pays c g(K) for communication:
+
+        E = (w + s)/(w + s + c g(K))     =>     w(K) = E/(1 - E) c g(K) - s,     g = log2 K or K
+
+    A serial share of the *work* (Amdahl's) puts s W (K - 1) into the overhead; then E <= 1/(1 + s (K - 1)) whatever the
+    work is, and beyond K = 1 + (1/E - 1)/s no problem is large enough: there is no isoefficiency function.
+
+    w is 0 where the serial part alone holds E, and None where no amount of work does (E = 1).
+
+    Source: A. Grama, A. Gupta, V. Kumar, Isoefficiency: measuring the scalability of parallel algorithms, 1993.
+    Worked number: s = 0.05, c = 0.01, E = 0.95 at K = 64: w = 1.09 (log), 12.11 (linear).
+    Limits: assumes that the overhead does not grow with the work.
+    """
+    cost = comm * growth_function(growth)(check_k(k))
+    if hold >= 1:
+        return 0.0 if cost == 0 else None
+    return max(0.0, hold / (1.0 - hold) * cost - serial)
+
+
+def growth_function(name: str) -> Callable[[float], float]:
+    if name not in GROWTHS:
+        raise InputError(Fault("unknown growth of communication", where="growth", value=name, remedy="log or linear"))
+    return GROWTHS[name]
+
+
+def last_k_with_serial_share(serial: float, hold: float) -> float | None:
+    """The largest K at which some work holds E when the serial part is a share of the work; None if every K does."""
+    return 1.0 + (1.0 / hold - 1.0) / serial if serial > 0 else None

@@ -1,0 +1,59 @@
+"""T(N, K): known truths are predicted at four times both axes, and intervals hold them."""
+
+import numpy as np
+import pytest
+
+from scalecurve.errors import InputError
+from scalecurve.fitting.surface import SurfacePoints, fit_surface, surface_points, term_library
+from scalecurve.formats.loading import load
+
+SIZES, WORKERS = 1e4 * 2.0 ** np.arange(5), 2.0 ** np.arange(5)
+
+
+def points_of(truth, noise=0.0, seed=0):
+    size, k = (own.ravel() for own in np.meshgrid(SIZES, WORKERS, indexing="ij"))
+    times = truth(size, k) * (1 + noise * np.random.default_rng(seed).standard_normal(len(size)))
+    return SurfacePoints(size, k, np.log(times), np.ones(len(size)), None, 0.0)
+
+
+def at_corner(surface):
+    return np.exp(surface.quantiles(np.array([4 * SIZES[-1]]), np.array([4 * WORKERS[-1]]), 0.9)[0])
+
+
+def test_a_product_is_recovered_without_noise():
+    surface = fit_surface(points_of(lambda n, k: 1e-6 * n**1.5 / k))
+    terms, coefficients, _, weight = surface.best
+    assert [surface.library.text(int(term)) for term in terms] == ["N^3/2 K^-1"]
+    assert coefficients[0] == pytest.approx(1e-6, rel=1e-6)
+    assert weight > 0.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_with_noise_are_predicted_at_four_times_both_axes(seed):
+    def truth(n, k):
+        return 1e-5 * n / k + 2e-4 * np.sqrt(n / k) + 0.01
+
+    middle, low, high = at_corner(fit_surface(points_of(truth, 0.03, seed)))
+    true = truth(4 * SIZES[-1], 4 * WORKERS[-1])
+    assert low < middle < high
+    assert middle == pytest.approx(true, rel=0.5)
+    assert low * 0.8 < true < high * 1.25
+
+
+def test_the_constant_term_has_a_plain_name_and_sizes_below_two_take_no_logarithm():
+    library = term_library(logs_of_size=True)
+    assert library.text(library.constant) == "1"
+    assert not term_library(logs_of_size=False).exponents[:, 1].any()
+
+
+def test_points_come_from_curves_and_weak_sizes_grow_with_k():
+    grid = {100: {1: [1.0, 1.1], 2: [1.2, 1.2], 4: 1.3}, 200: {1: 2.0, 2: 2.1, 4: 2.2}}
+    strong, weak = (surface_points(load(grid, regime=own)) for own in ("strong", "weak"))
+    assert strong.size.tolist() == [100, 100, 100, 200, 200, 200]
+    assert sorted(set(weak.size.tolist())) == [100, 200, 400, 800]
+    assert strong.noise is not None
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(InputError, match="too few points"):
+        surface_points(load({100: {1: 1.0, 2: 0.6}, 200: {1: 2.0}}, regime="strong"))
