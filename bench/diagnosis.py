@@ -10,7 +10,7 @@ communication), with a barrier before the collective, and step by step.  For eac
     informative  one cause or a pair
     reliability  how often what was stated with p is right
 
-The tempers of `diagnosis.answer` were chosen on the design ranges; see
+The tempers of `diagnosis.causes` were chosen on the design ranges; see
 the simulator for what a look at the held ones changed.
 """
 
@@ -25,7 +25,8 @@ from time import perf_counter
 
 import numpy as np
 
-from bench.bsp_simulator import DESIGN, HELD, RECORDINGS, Program, draw, simulate, truth
+from bench import bsp_simulator, event_simulator
+from bench.bsp_simulator import DESIGN, HELD, RECORDINGS
 from scalecurve.diagnosis import diagnose
 from scalecurve.diagnosis.causes import UNDETERMINED
 
@@ -37,7 +38,7 @@ BANDS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.01)
 class Judged:
     """One program, what is true of it, and what was said."""
 
-    program: Program
+    mechanism: str
     accepted: frozenset[str]
     cause: str
     probability: float
@@ -54,18 +55,17 @@ class Judged:
     def informative(self) -> bool:
         return self.reason is None and len(self.candidates) <= 2
 
-    @property
-    def mechanism(self) -> str:
-        return max(self.program.sizes, key=lambda name: self.program.sizes[name], default="none")
 
-
-def judge(program: Program, recording: str) -> Judged:
-    study = simulate(program, recording)
+def judge(program: bsp_simulator.Program | event_simulator.Program, recording: str) -> Judged:
+    if isinstance(program, bsp_simulator.Program):
+        study, accepted = bsp_simulator.simulate(program, recording), bsp_simulator.truth(program)
+    else:
+        study, accepted = event_simulator.simulate(program, recording), event_simulator.truth(program)
     begin = perf_counter()
     result = diagnose(study)
     return Judged(
-        program=program,
-        accepted=truth(program),
+        mechanism=max(program.sizes, key=lambda name: program.sizes[name], default="none"),
+        accepted=accepted,
         cause=result.cause,
         probability=result.probability,
         candidates=result.candidates,
@@ -117,11 +117,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ranges", choices=RANGES, default="held")
+    parser.add_argument("--simulator", choices=("bsp", "event"), default="bsp")
+    parser.add_argument("--ranges", choices=RANGES, default="held", help="of the bsp simulator")
     parser.add_argument("--recording", action="append", choices=RECORDINGS)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    programs = [draw(RANGES[options.ranges], rng) for _ in range(options.programs)]
+    programs: list[bsp_simulator.Program | event_simulator.Program] = [
+        event_simulator.draw(rng) if options.simulator == "event" else bsp_simulator.draw(RANGES[options.ranges], rng)
+        for _ in range(options.programs)
+    ]
     every: list[Judged] = []
     for recording in options.recording or RECORDINGS:
         judged = [judge(program, recording) for program in programs]

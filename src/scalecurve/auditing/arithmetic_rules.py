@@ -26,7 +26,7 @@ from scalecurve.auditing.figures import (
 )
 from scalecurve.auditing.rule import Effect, Hit, Item, rule
 from scalecurve.findings import Severity
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws.amdahl import serial_fraction
 
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
 VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
@@ -142,6 +142,26 @@ def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
             f"at K = {point.k} the published speedup is {point.quoted('speedup')}, the times give {derived:.3g}",
             {"k": point.k, "published": point.speedup, "recomputed": derived},
         )
+
+
+@rule(
+    "other-baseline", WARNING, Item.BASELINE, MISSING,
+    remedy="name the program behind S = 1, and give its time", source="Hoefler and Belli 2015, rule 1",
+    asks="Which program, and which time, are the speedups relative to?",
+)  # fmt: skip
+def other_baseline(claim: Claim) -> Iterator[Hit]:
+    """One worker does not have S = 1.
+
+    Then S is relative to a program that the table does not show: a faster one is honest, a slower one flatters.
+    """
+    one = claim.at(1)
+    if one is None or claim.baseline.description or _efficiencies_as_speedups(claim) is not None:
+        return
+    own = figure(one, "speedup") or (figure(one, "efficiency") if one.efficiency_unit != "speedup" else None)
+    if own is not None and not own.contains(1.0):
+        name = "efficiency" if one.speedup is None else "speedup"
+        message = f"at K = 1 the {name} is {one.quoted(name)}, not 1: it is relative to a program that is not shown"
+        yield Hit(message, {"published": own.middle}, credit=0.25)
 
 
 @rule(

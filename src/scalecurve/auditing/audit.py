@@ -7,12 +7,13 @@ facts that are merely not stated.  The score counts the rows, so that two result
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noqa: F401  importing them fills RULES
-from scalecurve.auditing.claim import Claim, claim_of, load_claim
+from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
 from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
 from scalecurve.document import (
     Block,
@@ -139,13 +140,15 @@ class Audit(Result):
         return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
 
-def audit(subject: Study | Claim | str | Path) -> Audit:
-    """Hold every rule against a study, a claim, or a file that `load_claim` reads.
+def audit(subject: Study | Claim | str | Path | Mapping[str, Any]) -> Audit:
+    """Hold every rule against a study, a claim, a file that `load_claim` reads, or the fields of a claim.toml.
 
     The findings that a study carries from its measurement count too.
     """
     if isinstance(subject, str | Path):
         subject = load_claim(subject)
+    if not isinstance(subject, Study | Claim):
+        subject = claim_from(subject)
     claim = claim_of(subject) if isinstance(subject, Study) else subject
     own = subject.findings if isinstance(subject, Study) else ()
     hits = [(rule, hit, rule.finding(hit)) for rule in RULES for hit in rule.check(claim)]

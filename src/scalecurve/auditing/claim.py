@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.auditing.efficiency_column import PERCENT, SHARE, settle_units
-from scalecurve.auditing.figures import figure
+from scalecurve.auditing.figures import PERCENT, SHARE, FigureRange, figure, settle_units
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
@@ -202,17 +201,56 @@ class Claim(FileSection):
         return next((point for point in self.points if point.k == k), None)
 
     def efficiency_of(self, point: ClaimPoint) -> float | None:
-        """E from the times or rates where the baseline's are stated too, else from the speedup, else as published."""
+        """E from the times or rates where the baseline's are stated too, else from the speedup, else as published.
+
+        Where times are rounded more coarsely than a speedup or efficiency that agrees with them, that one counts.
+        """
+        choice = self._finest_efficiency(point)
+        return None if choice is None else choice[0]
+
+    def least_efficiency(self, point: ClaimPoint) -> float:
+        """The smallest E that the rounding of the printed figures leaves; 0 where none is stated."""
+        choice = self._finest_efficiency(point)
+        return 0.0 if choice is None else choice[1].low
+
+    def _finest_efficiency(self, point: ClaimPoint) -> tuple[float, FigureRange] | None:
+        """E with what its rounding leaves, from the finest of the figures that agree with the first one stated."""
+        ways: list[tuple[float, FigureRange]] = []
         base = self.at(self.baseline_k)
-        if base is not None and base is not point:
-            if base.seconds and point.seconds:
-                ratio = base.seconds / point.seconds
-                return ratio if self.regime == "weak" else ratio * base.k / point.k
-            if base.rate and point.rate:
-                return (point.rate / point.k) / (base.rate / base.k)
-            if base.rate_per_worker and point.rate_per_worker:
-                return point.rate_per_worker / base.rate_per_worker
-        return point.efficiency if point.speedup is None else point.speedup * self.speedup_factor / point.k
+        for name in ("seconds", "rate", "rate_per_worker"):
+            if base is None or base is point or ways:
+                break
+            if name == "seconds" and self.reading_of_times is None:
+                continue
+            if (own := figure(point, name)) is not None and (first := figure(base, name)) is not None:
+                level = name == "rate_per_worker" or (name == "seconds" and self.reading_of_times == "weak")
+                share = 1.0 if level else base.k / point.k
+                top, bottom = (base, point) if name == "seconds" else (point, base)
+                spans = first.over(own) if name == "seconds" else own.over(first)
+                ways.append((getattr(top, name) / getattr(bottom, name) * share, spans.times(share)))
+        if (speedup := figure(point, "speedup")) is not None and point.speedup is not None:
+            share = self.speedup_factor / point.k
+            ways.append((point.speedup * share, speedup.times(share)))
+        if (printed := figure(point, "efficiency")) is not None and point.efficiency is not None:
+            ways.append((point.efficiency, printed))
+        agreeing = [way for way in ways if ways[0][1].agrees(way[1])]
+        return min(agreeing, key=lambda way: way[1].high - way[1].low, default=None)
+
+    @property
+    def reading_of_times(self) -> str | None:
+        """The regime in which the times are read: as stated, else the only one that fits them and the stated sizes.
+
+        Times that fall give an E far above 1 under weak scaling, so that they are strong.  Times that do not fall may
+        be either: E is not known until the regime or the sizes are stated.
+        """
+        base = self.at(self.baseline_k)
+        if self.regime or base is None or not base.seconds:
+            return self.regime
+        if any(point.seconds and base.seconds / point.seconds > IMPLAUSIBLE for point in self.points):
+            return "strong"
+        sizes = {point.size for point in self.points}
+        fixed = "strong" if len(sizes) == 1 and None not in sizes else None
+        return "weak" if self.may_be_weak else fixed
 
     @property
     def may_be_weak(self) -> bool:
@@ -282,6 +320,14 @@ def load_claim(
     return _one_curve(path, regime) or claim
 
 
+def claim_from(fields: object) -> Claim:
+    """The claim in a mapping with the fields of a claim.toml; anything else is refused with what an audit takes."""
+    if isinstance(fields, Mapping) and all(isinstance(name, str) for name in fields):
+        return validate(Claim, dict(fields), subject="claim")
+    remedy = "give a Study, a path, a Claim, or a mapping with the fields of a claim.toml"
+    raise InputError(Fault("this cannot be audited", value=repr(fields)[:80], remedy=remedy))
+
+
 def _one_curve(path: Path, regime: str | None) -> Study | None:
     """The table as a study where rows of it do not count; a table of several curves is refused, never pooled."""
     from scalecurve.formats.loading import load
@@ -293,7 +339,8 @@ def _one_curve(path: Path, regime: str | None) -> Study | None:
     if not isinstance(table, Study):
         hint = f"scalecurve import {path} --series {table.names[0]!r} -o one.json, then audit one.json"
         raise InputError(Fault("the table holds several curves", value=", ".join(table.names), remedy=hint))
-    return table if any(finding.code == "rows-left-out" for finding in table.findings) else None
+    marked = any(item.code == "rows-left-out" and "count" in item.evidence for item in table.findings)
+    return table if marked else None  # failed runs and warm-ups; cells without a figure are no points of a claim either
 
 
 def claim_of(study: Study) -> Claim:
@@ -309,6 +356,7 @@ def claim_of(study: Study) -> Claim:
     }[study.quantity]
     # `scalecurve measure` has compared the answers already, with its own tolerance; its findings say so.
     compared = study.provenance.tool == "scalecurve measure"
+    counts_threads = study.k_unit.startswith(("thread", "core", "cpu"))  # more threads of a worker are a larger K there
     summary = curve_of(study)
     points = []
     for k, n, mean, std in zip(summary.k, summary.n, summary.mean, summary.std, strict=True):
@@ -320,7 +368,7 @@ def claim_of(study: Study) -> Claim:
             n=int(n),
             std=float(std) if n > 1 else None,
             work=runs[0].work if runs and all(run.work for run in runs) else None,
-            threads=threads.pop() if len(threads) == 1 else None,
+            threads=threads.pop() if len(threads) == 1 and not counts_threads else None,
             answers=() if compared else tuple(dict.fromkeys(run.digest for run in runs if run.digest is not None)),
             oversubscribed=any(run.oversubscribed for run in runs),
             **measured,

@@ -1,21 +1,31 @@
-"""A published table as a claim: columns of K with times, rates, speedups or efficiencies; rows of one K are repeats."""
+"""A published table as a claim: columns of K with times, rates, speedups or efficiencies; rows of one K are repeats.
+
+The cells come from the reader of all plain tables, so that a table that `table` reads can be audited.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scalecurve.auditing.claim import Claim
-from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.headers import value_meaning, worker_unit
-from scalecurve.formats.user_file import read_bytes, validate
+from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.formats.headers import in_english, k_unit_of, printed_ratio, value_meaning
+from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.results.plain_table import grid_of
+from scalecurve.formats.source import Source
+from scalecurve.formats.tables.cells import DecimalMark, counts_of, no_result, parse_cell
+from scalecurve.formats.tables.curves import mark_of
+from scalecurve.formats.tables.layout import lengthen
+from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity
 
 PERCENT_HEADER = 0.01
+AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
 PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
 TEXTS = {"target", "machine"}
 MEASURED = {
@@ -24,8 +34,6 @@ MEASURED = {
     Quantity.THROUGHPUT_PER_WORKER: "rate_per_worker",
 }
 COLUMNS = {
-    "speedup": r"s|s\(k\)|speed_?up(_\(?x\)?)?|relative_speedup",
-    "efficiency": r"e|e\(k\)|(parallel_|scaling_|weak_|strong_)*eff(iciency)?(_?\(?%\)?|_percent|_pct)?",
     "std": r"std|sd|stdev|std_?dev|sigma|error|\+/-",
     "n": r"n|repeats|runs|samples|repetitions",
     "work": r"work|total_work|size|problem_size|total_problem_size|cells|tokens|atoms|elements|dofs?",
@@ -39,48 +47,48 @@ COLUMNS = {
 
 
 def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime: str | None = None) -> Claim:
-    """The claim in a delimited text table with a header."""
+    """The claim in a table of any form that `scalecurve table` reads."""
     name = subject or str(source)
+    file = Source(name, raw=source) if isinstance(source, bytes) else Source(name, path=source)
     try:
-        text = (source if isinstance(source, bytes) else read_bytes(source)).decode("utf-8-sig")
+        grid = lengthen(grid_of(file), ReadOptions()).grid
     except UnicodeDecodeError:
-        raise FormatError("not text in UTF-8", subject=name) from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if len(lines) < 2:
-        raise FormatError(Fault("no table here", remedy="a header such as K,seconds,speedup and rows"), subject=name)
-    delimiter = next((mark for mark in ("\t", ",", ";", "|") if mark in lines[0]), ",")
-    header, *rows = csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)
-    columns, unit = _columns([cell.strip() for cell in header], name)
-    faults: list[Fault] = []
+        raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
+    except InputError as problem:
+        remedy = "a header such as K,seconds,speedup and rows"
+        faults = [*problem.faults, Fault("no table here", remedy=remedy)]
+        raise FormatError(faults, subject=name) from None
+    mark, headers = mark_of(grid), [header.strip() for header in grid.headers]
+    columns, unit = _columns(headers, name)
+    counts = counts_of([str(cell) for cell in grid.columns[columns["k"][0]]], mark).values
+    faults = []
     by_k: dict[int, list[dict[str, Any]]] = {}
-    summaries = [row for row in rows if _is_summary(row, columns)]
-    averages = [
-        cell for cell in header if re.match(r"(mean|average|avg)[ _-]?(speed|eff)", cell.strip(), re.IGNORECASE)
-    ]
-    summary = "; ".join([*(" ".join(row) for row in summaries), *averages]) or None
-    for number, row in enumerate(rows, 2):
-        if row in summaries:
+    said = [header for header in headers if re.match(rf"{AVERAGED}(speed|eff)", header, re.IGNORECASE)]
+    for i in range(grid.rows):
+        row = [str(column[i]).strip() for column in grid.columns]
+        label = row[columns["k"][0]]
+        if re.match(r"(geo)?mean|average|avg|total|sum\b", label, re.IGNORECASE):
+            said.append(" ".join(row))
             continue
-        values = _row_values(number, row, columns, faults)
-        by_k.setdefault(values["k"], []).append(values)
+        if not 1 <= counts[i] < 10**9 or counts[i] % 1:
+            if any(not no_result(cell) for place, cell in enumerate(row) if place != columns["k"][0]):
+                remedy = "write the count, or remove the row"
+                faults.append(Fault("not a whole number of workers", grid.where(i), label, remedy))
+            continue
+        values = _row_values(grid.where(i), row, columns, mark, faults)
+        if any(values.get(figure) is not None for figure in PRINTED):
+            by_k.setdefault(int(counts[i]), []).append(values | {"k": int(counts[i])})
     if faults:
         raise FormatError(faults, subject=name)
-    points = [_point(same) for same in by_k.values()]
     data = {
-        "statement": summary,
+        "statement": "; ".join(said) or None,
         "name": Path(name).name,
         "kind": "table",
         "regime": regime,
         "k_unit": unit,
-        "points": points,
+        "points": [_point(same) for same in by_k.values()],
     }
     return validate(Claim, data, subject=name)
-
-
-def _is_summary(row: list[str], columns: dict[str, tuple[int, float]]) -> bool:
-    """Whether a row holds the averages of the others: a word instead of a worker count."""
-    place = columns["k"][0]
-    return place < len(row) and bool(re.match(r"(geo)?mean|average|avg", row[place].strip(), re.IGNORECASE))
 
 
 def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, float]], str]:
@@ -88,10 +96,11 @@ def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, flo
     places: dict[str, tuple[int, float]] = {}
     unit = "workers"
     for i, header in enumerate(headers):
-        plain = re.sub(r"[\s-]+", "_", header.lower())
-        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, plain)), None)
-        if "k" not in places and worker_unit(header):
-            places["k"], unit = (i, 1.0), worker_unit(header) or unit
+        plain = re.sub(r"[\s-]+", "_", in_english(header).lower().strip("*`$\"'"))
+        ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
+        named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, plain)), ratio)
+        if "k" not in places and k_unit_of(header):
+            places["k"], unit = (i, 1.0), k_unit_of(header) or unit
         elif named is not None:
             in_percent = named == "efficiency" and any(mark in plain for mark in ("%", "percent", "pct"))
             places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
@@ -105,51 +114,66 @@ def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, flo
 
 
 def _row_values(
-    number: int, row: list[str], columns: dict[str, tuple[int, float]], faults: list[Fault]
+    where: str, row: Sequence[str], columns: dict[str, tuple[int, float]], mark: DecimalMark, faults: list[Fault]
 ) -> dict[str, Any]:
-    """The figures of one line; efficiencies stay in the unit they are written in."""
+    """The figures of one row; efficiencies stay in the unit they are written in."""
     values: dict[str, Any] = {"written": {}, "last_digit": {}}
     for name, (place, factor) in columns.items():
-        cell = row[place].strip() if place < len(row) else ""
+        cell = row[place]
+        if name == "k":
+            continue
         if name in TEXTS:
             values[name] = cell or None
             continue
         if name == "extrapolated":
             values[name] = cell.lower() in ("1", "yes", "true", "x")
             continue
-        cell_figure = _number(cell, f"line {number}, {name}", faults)
-        in_percent = cell.endswith("%") or factor == PERCENT_HEADER
-        scale = 1.0 if in_percent and name == "efficiency" else factor
-        values[name] = None if cell_figure is None else cell_figure[0] * scale
+        if "," in cell and name in ("speedup", "efficiency") and mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
+            remedy = "write decimals with a point, or semicolons between the columns"
+            faults.append(Fault("the comma may part decimals or thousands", f"{where}, {name}", cell, remedy))
+            continue
+        cell_figure = _number(cell, mark, f"{where}, {name}", faults)
+        in_percent = cell.rstrip("*").endswith("%") or factor == PERCENT_HEADER
+        scale = 1.0 if (in_percent and name == "efficiency") or (cell_figure and cell_figure.in_seconds) else factor
+        values.setdefault(name, None if cell_figure is None else cell_figure.value * scale)
         if cell_figure is not None and name in PRINTED:
             values["written"][name] = cell
-            values["last_digit"][name] = cell_figure[1] * scale
+            values["last_digit"][name] = cell_figure.last_digit * scale
+        if cell_figure is not None and cell_figure.spread is not None and name in MEASURED.values():
+            values["std"] = cell_figure.spread * scale
         if name == "efficiency" and cell_figure is not None and in_percent:
             values |= {"efficiency_unit": "percent", "percent_sign": cell.endswith("%")}
-    k = values.get("k")
-    if k is None or k != int(k) or k < 1:
-        faults.append(Fault("not a whole number of workers", where=f"line {number}", value=str(k)))
-        k = 1
-    return values | {"k": int(k)}
+    return values
 
 
-def _number(cell: str, where: str, faults: list[Fault]) -> tuple[float, float] | None:
-    """`7.5x`, `94%`, `0.00` or `1,200` as a number and the unit of its last digit; None where the cell is empty."""
-    text = cell.rstrip("xX").strip()
-    if text in ("", "-", "n/a", "N/A"):
+@dataclass(frozen=True)
+class PrintedCell:
+    """A printed number, the unit of its last digit, the spread behind ± and whether a unit made it seconds."""
+
+    value: float
+    last_digit: float
+    spread: float | None = None
+    in_seconds: bool = False
+
+
+def _number(cell: str, mark: DecimalMark, where: str, faults: list[Fault]) -> PrintedCell | None:
+    """`7.5x`, `1.9×`, `94 %`, `0.00`, `1,200`, `1,9` or `2.0 ± 0.1 s` as a figure; None where there is no result."""
+    if no_result(cell):
         return None
-    digits = text.removesuffix("%").strip()
-    grouped = "," not in digits or re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits)
-    plain = digits.replace(",", "")
-    try:
-        value = float(plain) if grouped else float("nan")
-    except ValueError:
-        value = float("nan")
-    if 0 <= value < float("inf"):
-        mantissa, _, exponent = plain.lower().partition("e")
-        return value, 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    faults.append(Fault("not a number from 0", where=where, value=cell))
-    return None
+    text = re.sub(r"\s*(?:%|[xX×]|\\times|-?fold)\s*\$?$", "", cell.strip().strip("*`$").strip())
+    number = parse_cell(text, mark)
+    if number is None or not 0 <= number.value < float("inf"):
+        faults.append(
+            Fault("not a number from 0", where=where, value=cell, remedy="write one number, or leave it empty")
+        )
+        return None
+    decimal = "," if mark is DecimalMark.COMMA else "."
+    digits = re.match(r"[~≈\s]*[-+]?\d[\d'\s.,]*(?:[eEdD][-+]?\d+)?", text)
+    mantissa, _, exponent = re.sub(r"[dD]", "e", digits[0].lower() if digits else "0").partition("e")
+    last = 10.0 ** (int(exponent or 0) - len(mantissa.strip().rstrip(",. ").partition(decimal)[2]))
+    factor = 1.0 if number.unit is None else number.unit.factor
+    in_seconds = number.unit is not None and number.unit.quantity is Quantity.SECONDS
+    return PrintedCell(number.value, last * factor, number.spread, in_seconds)
 
 
 def _point(same: list[dict[str, Any]]) -> dict[str, Any]:

@@ -33,11 +33,11 @@ from scalecurve.auditing.history import (
     read_entries,
     session_shift,
 )
-from scalecurve.auditing.regression import Regression, pair_of
+from scalecurve.auditing.losses import Regression, pair_of
 from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding, Severity, info, warning
+from scalecurve.findings import Finding, Severity, carried, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.study.file import save
@@ -52,7 +52,7 @@ MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floor:
+class FloorCheck:
     """E at K against a floor: it fails where E is below beyond its interval; `sure` is False where that contains it."""
 
     k: int
@@ -62,13 +62,10 @@ class Floor:
     sure: bool | None
 
     def __str__(self) -> str:
-        unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if self._is_unsure_below else ""
+        is_unsure = self.passed and self.efficiency.value < self.floor
+        unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if is_unsure else ""
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
         return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
-
-    @property
-    def _is_unsure_below(self) -> bool:
-        return self.passed and self.efficiency.value < self.floor
 
     def to_dict(self) -> dict[str, Any]:
         e = self.efficiency
@@ -84,7 +81,7 @@ class Gate(Result):
 
     name: str
     against: str | None
-    floors: tuple[Floor, ...]
+    floors: tuple[FloorCheck, ...]
     regressions: tuple[Regression, ...]
     false_alarm: float
     findings: tuple[Finding, ...]
@@ -95,7 +92,7 @@ class Gate(Result):
         return f"<Gate {self.line}>"
 
     @property
-    def checks(self) -> tuple[Floor | Regression, ...]:
+    def checks(self) -> tuple[FloorCheck | Regression, ...]:
         return (*self.floors, *self.regressions)
 
     @property
@@ -202,7 +199,12 @@ def check(
     if against is None and not floors and history is None:
         remedy = "--min-efficiency 0.8@8, --against old.json, --history checks.jsonl, or several of them"
         raise InputError(Fault("there is nothing to check", remedy=remedy))
-    past = _past(new, history)
+    past: tuple[HistoryEntry, ...] = ()
+    if history is not None:  # the checks since the last reported change, and this study as the last of them
+        before = read_entries(history, name=new.name) if Path(history).exists() else ()
+        start = max((place for place, entry in enumerate(before) if entry.drift), default=0)
+        past = (*before[start:], entry_of(new))
+    change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
     findings: list[Finding] = []
     rows: list[Regression] = []
     old = None if against is None else as_study(against, regime=str(new.regime))
@@ -228,33 +230,18 @@ def check(
         floors=tuple(floor_of(new, k, floor, false_alarm / len(floors)) for k, floor in sorted(floors.items())),
         regressions=tuple(rows),
         false_alarm=false_alarm,
-        findings=tuple(findings),
-        drift=_drift(past),
+        findings=carried(new, *([] if old is None else [old]), own=findings),
+        drift=change if change is not None and change.change > 0 else None,  # T up, beyond noise
         checks_before=None if history is None else len(past) - 1,
     )
 
 
-def _past(new: Study, history: str | Path | None) -> tuple[HistoryEntry, ...]:
-    """The checks since the last reported change, and this study as the last of them."""
-    if history is None:
-        return ()
-    before = read_entries(history, name=new.name) if Path(history).exists() else ()
-    start = max((place for place, entry in enumerate(before) if entry.drift), default=0)
-    return (*before[start:], entry_of(new))
-
-
-def _drift(past: Sequence[HistoryEntry]) -> Change | None:
-    """The change along the history that fails the gate: T up, beyond noise."""
-    change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
-    return change if change is not None and change.change > 0 else None
-
-
-def floor_of(study: Study, k: int, floor: float, alpha: float) -> Floor:
+def floor_of(study: Study, k: int, floor: float, alpha: float) -> FloorCheck:
     """The test whether E(K) is below a floor; with one sample the figure itself decides."""
     e = tabulate(study, level=1 - 2 * alpha).row(k).efficiency
     if e.low is None or e.high is None:
-        return Floor(k=k, floor=floor, efficiency=e, passed=e.value >= floor, sure=None)
-    return Floor(k=k, floor=floor, efficiency=e, passed=e.high >= floor, sure=not e.low < floor <= e.high)
+        return FloorCheck(k=k, floor=floor, efficiency=e, passed=e.value >= floor, sure=None)
+    return FloorCheck(k=k, floor=floor, efficiency=e, passed=e.high >= floor, sure=not e.low < floor <= e.high)
 
 
 def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Sequence[str] = ()) -> Gate:
@@ -264,7 +251,9 @@ def first_check(study: StudyLike, baseline: str | Path, *, min_efficiency: Seque
     gate = (
         check(new, min_efficiency=floors)
         if floors
-        else Gate(name=new.name, against=None, floors=(), regressions=(), false_alarm=FALSE_ALARM, findings=())
+        else Gate(
+            name=new.name, against=None, floors=(), regressions=(), false_alarm=FALSE_ALARM, findings=carried(new)
+        )
     )
     save(new, baseline)
     text = f"there was no baseline: this study is now the baseline, in {baseline}"

@@ -127,19 +127,21 @@ class History(Result):
 
     def document(self) -> Document:
         marked = {change.place for change in self.changes if change.per_commit is None}
-        heads = ["commit", *(f"T({k})" for k in self.all_k), *(f"E({k})" for k in self.all_k[-1:]), "verdict", ""]
-        rows = []
+        heads = ["commit", *(f"T({k})" for k in self.all_k), "verdict", ""]
+        rows, efficiencies = [], []
         first = max(0, len(self.entries) - MOST_SHOWN)
         for place, entry in list(enumerate(self.entries))[first:]:
             points = [entry.at(k) for k in self.all_k]
             cells: list[Cell | str | None] = [entry.label]
             cells += [None if point is None else f"{point.time:.4g}" for point in points]
-            cells += [None if points[-1] is None else f"{points[-1].efficiency:.3f}"]
+            shares = [None if point is None else f"{point.efficiency:.3f}" for point in points]
+            efficiencies.append([entry.label, *shares])
             verdict = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}[entry.passed]
             rows.append([*cells, verdict, Cell("change", "warn") if place in marked else None])
         shift = "" if self.session is None else f"; T of all K shifts by {self.session:.1%} between sessions"
         head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown{shift}"
-        blocks: list[Block] = [Paragraph(head), table(heads, rows)]
+        ratios = table(["commit", *(f"E({k})" for k in self.all_k)], efficiencies)
+        blocks: list[Block] = [Paragraph(head), table(heads, rows), ratios]
         blocks += [Paragraph(f"{change}.", "bad" if change.change > 0 else "good") for change in self.changes]
         if not self.changes:
             blocks.append(Paragraph(f"No change along the history beyond noise (level {LEVEL:.0%})."))
@@ -243,11 +245,13 @@ def _entry(data: dict[str, Any]) -> HistoryEntry:
 
 def history(path: str | Path, *, name: str | None = None) -> History:
     """The checks in a history file and the changes along them; `name` chooses a study where the file holds several."""
-    entries = read_entries(path, name=name)
-    names = sorted({entry.name for entry in entries})
+    every = read_entries(path)
+    names = sorted({entry.name for entry in every})
+    entries = tuple(entry for entry in every if name is None or entry.name == name)
     if not entries:
-        raise InputError(Fault("the history holds no check", value=name, remedy="scalecurve check ... --history FILE"))
-    if len(names) > 1:
+        remedy = f"it holds {', '.join(names[:MOST_SHOWN])}" if names else "scalecurve check ... --history FILE"
+        raise InputError(Fault("the history holds no check", value=name, remedy=remedy), subject=str(path))
+    if name is None and len(names) > 1:
         raise InputError(
             Fault("the history holds several studies", value=", ".join(names), remedy="choose with --name")
         )
@@ -257,7 +261,7 @@ def history(path: str | Path, *, name: str | None = None) -> History:
         message = f"{len(entries)} checks: a change can be told from noise with {LEAST_CHECKS} or more"
         findings.append(info("history-short", message))
     return History(
-        name=names[0],
+        name=entries[0].name,
         entries=entries,
         changes=changes_along(entries, level=LEVEL),
         session=None if session is None else session[0],
@@ -296,7 +300,7 @@ def session_shift(entries: Sequence[HistoryEntry]) -> tuple[float, float] | None
 
 def changes_along(entries: Sequence[HistoryEntry], *, level: float) -> tuple[Change, ...]:
     """Every change beyond noise, oldest first: the largest one, then those before and after it."""
-    found: list[Change] = []
+    changes: list[Change] = []
     segments = [(0, len(entries))]
     while segments:
         start, end = segments.pop()
@@ -304,10 +308,10 @@ def changes_along(entries: Sequence[HistoryEntry], *, level: float) -> tuple[Cha
         if change is None:
             continue
         place = start + change.place
-        found.append(Change(**{**asdict(change), "place": place}))
+        changes.append(Change(**{**asdict(change), "place": place}))
         if change.per_commit is None:
             segments += [(start, place), (place, end)]
-    return tuple(sorted(found, key=lambda change: change.place))
+    return tuple(sorted(changes, key=lambda change: change.place))
 
 
 def largest_change(entries: Sequence[HistoryEntry], *, level: float) -> Change | None:
@@ -315,13 +319,13 @@ def largest_change(entries: Sequence[HistoryEntry], *, level: float) -> Change |
     if len(entries) < LEAST_CHECKS:
         return None
     series = series_of(entries)
-    found = []
+    tests = []
     for k, values in series.items():
         p_value, place, score = scan(values)
-        found.append((min(1.0, len(series) * p_value), k, place, score, values))
-    if not found:
+        tests.append((min(1.0, len(series) * p_value), k, place, score, values))
+    if not tests:
         return None
-    p_value, k, place, score, values = min(found, key=lambda item: (item[0], item[1] is not None))
+    p_value, k, place, score, values = min(tests, key=lambda item: (item[0], item[1] is not None))
     if p_value > level:
         return None
     step = float(values[place:].mean() - values[:place].mean())

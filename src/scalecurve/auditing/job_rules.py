@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from scalecurve.auditing.claim import Claim
+from scalecurve.auditing.claim import Claim, ClaimPoint
+from scalecurve.auditing.figures import MOST_UNIT
 from scalecurve.auditing.rule import Effect, Hit, Item, rule
 from scalecurve.findings import Severity
 
@@ -17,6 +18,7 @@ VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
 NEAR_ONE = 0.02
 IMPOSSIBLE = 2.0
 NOISE = 0.01
+LEAST_LINEAR = 0.9  # where rounding leaves less, a straight line does not show
 TOLERANCE = 0.02
 SAME_ANSWER = 1e-6  # sums in another order differ in their last digits
 
@@ -129,6 +131,11 @@ def baseline_not_one(claim: Claim) -> Iterator[Hit]:
         yield Hit(message, {"baseline_k": claim.baseline_k})
 
 
+def _is_impossible(claim: Claim, point: ClaimPoint, e: float) -> bool:
+    """Whether E is 2 or more, and not because coarse figures were divided."""
+    return e >= IMPOSSIBLE and claim.least_efficiency(point) >= IMPOSSIBLE * (1 - MOST_UNIT)
+
+
 @rule(
     "superlinear", WARNING, Item.BASELINE, MISSING,
     remedy="audit the baseline before celebrating", source="memory hierarchy effects; samyama-ai/samyama-graph#1315",
@@ -143,7 +150,7 @@ def superlinear(claim: Claim) -> Iterator[Hit]:
     above = []
     for point, e in claim.efficiencies():
         noise = max(NOISE, 2.0 * point.std / point.seconds) if point.std and point.seconds else NOISE
-        if 1.0 + noise < e < IMPOSSIBLE:
+        if claim.least_efficiency(point) > 1.0 + noise and not _is_impossible(claim, point, e):
             above.append((e, point.k))
     if above:
         e, k = max(above)
@@ -168,7 +175,7 @@ def impossible_efficiency(claim: Claim) -> Iterator[Hit]:
     No cache effect doubles a worker's speed: such a ratio compares two jobs, two units or two machines.
     """
     for point, e in claim.efficiencies():
-        if e >= IMPOSSIBLE:
+        if _is_impossible(claim, point, e):
             message = f"E = {e:.3g} at K = {point.k}: the two ends are not the same job or not the same unit"
             yield Hit(message, {"k": point.k, "efficiency": e})
 
@@ -187,10 +194,14 @@ def perfectly_linear(claim: Claim) -> Iterator[Hit]:
     efficiencies = list(claim.efficiencies())
     if len(efficiencies) < 2 or claim.regime == "weak" or any(abs(e - 1.0) > NEAR_ONE for _, e in efficiencies):
         return
+    exact = len(efficiencies) > 2 and all(e == 1.0 for _, e in efficiencies)  # whole numbers that all equal K
+    if not exact and any(claim.least_efficiency(point) < LEAST_LINEAR for point, _ in efficiencies):
+        return
     largest = efficiencies[-1][0].k
     claimed = ', although the claim is "communication-free"' if claim.communication_free else ""
+    suspects = f"suspect a slow K = {claim.baseline_k} run or a changed job"
     yield Hit(
-        f"the curve is perfectly linear out to K = {largest}{claimed}: suspect a slow K = 1 run or a changed job",
+        f"the curve is perfectly linear out to K = {largest}{claimed}: {suspects}",
         {"largest_k": largest, "efficiencies": {str(point.k): e for point, e in efficiencies}},
         f"re-measure T(1) of the fastest single-worker program on the exact job run at K = {largest}, and count the "
         "work at both ends",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from scalecurve.auditing.claim import Claim
 from scalecurve.auditing.rule import Effect, Hit, Item, rule
 from scalecurve.findings import Severity
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Treatment
 
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
@@ -222,14 +222,22 @@ def words_overstate(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "no-efficiency", WARNING, Item.EFFICIENCY, MISSING,
-    remedy="give T(1) and T(K)", source="reporting checklist, row 6",
+    remedy="give T(1) and T(K), and say --regime strong or --regime weak", source="reporting checklist, row 6",
 )  # fmt: skip
 def no_efficiency(claim: Claim) -> Iterator[Hit]:
     """Efficiency cannot be computed.
 
     Without times, rates or speedups at two worker counts there is no scaling result.
     """
-    if not any(math.isfinite(e) for _, e in claim.efficiencies()):
+    if any(math.isfinite(e) for _, e in claim.efficiencies()):
+        return
+    base, last = claim.at(claim.baseline_k), max(claim.points, key=lambda point: point.k, default=None)
+    if base and last and base.k != last.k and base.seconds and last.seconds and claim.reading_of_times is None:
+        weak = base.seconds / last.seconds
+        strong = weak * base.k / last.k
+        text = f"E at K = {last.k} is {strong:.3f} if the total work was fixed, {weak:.3f} if the work per worker was"
+        yield Hit(text, {"k": last.k, "strong": strong, "weak": weak})
+    else:
         yield Hit("no efficiency can be computed from these numbers")
 
 

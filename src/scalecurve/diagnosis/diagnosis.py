@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.curve import curve_of, times_by_k
+from scalecurve.analysis.curve import curve_of, is_load, times_by_k
 from scalecurve.diagnosis.accounting import (
     ACCEPTABLE,
     PopMetrics,
@@ -18,22 +18,31 @@ from scalecurve.diagnosis.accounting import (
     tells_apart,
     useful_seconds,
 )
-from scalecurve.diagnosis.answer import NOTHING, TELLING, TIMES, TOTALS, answer, anything
 from scalecurve.diagnosis.causes import (
     ANSWERS,
     COMMUNICATION,
     CONTENTION,
+    LOAD_CAUSES,
+    LOAD_MEANINGS,
+    LOAD_REMEDIES,
     MEANINGS,
+    NAMES,
     NONE,
+    NOTHING,
     REMEDIES,
     SERIAL,
+    TELLING,
+    TIMES,
+    TOTALS,
     UNDETERMINED,
+    answer,
+    anything,
     separation,
 )
 from scalecurve.diagnosis.from_phases import account_evidence, account_findings, draw_losses
 from scalecurve.diagnosis.from_times import hold_to_loss, judge_shape, loss_chances, shape_evidence, shape_findings
 from scalecurve.diagnosis.phases import KINDS, accounts, has_phases
-from scalecurve.diagnosis.posterior import observe
+from scalecurve.diagnosis.shapes import observe
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
@@ -120,7 +129,14 @@ class Diagnosis(Result):
 
     @property
     def remedy(self) -> str:
-        return REMEDIES[self.cause] if self.cause != UNDETERMINED else self.separate_by or MEASURE_AGAIN
+        if self.cause == UNDETERMINED:
+            return self.separate_by or MEASURE_AGAIN
+        return (REMEDIES | LOAD_REMEDIES if is_load(self.k_unit) else REMEDIES)[self.cause]
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """What each cause is, in the words of the job: workers that share it, or clients of a server."""
+        return MEANINGS | LOAD_MEANINGS if is_load(self.k_unit) else MEANINGS
 
     @property
     def answer(self) -> str:
@@ -132,14 +148,14 @@ class Diagnosis(Result):
             return "Undetermined: the times follow no mechanism, and no sum of two, that has a name here."
         if self.cause == UNDETERMINED:
             listed = " or ".join((", ".join(self.candidates[:-1]), self.candidates[-1]))
-            return f"Undetermined: {listed} ({chance} together); they cannot be told apart from {self.basis}."
+            return f"Undetermined: {listed} ({chance} together); they cannot be told apart by {self.basis}."
         if self.cause == NONE:
             return f"No cause to name: no loss beyond the noise ({chance}, from {self.basis})."
         own = next(c for c in self.causes if c.name == self.cause)
         share = (
             f"{own.share:.0%} ({own.share_low:.0%} to {own.share_high:.0%}) of the lost worker-time at the largest K"
         )
-        return f"Cause: {self.cause} ({MEANINGS[self.cause]}), {chance}, {share}; from {self.basis}."
+        return f"Cause: {self.cause} ({self.meanings[self.cause]}), {chance}, {share}; from {self.basis}."
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -177,7 +193,7 @@ class Diagnosis(Result):
                 f"{c.share:.0%}",
                 f"{c.share_low:.0%} to {c.share_high:.0%}",
                 f"{c.probability:.2f}",
-                MEANINGS[c.name],
+                self.meanings[c.name],
             )
             for c in self.causes
         ]
@@ -196,7 +212,10 @@ class Diagnosis(Result):
                 if any(value is not None for value in values):
                     cells.append([Cell(title), *(_graded(value) for value in values)])
             columns = [Column("POP metric", "left"), *(Column(str(row.k)) for row in self.by_k)]
-            caption = f"POP efficiencies by K; {ACCEPTABLE} and above is acceptable"
+            caption = (
+                f"POP efficiencies by K, from the phases of the parallel program alone, so that they are not E of the "
+                f"table; {ACCEPTABLE} and above is acceptable"
+            )
             blocks.append(table(columns, cells, caption=caption))
         blocks += [Paragraph(sentence) for sentence in self.evidence]
         worth = (
@@ -240,7 +259,8 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     chances = anything()
     causes = tuple(replace(own, share_low=0.0, share_high=1.0, probability=chances[own.name]) for own in judged.causes)
-    separate_by = MEASURE_AGAIN if reason == DISTURBED else separation(chances, phased=False, telling=False)
+    load = is_load(judged.k_unit)
+    separate_by = MEASURE_AGAIN if reason == DISTURBED else separation(chances, phased=False, telling=False, load=load)
     return replace(
         judged,
         cause=UNDETERMINED,
@@ -261,6 +281,7 @@ def _from_times(study: Study, rng: np.random.Generator) -> Diagnosis:
         shared_machine=machine,
         node_size=study.node_size,
         rng=rng,
+        allowed=LOAD_CAUSES if is_load(study.k_unit) else NAMES,
     )
     chances = TIMES(hold_to_loss(verdict.draws.chances(), losses))
     gained = {loss.k for loss in losses if loss.efficiency > 1}
@@ -313,7 +334,9 @@ def _diagnosis(
         cause=said.cause,
         probability=said.probability,
         candidates=said.candidates,
-        separate_by=separation(said.candidates, phased=basis == FROM_PHASES, telling=telling),
+        separate_by=separation(
+            said.candidates, phased=basis == FROM_PHASES, telling=telling, load=is_load(study.k_unit)
+        ),
         reason=None,
         basis=basis,
         causes=tuple(sorted(causes, key=lambda own: (-own.probability, -own.share))),

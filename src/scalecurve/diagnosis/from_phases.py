@@ -27,8 +27,7 @@ from scalecurve.diagnosis.accounting import (
     tells_apart,
     useful_seconds,
 )
-from scalecurve.diagnosis.answer import NAMES, Draws
-from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, OTHER, SERIAL, STRAGGLER
+from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, NAMES, OTHER, SERIAL, STRAGGLER, Draws
 from scalecurve.diagnosis.shapes import RARE, expected_largest, harmonic
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study.samples import FloatArray
@@ -58,7 +57,10 @@ def draw_losses(
     hidden = list(hidden_waiting(by_k))
     chances = np.array([weight for weight, _ in hidden])
     single = all(len(runs) == 1 for runs in by_k.values())
-    samples = [split] if single else [split, *(split_gap(_again(by_k, rng), weak=weak) for _ in range(RESAMPLES))]
+    samples = [split]
+    for _ in range(0 if single else RESAMPLES):  # the runs of each K drawn again with replacement
+        again = {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
+        samples.append(split_gap(again, weak=weak))
     losses, spent = [], []
     for i in range(DRAWS):
         own = samples[i % len(samples)]
@@ -83,11 +85,6 @@ def draw_losses(
 def k_workers(by_k: Runs, k: int) -> int:
     """How many workers reported at K: ranks, where a rank has several threads."""
     return len(by_k[k][0].compute)
-
-
-def _again(by_k: Runs, rng: np.random.Generator) -> Runs:
-    """The runs of each K drawn again with replacement."""
-    return {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
 
 
 def _moved(own: Components, hidden: float, factors: FloatArray | None) -> Components:

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.analysis.curve import curve_of, log_ratio, times_by_k
-from scalecurve.diagnosis.answer import NAMES, NEGLIGIBLE, Draws
-from scalecurve.diagnosis.causes import NONE
-from scalecurve.diagnosis.posterior import MISFIT, UNREPEATED_ERROR, SlowRuns, explain, observe
-from scalecurve.diagnosis.shapes import shapes
+from scalecurve.analysis.curve import curve_of, is_load, log_ratio, samples_of, times_by_k
+from scalecurve.diagnosis.causes import NAMES, NEGLIGIBLE, NONE, Draws
+from scalecurve.diagnosis.shapes import MISFIT, UNREPEATED_ERROR, SlowRuns, explain, observe, shapes
 from scalecurve.findings import Finding, info, warning
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Regime, Study
 from scalecurve.study.samples import FloatArray
 
@@ -134,6 +132,9 @@ def shape_evidence(study: Study, verdict: ShapeVerdict) -> Iterator[str]:
 def shape_findings(study: Study, verdict: ShapeVerdict, losses: tuple[LossChance, ...]) -> Iterator[Finding]:
     """What a reader of a verdict from T(K) alone must know."""
     yield from verdict.slow_runs.findings
+    if is_load(study.k_unit):
+        message = f"K counts {study.k_unit} of a server: they share no job, so only what they share in it can cost time"
+        yield info("load-on-a-server", message)
     above = [
         loss
         for loss in losses
@@ -155,5 +156,5 @@ def shape_findings(study: Study, verdict: ShapeVerdict, losses: tuple[LossChance
             remedy="record where each worker's time goes, and look for a K that ran elsewhere or otherwise",
             chance=verdict.fit,
         )
-    if min(len(values) for values in study.samples.by_k().values()) < FEW_REPEATS:
+    if min(len(values) for values in samples_of(study).by_k().values()) < FEW_REPEATS:
         yield info("few-repeats", "with fewer than 3 repeats at a K the noise says little", remedy="repeat 5 times")

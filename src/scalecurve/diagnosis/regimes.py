@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.findings import Finding, warning
+from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study.study_set import StudySet
 from scalecurve.units import WorkersLike, as_workers
@@ -244,7 +244,9 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
     timed = not study.quantity.higher_is_better
     times = {k: float(values.mean()) for k, values in study.samples.by_k().items()} if timed else {}
     declared = called if is_table else called or str(study.regime)
-    return regime_of_work(work, name=study.name, declared=declared, times=times)
+    verdict = regime_of_work(work, name=study.name, declared=declared, times=times)
+    left_out = carried(study, own=verdict.findings)
+    return replace(verdict, findings=tuple(item for item in left_out if item.code != "parameter-changes"))
 
 
 def _work_in_table(source: str) -> dict[int, float]:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scalecurve.auditing.audit import audit
 from scalecurve.auditing.claim import Claim, claim_template, load_claim
 from scalecurve.errors import InputError
+from scalecurve.study import Placement, Regime, Run, Study
 
 
 def test_the_template_is_a_claim_and_so_is_every_line_of_it() -> None:
@@ -42,3 +44,99 @@ def test_rows_of_one_k_are_repeats_and_percent_is_understood(tmp_path: Path) -> 
     assert [(p.k, p.seconds, p.n) for p in claim.points] == [(1, 101.0, 2), (4, 30.0, 1)]
     assert claim.points[0].std == pytest.approx(2**0.5)
     assert claim.points[1].efficiency == pytest.approx(0.83)
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("md", "| **GPUs** | Time (s) | Speedup | Efficiency |\n|--|--|--|--|\n| 1 | 120 ± 2 | 1.0× | 100 % |\n"
+               "| 2 | 62.5 ± 1 | 1.9× | 96 % |\n"),
+        ("csv", "GPUs;Laufzeit (s);Beschleunigung;Effizienz\n1;120,0;1,0;1,00\n2;62,5;1,9;0,96\n"),
+        ("tex", "\\begin{tabular}{rrrr}\nGPUs & Time (s) & Speedup & Efficiency (\\%) \\\\\n\\midrule\n"
+                "1 & 120.0 & $1.0\\times$ & 100 \\\\\n2 & 62.5 & $1.9\\times$ & 96 \\\\\n\\end{tabular}\n"),
+        ("csv", "GPUs,1,2\ntime (s),120,62.5\nspeedup,1.0,1.9\nefficiency,1.00,0.96\n"),
+        ("csv", "gpus,time,speedup,efficiency\n1,2m0s,1.0x,100%\n2,62.5 s,1.9x,96%\n4,OOM,,\n"),
+    ],
+)  # fmt: skip
+def test_the_audit_reads_every_table_that_table_reads(tmp_path: Path, ending: str, text: str) -> None:
+    path = tmp_path / f"claim.{ending}"
+    path.write_text(text)
+
+    claim = load_claim(path)
+
+    assert isinstance(claim, Claim)
+    figures = [(point.k, point.seconds, point.speedup, point.efficiency) for point in claim.points]
+    assert figures == [(1, 120.0, 1.0, 1.0), (2, 62.5, 1.9, 0.96)]
+    assert claim.points[1].last_digit["speedup"] == pytest.approx(0.1)
+    assert claim.k_unit == "gpus"
+
+
+def test_a_comma_of_two_readings_in_a_speedup_is_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "claim.csv"
+    path.write_text("GPUs;speedup\n1;1,000\n2;1,923\n")
+
+    with pytest.raises(InputError, match="decimals or thousands"):
+        load_claim(path)
+
+
+def test_times_without_a_regime_are_read_only_where_one_regime_fits() -> None:
+    """Flat times are E = 0.92 under weak and 0.115 under strong scaling; growing sizes, or times that fall, decide."""
+    flat, falling = {1: 100.2, 8: 109.3}, {1: 100.2, 8: 14.0}
+
+    def efficiency(times: dict[int, float], sizes: dict[int, float] | None = None) -> float | None:
+        points = [{"k": k, "seconds": t, "batch": (sizes or {}).get(k)} for k, t in times.items()]
+        claim = Claim.model_validate({"points": points})
+        return claim.efficiency_of(claim.points[-1])
+
+    assert efficiency(flat) is None
+    assert efficiency(flat, {1: 32, 8: 256}) == pytest.approx(0.917, abs=1e-3)
+    assert efficiency(flat, {1: 32, 8: 32}) == pytest.approx(0.115, abs=1e-3)
+    assert efficiency(falling) == pytest.approx(0.895, abs=1e-3)
+
+
+def test_an_audit_of_flat_times_names_both_readings() -> None:
+    answer = audit({"points": [{"k": 1, "seconds": 100.2}, {"k": 8, "seconds": 109.3}]})
+    row = next(row for row in answer.checklist if "efficiency" in row.item)
+
+    assert row.status == "missing"
+    assert "0.115 if the total work was fixed, 0.917 if the work per worker was" in row.evidence
+    assert "mostly-idle" not in {finding.code for finding in answer.findings}
+
+
+@pytest.mark.parametrize(("unit", "violated"), [("cores", False), ("threads", False), ("ranks", True)])
+def test_more_threads_are_a_larger_k_where_k_counts_them(unit: str, violated: bool) -> None:
+    runs = tuple(Run(k=k, value=1 / k, placement=Placement(ranks=1, threads_per_rank=k)) for k in (1, 2, 4))
+    answer = audit(Study(regime=Regime.STRONG, runs=runs, k_unit=unit))
+
+    assert ("threads-changed" in {finding.code for finding in answer.violations}) is violated
+
+
+@pytest.mark.parametrize("name", ["E (%)", "E [%]", "E_p (%)", "PE (%)", "par. eff. (%)", "η (%)"])
+def test_a_wrong_efficiency_is_seen_under_every_name_that_papers_use(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"cores,time (s),S_p,{name}\n1,80.1,1.00,100.0\n2,42.0,1.91,95.4\n4,22.9,3.50,97.4\n")
+
+    assert audit(path).grade == "contradictory"
+
+
+def test_finer_figures_that_agree_with_rounded_times_decide_the_efficiency(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("gpus,seconds,speedup,efficiency\n1,0.3,1.00,1.00\n2,0.1,1.95,0.97\n4,0.1,3.71,0.93\n")
+
+    answer = audit(path)
+
+    assert "superlinear" not in {item.code for item in (*answer.violations, *answer.findings)}
+    assert [round(e, 3) for _, e in answer.claim.efficiencies()] == [0.975, 0.927]
+
+
+def test_rounded_times_alone_prove_neither_superlinear_nor_impossible_nor_perfect_scaling(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    suspected = {"superlinear", "impossible-efficiency", "perfectly-linear"}
+    for text in ("1,0.3\n2,0.1\n4,0.1\n", "1,1\n4,0.1\n8,0.1\n", "1,0.4\n2,0.2\n4,0.1\n"):
+        path.write_text(f"gpus,seconds\n{text}")
+        answer = audit(path)
+        assert not suspected & {item.code for item in (*answer.violations, *answer.findings)}, text
+
+    path.write_text("gpus,seconds\n1,300.0\n2,100.0\n4,30.0\n")
+    answer = audit(path)
+    assert {"superlinear", "impossible-efficiency"} <= {item.code for item in (*answer.violations, *answer.findings)}

@@ -280,3 +280,30 @@ def test_a_mixture_has_shares_with_intervals() -> None:
         assert 0.0 <= cause.share_low <= cause.share <= cause.share_high <= 1.0
     shares = {cause.name: cause for cause in result.causes}
     assert shares["communication"].share_low <= 1.0 / 1.8 <= shares["communication"].share_high + 0.05
+
+
+@pytest.mark.parametrize("unit", ["clients", "connections", "users"])
+def test_clients_of_a_server_get_no_advice_about_collectives(unit: str) -> None:
+    rates = {k: [1000.0 * min(k, 8) * factor for factor in (0.99, 1.0, 1.01)] for k in (1, 2, 4, 8, 16, 32)}
+    study = Study.from_samples(rates, regime="strong", quantity="throughput", k_unit=unit)
+
+    result = diagnose(study)
+
+    assert set(result.candidates) <= {"contention", "serial", "other", "none"}
+    assert "server" in result.remedy
+    assert "load-on-a-server" in codes(result)
+    for word in ("barrier", "collective", "gradient", "probe"):
+        assert word not in result.remedy
+
+
+@pytest.mark.parametrize("k0", [1, 2])
+@pytest.mark.parametrize("size", [0.01, 0.05])
+def test_a_pure_log_curve_may_be_noise_at_barriers(k0: int, size: float) -> None:
+    """Noise with an exponential tail costs log K at every barrier, as a tree of messages does (Gumbel 1958)."""
+    rng = np.random.default_rng(3)
+    workers = [k0 * 2**i for i in range(7)]
+    times = {k: ((1 / k + size * np.log2(k)) * np.exp(0.005 * rng.standard_normal(5))).tolist() for k in workers}
+
+    result = diagnose(Study.from_samples(times, regime="strong"))
+
+    assert {"communication", "straggler"} <= set(result.candidates)

@@ -80,8 +80,8 @@ def test_worker_counts_as_text_and_one_number_for_all() -> None:
     ("text", "regime"),
     [
         ("k,seconds,work\n1,10,100\n2,5.5,100\n4,3,100\n", "strong"),
-        ("gpus,time,batch\n1,100,32\n2,105,64\n4,110,128\n", "weak"),
-        ("k,time,batch\n1,10,32\n2,6,32\n4,7,64\n", "mixed"),
+        ("gpus,time (s),batch\n1,100,32\n2,105,64\n4,110,128\n", "weak"),
+        ("k,time (s),batch\n1,10,32\n2,6,32\n4,7,64\n", "mixed"),
     ],
 )
 def test_a_table_with_its_work_need_not_say_its_regime(text: str, regime: str, tmp_path: Path) -> None:

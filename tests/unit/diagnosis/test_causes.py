@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalecurve.diagnosis.answer import NAMES, Draws, Temper, answer
-from scalecurve.diagnosis.causes import ANSWERS, separation
+from scalecurve.diagnosis.causes import ANSWERS, NAMES, Draws, Temper, answer, separation
 
 
 def test_one_cause_from_nine_tenths_on() -> None:

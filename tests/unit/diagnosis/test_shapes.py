@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalecurve.diagnosis.from_times import judge_shape
-from scalecurve.diagnosis.posterior import MISFIT, observe
+from scalecurve.diagnosis.shapes import MISFIT, observe
 from scalecurve.study.samples import FloatArray
 
 K = np.array([1, 2, 4, 8, 16, 32, 64], dtype=np.float64)
