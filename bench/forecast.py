@@ -18,9 +18,9 @@ from bench.forecast_synthetic import synthetic
 from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
-from tools.learn_stack import Crossed, crossvalidate, examples
+from tools.learn_stack import Crossed, crossvalidate
 from tools.pages import table_lines, write_block
-from tools.published import Published, domains, folder, judged, read, read_collectives, teachers
+from tools.published import Published, domains, folder, judged, read, read_collectives, read_loads
 from tools.scores import cluster_errors, coverage, curve_errors, headline
 from tools.siblings import leave_one_sibling_out
 
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
-    teaching = teachers(curves)
-    trial = crossvalidate(examples(teaching, crossed.folds(teaching)))
+    trial = crossvalidate(crossed.lessons(curves, read_loads()))
     result = crossed.judged_rows(trial)
     errors = {name: curve_errors(result, ahead) for name, ahead in _singles(result)}
     errors[OURS] = curve_errors(result)
     yield from _accuracy(result, errors)
     yield from _by_domain(result, errors)
     yield from _intervals(result)
+    yield from _measured_here(crossed.judged_rows(trial, here=True))
     yield from _siblings(trial)
     yield from _other_panels(curves, sweeps)
     yield from synthetic()
@@ -133,6 +133,21 @@ def _intervals(result: crossed.Judged) -> Iterator[str]:
     yield ""
     rows = {f"{level:.0%}": coverage(result, *ends) for level, ends in result.ends.items()}
     yield from table_lines(rows, "{:.3f}")
+
+
+def _measured_here(result: crossed.Judged) -> Iterator[str]:
+    """The load curves of tools/loads, each forecast without its own source."""
+    sources = len({curve.facts["source_repo"] for curve in result.curves})
+    yield f"### Load curves measured on a busy machine of two cores: {len(result.curves)} curves of {sources} programs"
+    yield ""
+    table = {}
+    for name, ahead in ((OURS, None), ("expert: panel", "panel"), ("last value", "last value")):
+        errors = curve_errors(result, None if ahead is None else result.experts[ahead])
+        table[name] = {"median": float(np.median(errors)), "p90": float(np.percentile(errors, 90))}
+    yield from table_lines(table, "{:.1f}")
+    inside = coverage(result, *result.ends[0.9])
+    yield f"The 90 % interval holds {100 * inside['overall']:.0f} %, high/low {inside['median high/low']:.1f}."
+    yield ""
 
 
 def _siblings(trial: Crossed) -> Iterator[str]:

@@ -20,6 +20,8 @@ def synthetic() -> Iterator[str]:
     yield from _inside()
     yield from _outside()
     yield from _boundaries()
+    yield from _networks()
+    yield from _loads()
 
 
 def _inside() -> Iterator[str]:
@@ -149,3 +151,114 @@ def _boundaries() -> Iterator[str]:
                 "high/low": np.median(widths),
             }
     yield from table_lines(table, "{:.1f}")
+
+
+GROWTH: dict[str, Callable[[Array], Array]] = {
+    "a tree of messages": np.log2,
+    "surfaces": lambda k: np.where(k > 1, 10 * k ** (-2 / 3), 0.0),
+    "a constant": lambda k: np.where(k > 1, 2.5, 0.0),
+    "a message to each": lambda k: (k - 1) / 5,
+}
+
+
+def _networks() -> Iterator[str]:
+    """The same messages, four times slower beyond a node that nobody named; measured within the node."""
+    yield f"### A network 4 times slower beyond an untold node: 0.5 % noise, {OUTSIDE_TRIALS} trials, 90 % intervals"
+    yield ""
+    table = {}
+    for number, (name, growth) in enumerate(GROWTH.items()):
+        rng = np.random.default_rng(50 + number)
+        studies, truths = [], []
+        for _ in range(OUTSIDE_TRIALS):
+            node, serial, cost = int(rng.choice([8, 16, 32])), rng.uniform(0, 0.02), rng.uniform(0.001, 0.02)
+            k = 2 ** np.arange(int(np.log2(node)) + 3)
+            times = serial + (1 - serial) / k + cost * growth(k.astype(float)) * np.where(k > node, 4, 1)
+            noise = np.exp(0.005 * rng.standard_normal((len(k) - 2, 3)))
+            studies.append(_study(k[:-2], times[:-2, None] * noise, k_unit="ranks"))
+            truths.append(times[-2:])
+        table[name] = _held(studies, truths)
+    yield from table_lines(table, "{:.1f}")
+
+
+Throughput = Callable[[Array], Array]
+
+
+def universal(rng: np.random.Generator) -> tuple[float, Throughput]:
+    """USL: contention and coherence; where the peak lies and the throughput."""
+    peak, contention = float(rng.choice([6, 8, 12, 16, 24, 32])), rng.uniform(0, 0.15)
+    coherence = (1 - contention) / peak**2
+    return peak, lambda k: k / (1 + contention * (k - 1) + coherence * k * (k - 1))
+
+
+def thrashing(rng: np.random.Generator) -> tuple[float, Throughput]:
+    """A server that pages once the clients outgrow its memory."""
+    width, cost = float(rng.choice([4, 8, 12, 16])), rng.uniform(0.3, 1.2)
+    room = width * rng.uniform(1, 2)
+    return room, lambda k: k / (1 + (k / width) ** 4) ** 0.25 / (1 + cost * np.maximum(k / room - 1, 0))
+
+
+def collapsing(rng: np.random.Generator) -> tuple[float, Throughput]:
+    """A plateau, then a fall as a power of K."""
+    width, power = float(rng.choice([4, 8, 12, 16])), rng.uniform(0.5, 1.2)
+    edge = width * float(rng.choice([1.5, 2, 3]))
+    return edge, lambda k: k / (1 + (k / width) ** 6) ** (1 / 6) * np.minimum(1, edge / k) ** power
+
+
+def queueing(rng: np.random.Generator) -> tuple[float, Throughput]:
+    """Clients that think, then wait for one of a few servers: a closed queue, solved exactly."""
+    servers, think = int(rng.choice([1, 2, 4, 8, 16])), rng.uniform(0.5, 6)
+
+    def busy(k: float) -> float:
+        present = np.arange(int(k) + 1)
+        steps = np.log((k - present[:-1]) / think / np.minimum(present[1:], servers))
+        logs = np.r_[0.0, np.cumsum(steps)]
+        share = np.exp(logs - logs.max())
+        return float((share * np.minimum(present, servers)).sum() / share.sum())
+
+    return servers * (1 + think), lambda k: np.array([busy(float(own)) for own in k])
+
+
+def convoying(rng: np.random.Generator) -> tuple[float, Throughput]:
+    """A lock whose waiters cost more the more they are."""
+    held, cost, power = rng.uniform(0.03, 0.2), rng.uniform(0.02, 0.1), rng.uniform(0.7, 1.0)
+    return 1.5 / held, lambda k: k / (1 + held * k) / (1 + cost * np.maximum(k - 1 / held, 0) ** power)
+
+
+LOADS = {"USL": universal, "thrashing": thrashing, "plateau, then collapse": collapsing, "closed queue": queueing,
+         "lock convoy": convoying}  # fmt: skip
+STEPS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128])
+FLAT = 0.05  # the last slope below which a load is flat or falls
+
+
+def _loads() -> Iterator[str]:
+    """Clients against a server, measured to about the peak or up to twice as far, where it is flat or falls."""
+    yield f"### Loads flat or falling at their last K: 1 % noise, {OUTSIDE_TRIALS} trials, 90 % intervals"
+    yield ""
+    table = {}
+    for number, (name, kind) in enumerate(LOADS.items()):
+        rng = np.random.default_rng(70 + number)
+        studies, truths = [], []
+        while len(studies) < OUTSIDE_TRIALS:
+            peak, rate = kind(rng)
+            end = max(4, peak * float(rng.choice([1, 1.25, 1.5, 2, 3])))
+            k = STEPS[: int(np.searchsorted(STEPS, end, side="right"))]
+            logs = np.log(rate(k.astype(float)))
+            if (logs[-1] - logs[-2]) / np.log(k[-1] / k[-2]) < FLAT:
+                noise = np.exp(0.01 * rng.standard_normal((len(k), 3)))
+                samples = dict(zip(k.tolist(), (np.exp(logs)[:, None] * noise).tolist(), strict=True))
+                studies.append(sc.Study.from_samples(samples, quantity="throughput", regime="strong", unit="requests/s",
+                                                     k_unit="clients"))  # fmt: skip
+                truths.append(rate(np.array([2.0, 4.0]) * k[-1]))
+        table[name] = _held(studies, truths)
+    yield from table_lines(table, "{:.1f}")
+
+
+def _held(studies: list[sc.Study], truths: list[Array]) -> dict[str, float]:
+    """Coverage and median high/low of the 90 % intervals at 2 and 4 times the largest measured K."""
+    forecasts, figures = forecast_all(studies), {}
+    for i, ratio in enumerate((2, 4)):
+        rows = [one[i] for one in forecasts]
+        inside = [row.low <= true[i] <= row.high for row, true in zip(rows, truths, strict=True)]
+        figures[f"{ratio}x covers, %"] = 100 * float(np.mean(inside))
+        figures[f"{ratio}x high/low"] = float(np.median([row.high / row.low for row in rows]))
+    return figures

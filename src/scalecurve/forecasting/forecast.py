@@ -13,17 +13,16 @@ from scalecurve.document import Block, Cell, Column, Document, FindingList, Head
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.checks import Backtest, ExpectedBend, backtest, expected_bend
 from scalecurve.forecasting.explain import ForecastExplanation
 from scalecurve.forecasting.explain import explain as explain_view
-from scalecurve.forecasting.rows import GREY, ForecastRow, rows_of
-from scalecurve.forecasting.siblings import predict_views, sibling_finding, with_siblings
+from scalecurve.forecasting.prediction import predict_views, sibling_finding, with_siblings
+from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.samples import MAX_K
-from scalecurve.units import WorkersLike, as_workers, format_seconds
+from scalecurve.units import WorkersLike, as_number, as_workers, format_seconds
 
 LEAST_SHOWN = 0.01  # of the weight of an expert
 
@@ -136,10 +135,11 @@ class Forecast(Result):
                 continue
             tone: Tone = "muted" if row.extrapolation > GREY else "plain"
             ends = (show(row.value), show(row.low), show(row.high))
-            texts = (*ends, f"{row.speedup or 0.0:.4g}", f"{row.efficiency or 0.0:.1%}", ratio)
+            texts = (*ends, f"{row.speedup or 0.0:.4g}", f"{row.efficiency or 0.0:.3f}", ratio)
             rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
             f"{study.regime} scaling, measured to K = {self.view.largest_k:g} {study.k_unit}; "
+            f"medians of the repeats continued, S and E against the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])
@@ -161,7 +161,7 @@ class Forecast(Result):
                 for row in self.backtest.rows
             ]
             caption = f"Fitted to K <= {self.backtest.fitted_to} only; median error {self.backtest.median_error:.1%}"
-            heads = ["K", "predicted", "measured", "error", "in interval"]
+            heads = ["K", "predicted", "measured median", "error", "in interval"]
             blocks += [Heading("Tried on this study's own data"), table(heads, tried, caption=caption)]
         if self.standing:
             blocks += [self.standing.heading(), self.standing.table()]
@@ -224,7 +224,7 @@ def forecast_all(
     learned = calibration or shipped()
     faults, workers = [], None
     highest = min(width.highest_level for width in learned.widths.values())
-    if not 0 < level <= highest:
+    if not 0 < as_number(level, "level") <= highest:
         hint = f"intervals were calibrated up to {highest:g}"
         faults.append(Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
     if node_size is not None and node_size < 1:
@@ -247,14 +247,12 @@ def forecast_all(
     check_domain(domain, learned)
     views = [view(as_study(study), kind, node_size, cores) for study in studies]
     if like:
-        views = [with_siblings(own, _siblings(own, like, kind)) for own in views]
+        views = [
+            with_siblings(own, [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like])
+            for own in views
+        ]
     forecasts = _forecast_views(views, workers, level, extrapolate, domain, learned)
     return [replace(one, explained=True) for one in forecasts] if explain else forecasts
-
-
-def _siblings(own: View, like: Sequence[StudyLike], kind: str | None) -> list[View]:
-    """The siblings as views, of the regime of the study where a file does not state its own."""
-    return [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like]
 
 
 def _forecast_views(

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from scalecurve.fitting.positive import fit_positive
+from scalecurve.fitting.models import fit_positive
 from scalecurve.forecasting.curves import Array, Curves, damped, last_slope, repeat_error, roughness, weighted_slope
 
 Family = Callable[[Curves, Array], Array]
@@ -26,13 +25,16 @@ PARAMETERS = 3
 ENOUGH = 0.015  # relative misfit at which laws and panel count alike
 NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
 LAW_SHARE = 0.5  # of the smooth laws in the panel's verdict, at full trust
+SLOWER = 5.0  # a network beside the memory of a node: four times, and a quarter more for what a law misses
 _FLOOR = 0.002  # no curve is known better than this
 _PRIOR = np.array([0.4, 0.2, 0.2, 0.2])[:, None]  # log K is the best single overhead on published curves
 
 LOGARITHM = ("1/K", "1", "log K")
 AMDAHL = ("1/K", "1")
 GROWING = ("1", "log K", "K")
-STEEPEST = -1.25  # d ln(1/T) / d ln K of a collective
+STEEPEST = -1.6  # d ln(1/T) / d ln K of a collective that is believed to go on
+IN_THE_LONG_RUN = -1.1  # the same where every rank's data passes every rank: K, and a little contention
+TREE, TO_ALL = 0.3, 0.9  # slopes of ln T at which a collective counts as a tree and as sending to all
 
 
 def positive(curves: Curves, at: Array, terms: tuple[str, ...], weights: Array) -> Array:
@@ -105,32 +107,37 @@ WEAK_PANEL: dict[str, Family] = {
 }
 
 
-def rising_slope(curves: Curves, at: Array, rho: float) -> Array:
-    """The time of a collective goes on rising with its last slope, never faster than K^1.25.
+def rising_slope(curves: Curves, at: Array) -> Array:
+    """The time of a collective goes on rising with its last slope, never faster than K^1.6."""
+    return damped(curves, at, np.clip(last_slope(curves), STEEPEST, 0.0), 0.999)
 
-    All-to-all and all-gather grow as K; steeper slopes are a change of algorithm or a first step into the network, and
-    do not last.
+
+def algorithm_slope(curves: Curves, at: Array) -> Array:
+    """The time of a collective rises as that of its algorithm does in the long run.
+
+    Where it rises nearly as K (all-gather, all-to-all, rings) that is K^1.1: steeper slopes are a first step into the
+    network, flatter ones a latency that is being left behind.  A tree keeps its last slope; between is a mixture.
     """
-    return damped(curves, at, np.clip(last_slope(curves), STEEPEST, 0.0), rho)
-
-
-def rising_terms(curves: Curves, at: Array) -> Array:
-    """Latency, tree, ring and all-to-all terms, fitted to the late points."""
-    return positive(curves, at, ("1", "log K", "K", "K log K"), curves.weights(0.25))
+    last = last_slope(curves)
+    own, sends_to_all = np.clip(last, STEEPEST, 0.0), np.clip((-last - TREE) / (TO_ALL - TREE), 0.0, 1.0)
+    return damped(curves, at, own + sends_to_all * (IN_THE_LONG_RUN - own), 0.999)
 
 
 COLLECTIVE_PANEL: dict[str, Family] = {
-    "fading slope": partial(rising_slope, rho=0.9),
-    "last slope": partial(rising_slope, rho=0.999),
-    "latency + tree + ring + all-to-all": rising_terms,
+    "last slope": rising_slope,
+    "slope of the algorithm": algorithm_slope,
 }
 
 
 @dataclass(frozen=True)
 class SmoothLaws:
-    """The averaged laws' forecast of log performance, their spread, the misfit of the best and the trust in them."""
+    """The averaged laws' forecast of log performance, their spread, the misfit of the best and the trust in them.
+
+    `slower` is their forecast if all time beside the shared work cost `SLOWER` times as much from here on.
+    """
 
     ahead: Array
+    slower: Array
     spread: Array
     misfit: Array
     trust: Array
@@ -149,13 +156,15 @@ def smooth_laws(curves: Curves, at: Array) -> SmoothLaws:
     share = np.exp(log_weight - log_weight.max(axis=0)) * _PRIOR
     share = share / share.sum(axis=0)
     ahead = np.stack([-fit.log_time(at) for fit in fits])
+    shared = np.stack([fit.coefficients[:, :1] * fit.base[:, None] / at * np.exp(fit.level)[:, None] for fit in fits])
+    slower = -np.log(np.maximum(SLOWER * np.exp(-ahead) - (SLOWER - 1) * shared, np.finfo(float).tiny))
     mean = np.einsum("ln,lnq->nq", share, ahead)
     spread = np.sqrt(np.einsum("ln,lnq->nq", share, (ahead - mean) ** 2))
     free = curves.count - PARAMETERS
     misfit = np.sqrt(squares.min(axis=0) / np.maximum(free, 1))
     beyond = np.maximum(misfit**2 - repeat_error(curves) ** 2, misfit**2 / 9)
     trust = np.where(free >= 1, 1.0 / (1.0 + (beyond / ENOUGH**2) ** 2), 0.0)
-    return SmoothLaws(mean, spread, misfit, trust)
+    return SmoothLaws(mean, np.einsum("ln,lnq->nq", share, slower), spread, misfit, trust)
 
 
 @dataclass(frozen=True)

@@ -9,23 +9,33 @@ a quantile measured on published curves:
 t = doublings beyond the largest measured K, D = disagreement of the families, s = noise of the curve, e = slope at the
 end cut to 0..1.  The coefficients minimise the Laplace likelihood of cross-validated residuals; the quantiles are
 conformal, cross-validated by source.
+
+Siblings (other sizes, machines or versions of one study) share their errors.  Each is cut at the K nearest the largest
+measured K of the study, forecast from there, and compared with what was measured: its residual of log performance at
+each doubling ahead.  A sibling counts w = 1/(1 + (d/0.05)^2), d = how far its shape is from the study's at the K they
+share.  The forecast is moved by the mean residual, weighted by w, times W/(W + 1/4) for the sum W of all w, by at most
+1.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from scalecurve.findings import Finding, info, warning
 from scalecurve.forecasting.calibration import Calibration, Width
-from scalecurve.forecasting.curves import Array, Curves, LogCurve, last_slope, pack
+from scalecurve.forecasting.curves import FORGETTING, LN2, Array, Curves, LogCurve, last_slope, pack
 from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
 from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
-from scalecurve.forecasting.view import CurveKind
+from scalecurve.forecasting.view import CurveKind, View
 
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
 FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider
+NEAR, LARGEST_SHIFT = 1.6, 1.5  # a sibling is cut at a K within this factor of the study's largest; log performance
+ALIKE, DOUBT = 0.05, 0.25  # distance of shapes at which a sibling counts half; likeness that stands against a shift
+SHARED_PLACES = 8  # between the smallest and the largest K that two curves share
 PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
 
 
@@ -151,3 +161,108 @@ def _panelled(
         weights = {name: float(vote) for name, vote in zip(panel, votes, strict=True) if vote > 0}
         error = PanelError(scale[row, :count], width)
         yield Prediction(verdict.ahead[row, :count], error, weights, float(verdict.noise[row]))
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How far a forecast of a sibling was below what was measured: log performance, by doublings ahead.
+
+    `likeness` is the weight of the sibling, 1 for a curve of the same shape.
+    """
+
+    doublings: Array
+    below: Array
+    likeness: float = 1.0
+
+    def at(self, doublings: Array) -> Array:
+        """Zero where the sibling was cut, straight lines between, constant beyond its last K."""
+        return np.interp(doublings, np.r_[0.0, self.doublings], np.r_[0.0, self.below])
+
+
+def likeness(own: LogCurve, sibling: LogCurve) -> float:
+    """The weight of a sibling, 0 to 1, from the distance of the two shapes, both cut and aligned at the last shared K.
+
+    The distance is the root mean square difference of log performance; a doubling back from the end halves the weight.
+    """
+    end = min(own.k[-1], sibling.k[-1])
+    start = min(max(own.k[0], sibling.k[0]), end)
+    places = np.linspace(np.log(start), np.log(end), SHARED_PLACES)
+    apart = np.interp(places, np.log(own.k), own.log_performance)
+    apart = apart - np.interp(places, np.log(sibling.k), sibling.log_performance)
+    square = np.average((apart - apart[-1]) ** 2, weights=FORGETTING ** ((places[-1] - places) / LN2))
+    return float(1.0 / (1.0 + square / ALIKE**2))
+
+
+def pooled_shift(residuals: Sequence[Residual], doublings: Array) -> Array:
+    """What the siblings' residuals add to log performance; partial pooling, so that unlike siblings count little."""
+    weights = np.array([one.likeness for one in residuals])
+    mean = np.average([one.at(doublings) for one in residuals], axis=0, weights=weights)
+    return np.asarray(np.clip(mean, -LARGEST_SHIFT, LARGEST_SHIFT) * weights.sum() / (weights.sum() + DOUBT))
+
+
+def cut_of(k: Array, largest: float) -> int | None:
+    """How many points of a sibling to fit, up to the K nearest `largest`; None where that is far or points are few."""
+    distance = np.abs(np.log(k / largest))
+    n = int(np.argmin(distance)) + 1
+    usable = distance[n - 1] <= np.log(NEAR) and FEWEST <= n < len(k)
+    return n if usable else None
+
+
+def with_siblings(own: View, like: Sequence[View]) -> View:
+    """The view with the siblings that can help it, and a finding for each that cannot."""
+    useful: list[LogCurve] = []
+    remarks: list[Finding] = []
+    for other in like:
+        if other.kind is not own.kind:
+            reason = f"it is a {other.kind} curve, the study a {own.kind} one"
+        elif cut_of(other.fitted.k, own.largest_k) is None:
+            reason = (
+                f"it needs {FEWEST} K up to about K = {own.largest_k:g}, the last within a factor of {NEAR:g} of it, "
+                "and larger K beyond"
+            )
+        else:
+            useful.append(other.fitted)
+            continue
+        message = f"{other.name} cannot correct this forecast: {reason}"
+        remarks.append(warning("sibling-not-used", message, remedy="name curves measured further", sibling=other.name))
+    return replace(own, siblings=tuple(useful), remarks=(*own.remarks, *remarks))
+
+
+def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calibration) -> list[Prediction]:
+    """Forecast every view at its own K beyond its largest, corrected by its siblings."""
+    reached = [own.reach(k) for own, k in zip(views, at, strict=True)]
+    forecasts = predict([own.fitted for own in views], [own.kind for own in views], reached, calibration)
+    return [
+        _corrected(own, k, prediction, calibration) if own.siblings and len(k) else prediction
+        for own, k, prediction in zip(views, reached, forecasts, strict=True)
+    ]
+
+
+def _corrected(own: View, at: Array, prediction: Prediction, calibration: Calibration) -> Prediction:
+    largest = float(own.fitted.k[-1])
+    cuts = [(curve, n) for curve in own.siblings if (n := cut_of(curve.k, largest)) is not None]
+    if not cuts:
+        return prediction
+    ahead = [curve.k[n:] for curve, n in cuts]
+    forecasts = predict([curve.part(slice(n)) for curve, n in cuts], [own.kind] * len(cuts), ahead, calibration)
+    residuals = [
+        Residual(
+            np.log2(k / curve.k[n - 1]),
+            curve.log_performance[n:] - forecast.ahead,
+            likeness(own.fitted, curve.part(slice(n))),
+        )
+        for (curve, n), k, forecast in zip(cuts, ahead, forecasts, strict=True)
+    ]
+    shift = pooled_shift(residuals, np.log2(at / largest))
+    return replace(prediction, ahead=prediction.ahead + shift, shift=shift, siblings=len(cuts))
+
+
+def sibling_finding(prediction: Prediction, at: Sequence[int]) -> Finding | None:
+    """How many siblings moved the forecast and by how much; None without siblings."""
+    if not prediction.siblings:
+        return None
+    moved = {k: float(np.expm1(shift)) for k, shift in zip(at, prediction.shift.tolist(), strict=True)}
+    listed = ", ".join(f"{change:+.1%} at K = {k}" for k, change in moved.items())
+    count = "1 sibling" if prediction.siblings == 1 else f"{prediction.siblings} siblings"
+    message = f"the errors of forecasts of {count} moved the expected performance by {listed}"
+    return info("siblings-used", message, siblings=prediction.siblings, moved={str(k): v for k, v in moved.items()})

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalecurve.forecasting.curves import LN2, Array, Curves, last_slope, repeat_error, roughness
+from scalecurve.forecasting.curves import LN2, Array, Curves, Mask, last_slope, repeat_error, roughness
 from scalecurve.forecasting.panel import AMDAHL, LAW_SHARE, STRONG_FAMILIES, Verdict, consult, positive
 from scalecurve.forecasting.shapes import Shapes, shape_quantiles
 
@@ -32,7 +32,10 @@ PANEL, LAWS = EXPERTS.index("panel"), EXPERTS.index("smooth laws")
 CENTRES = ("panel", "serial + shared + log K", "recent Amdahl", "last value", "fading trend")
 BISECTIONS = 24  # leaves less than 1e-5 of log performance
 LAW_POINTS = 6
-UNSEEN, UNSEEN_LEVEL = 0.4, 0.9
+UNSEEN, FLOOR_LEVEL = 0.4, 0.9
+SMALL_NODE = 32
+FALL, STILL_RISING = 0.75, 0.05  # log performance lost per doubling past the peak; the last slope above which none is
+ONWARD = 1.1  # of the last slope: how far the rate of a device may go on
 NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
 
 FEATURES = (
@@ -61,7 +64,8 @@ OCTAVES = 7
 class Circumstances:
     """What gates and mixture see of N curves asked at Q worker counts.
 
-    `gains` is N x Q x experts, `centres` N x Q x components (gains too), `features` N x Q x 23, `octaves` N x 7.
+    `gains` is N x Q x experts, `centres` N x Q x components (gains too), `features` N x Q x 23, `octaves` N x 7,
+    `slower` the gain N x Q that the smooth laws foresee behind a slower network.
     """
 
     gains: Array
@@ -69,7 +73,14 @@ class Circumstances:
     features: Array
     octaves: Array
     noise: Array
+    slower: Array
     verdict: Verdict
+
+    def rows(self, chosen: Mask) -> Circumstances:
+        """Some of the curves; the verdict stays that of all."""
+        parts = self.gains, self.centres, self.features, self.octaves, self.noise, self.slower
+        gains, centres, features, octaves, noise, slower = (part[chosen] for part in parts)
+        return Circumstances(gains, centres, features, octaves, noise, slower, self.verdict)
 
     def for_gate(self, kind: str) -> Array:
         """The features of one kind of gate: all see the first 23, some see slopes by octave or units by slope."""
@@ -107,7 +118,9 @@ def circumstances(curves: Curves, at: Array, shapes: Shapes) -> Circumstances:
     cut = np.clip(quantiles - last[..., None], -LARGEST_GAIN, LARGEST_GAIN)
     centres = np.concatenate([np.stack(chosen, axis=-1), cut], axis=-1)
     noise = np.hypot(roughness(curves), repeat_error(curves))
-    return Circumstances(gains, centres, _features(curves, at, verdict), _octave_slopes(curves), noise, verdict)
+    features, slower = _features(curves, at, verdict), np.clip(laws.slower - last, -LARGEST_GAIN, 0.0)
+    slower = np.where(curves.k[:, -1:] <= SMALL_NODE, slower, 0.0)
+    return Circumstances(gains, centres, features, _octave_slopes(curves), noise, slower, verdict)
 
 
 def _features(curves: Curves, at: Array, verdict: Verdict) -> Array:
@@ -281,8 +294,15 @@ class ExpertStack:
         return {"gates": gates, "mixture": mixture, "sources": self.sources}
 
 
+class IntervalFloor(NamedTuple):
+    """Where an end of a 90 % interval moves (a gain, N x Q) by a `share` of the way, if it lies within."""
+
+    share: Array
+    gain: Array
+
+
 class GainInterval(NamedTuple):
-    """Low and high gain, N x Q; `disagreement` is the width without what a boundary that nobody saw adds."""
+    """Low and high gain, N x Q; `disagreement` is the width without what the floors add."""
 
     low: Array
     high: Array
@@ -293,7 +313,7 @@ class GainInterval(NamedTuple):
 class StackedGains:
     """Gains over the last point: `point` is N x Q, `density` their distribution, `shares` the weight of each expert.
 
-    `unseen` is the weight of a boundary that nobody saw, see `unseen_boundary`.  `intervals`
+    `floors` deepen the low end, see `floors_of`, and `ceiling` raises the high one, see `ceiling_of`.  `intervals`
     remembers those at each level asked for, so that a thousand curves cost one bisection.
     """
 
@@ -301,34 +321,40 @@ class StackedGains:
     median: Array
     density: Density
     shares: Array
-    unseen: Array
-    sources: int
+    floors: tuple[IntervalFloor, ...]
+    ceiling: IntervalFloor
     intervals: dict[float, GainInterval] = field(default_factory=dict, repr=False, compare=False)
 
     def interval(self, level: float) -> GainInterval:
-        """The mixture's quantiles moved halfway to the point, and the depth of a boundary that nobody saw.
+        """The mixture's quantiles moved halfway to the point, the low end at least as deep as the floors.
 
-        The level is raised by 1/sources: a new user is a new source, and few sources were learned from.
+        The level is that of the mixture: with whole sources left out it holds without being raised (docs/accuracy.md).
         """
         if level not in self.intervals:
-            corrected = min(level * (1 + 1 / self.sources), (1 + level) / 2)
             shift = (self.point - self.median) / 2
-            low, high = self.density.quantile((1 - corrected) / 2, (1 + corrected) / 2) + shift
+            low, high = self.density.quantile((1 - level) / 2, (1 + level) / 2) + shift
             low, high = np.minimum(low, self.point), np.maximum(high, self.point)
-            depth = UNSEEN * math.log(1 - level) / math.log(1 - UNSEEN_LEVEL)  # as the tail of a Laplace density
-            deeper = low - self.unseen * np.maximum(low + depth, 0.0)
-            self.intervals[level] = GainInterval(deeper, high, high - low)
+            tail = math.log(1 - level) / math.log(1 - FLOOR_LEVEL)  # as that of a Laplace density
+            deeper = [low - floor.share * np.maximum(low - tail * floor.gain, 0.0) for floor in self.floors]
+            higher = high + self.ceiling.share * np.maximum(tail * self.ceiling.gain - high, 0.0)
+            self.intervals[level] = GainInterval(np.minimum.reduce(deeper), higher, high - low)
         return self.intervals[level]
 
 
 def stacked_gains(case: Circumstances, stack: ExpertStack) -> StackedGains:
-    """The forecast of the stack."""
-    density, law = stack.mixture.density(case), law_share(case.features)[..., None]
-    shares = (1 - law) * stack.shares(case) + law * (np.arange(len(EXPERTS)) == LAWS)
+    """The forecast of the stack.
+
+    The rate of a device (bytes/s, I/O operations) is left to the panel, which knows its ceiling: one published source
+    measures devices, so with it left out gates learn nothing of them.
+    """
+    experts, device = np.arange(len(EXPERTS)), case.features[..., DEVICE, None]
+    density, law = stack.mixture.density(case), (1 - device) * law_share(case.features)[..., None]
+    shares = (1 - law) * stack.shares(case) + law * (experts == LAWS)
+    shares = shares + device * ((experts == PANEL) - shares)
     median = density.quantile(0.5)[0]
-    share = MIXTURE_SHARE * (1 - law[..., 0])
+    share = (MIXTURE_SHARE * (1 - law) * (1 - device))[..., 0]
     point = (1 - share) * (shares * case.gains).sum(axis=-1) + share * median
-    return StackedGains(np.asarray(point), median, density, shares, unseen_boundary(case.features), stack.sources)
+    return StackedGains(np.asarray(point), median, density, shares, floors_of(case), ceiling_of(case))
 
 
 def law_share(features: Array) -> Array:
@@ -345,14 +371,31 @@ def _rising(features: Array) -> Array:
     return np.asarray(np.clip((features[..., SLOPE] - 0.3) / 0.4, 0.0, 1.0))
 
 
-def unseen_boundary(features: Array) -> Array:
-    """How far the low end moves to 0.4 below the last value (at 90 %), N x Q: all the way for a clean rising curve.
+def floors_of(case: Circumstances) -> tuple[IntervalFloor, ...]:
+    """What may lie beyond the largest measured K and shows in no point, so that published curves teach little of it.
 
-    A curve that follows a law within its noise is no proof that it goes on: a full node or memory beyond the largest
-    measured K shows in none of its points.  So clean curves are too few among the published ones to learn that from.
+    A curve that follows a law within its noise is no proof that it goes on.  While it rises, a full node or memory may
+    end it: 0.4 below the last value.  Beyond the node the network is slower: everything beside the shared work costs
+    more; not for K counted in nodes or clients, nor beyond 32 workers, which are rarely all in one node.  A curve that
+    is flat or falls may have passed its peak and lose a little more than 1/K, as thrashing servers do.
     """
-    near = np.clip(features[..., AHEAD], 0.0, 1.0)
-    return np.asarray(features[..., TRUST] * _rising(features) * near)
+    f = case.features
+    slope, ahead, trust = f[..., SLOPE], f[..., AHEAD], f[..., TRUST]
+    near, inside = np.clip(ahead, 0.0, 1.0), 1 - np.maximum(f[..., NODES], f[..., CLIENTS])
+    end = IntervalFloor(trust * _rising(f) * near, np.full(near.shape, -UNSEEN))
+    network = IntervalFloor(np.clip(4 * trust, 0.0, 1.0) * near * inside, case.slower)
+    fall = IntervalFloor(np.clip(1 - slope / STILL_RISING, 0.0, 1.0), -FALL * np.maximum(ahead, 0.0))
+    return end, network, fall
+
+
+def ceiling_of(case: Circumstances) -> IntervalFloor:
+    """The rate of a device that still rises may go on as it did: the panel halves its gain, since devices fill up.
+
+    Where that ceiling lies shows in no point: the rates of many nodes, disks or servers added up have none for long.
+    """
+    f = case.features
+    onward = ONWARD * f[..., SLOPE] * f[..., AHEAD] * math.log(2.0)
+    return IntervalFloor(f[..., DEVICE] * _rising(f), onward)
 
 
 def softmax(logits: Array) -> Array:

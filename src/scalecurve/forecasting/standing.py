@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.curve import curve_of
 from scalecurve.document import Document, Heading, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.study import Study
 
 DOMAIN_OF_UNIT = {
-    "gpus": "dl-training", "gpu": "dl-training", "accelerators": "dl-training", "clients": "database",
-    "connections": "database", "threads": "threads", "cores": "threads", "nodes": "hpc", "ranks": "hpc",
+    "clients": "database", "connections": "database", "threads": "threads", "cores": "threads", "nodes": "hpc",
+    "ranks": "hpc",
 }  # fmt: skip
+TRAINING = re.compile(r"train|sgd|epoch|token|sample|image|sequence|gradient|resnet|bert|gpt|llama", re.IGNORECASE)
 EVERYTHING = "all"
 NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measured K, E would be a guess
 
@@ -40,19 +44,23 @@ class StandingRow:
 
     def sentence(self) -> str:
         return (
-            f"{self.efficiency:.0%} at {self.multiple}x is better than {self.percentile:.0f} % "
-            f"of {self.curves} published curves (median {self.median:.0%})"
+            f"E = {self.efficiency:.3f} at {self.multiple}x is better than {self.percentile:.0f} % "
+            f"of {self.curves} published curves (median {self.median:.2f})"
         )
 
 
 @dataclass(frozen=True, repr=False)
 class Standing(Result):
-    """The percentile of a study's efficiency among published curves, at multiples of its smallest K."""
+    """The percentile of a study's efficiency among published curves, at multiples of its smallest K.
+
+    `ratio` is the name of the efficiency: E, or E against the smallest K where that is not the baseline.
+    """
 
     domain: str
     regime: str
     rows: tuple[StandingRow, ...]
     findings: tuple[Finding, ...] = ()
+    ratio: str = "E"
 
     def __repr__(self) -> str:
         return f"<Standing among {self.regime} curves ({self.domain}): {self.rows[-1].sentence()}>"
@@ -70,11 +78,11 @@ class Standing(Result):
 
     def table(self) -> Table:
         rows = [
-            [f"{row.multiple}x", f"{row.k:g}", f"{row.efficiency:.0%}", f"{row.percentile:.0f}", f"{row.median:.0%}",
+            [f"{row.multiple}x", f"{row.k:g}", f"{row.efficiency:.3f}", f"{row.percentile:.0f}", f"{row.median:.2f}",
              str(row.curves)]
             for row in self.rows
         ]  # fmt: skip
-        return table(["of base", "K", "E", "percentile", "published median", "curves"], rows)
+        return table(["of base", "K", self.ratio, "percentile", "published median", "curves"], rows)
 
     def document(self) -> Document:
         return Document(None, (self.heading(), self.table(), Paragraph(self.rows[-1].sentence() + ".")))
@@ -98,15 +106,21 @@ def check_domain(domain: str | None, calibration: Calibration) -> None:
         raise InputError(Fault("no published curves of this domain", value=domain, remedy=hint))
 
 
+def domain_of(study: Study) -> str:
+    """The domain that the study tells; accelerators run more than training, so that its unit or name must say so."""
+    if study.k_unit.lower().rstrip("s") in ("gpu", "accelerator", "tpu"):
+        return "dl-training" if TRAINING.search(f"{study.unit} {study.name}") else EVERYTHING
+    return DOMAIN_OF_UNIT.get(study.k_unit.lower(), EVERYTHING)
+
+
 def standing_of(curve: View, domain: str | None, calibration: Calibration) -> Standing | None:
     """As `stand`, for a view."""
     regime = str(curve.study.regime)
     published = calibration.standing[regime]
-    wished = domain or DOMAIN_OF_UNIT.get(curve.study.k_unit.lower(), EVERYTHING)
+    wished = domain or domain_of(curve.study)
     chosen = wished if published.get(wished) else EVERYTHING
     percents = np.array(calibration.standing["percents"], dtype=np.float64)
-    log_k = np.log(curve.points.k)
-    log_e = np.log(curve.efficiency(curve.points.k, curve.points.log_performance))
+    log_k, log_e = np.log(curve.points.k), np.log(curve_of(curve.study).efficiency)  # of the means, as in the table
     rows = []
     for multiple, figures in published[chosen].items():
         k = int(multiple) * float(curve.points.k[0])
@@ -117,4 +131,6 @@ def standing_of(curve: View, domain: str | None, calibration: Calibration) -> St
         percentile = float(np.interp(efficiency, shares, percents, left=percents[0], right=percents[-1]))
         median = float(np.interp(50.0, percents, shares))
         rows.append(StandingRow(int(multiple), k, efficiency, percentile, median, int(figures["curves"])))
-    return Standing(chosen, regime, tuple(rows)) if rows else None
+    smallest = int(curve.points.k[0])
+    ratio = "E" if smallest == curve.study.baseline_k else f"T({smallest})-based efficiency"
+    return Standing(chosen, regime, tuple(rows), ratio=ratio) if rows else None

@@ -6,13 +6,14 @@ of one worker under weak scaling and for collectives, because that is what stays
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from scalecurve.analysis.curve import Conversion, Number, conversion_of
+from scalecurve.analysis.curve import Conversion, Number, conversion_of, samples_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.forecasting.curves import THREADS, Array, LogCurve, Traits, pack, weighted_slope
@@ -92,10 +93,10 @@ class View:
         return conversion_of(self.study).value(k, time)
 
     def efficiency(self, k: Number, log_performance: Number) -> Number:
-        """E(K) against the study's baseline; S = K E."""
-        conversion, points = conversion_of(self.study), self.points
-        base = int(np.searchsorted(points.k, self.study.baseline_k))
-        best = conversion.log_cost(float(points.k[base]), -float(points.log_performance[base]))
+        """E(K) against the mean at the study's baseline, as in its speedup table; S = K E."""
+        conversion, k0 = conversion_of(self.study), float(self.study.baseline_k)
+        mean = float(np.mean(self.study.samples.at(self.study.baseline_k)))
+        best = conversion.log_cost(k0, math.log(conversion.time(k0, mean)))
         share: Number = np.exp(best - conversion.log_cost(k, -log_performance))
         return share
 
@@ -145,7 +146,7 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None, co
     if kind and kind not in set(CurveKind):
         raise InputError(Fault("unknown kind of curve", value=kind, remedy=f"use one of {', '.join(CurveKind)}"))
     traits = Traits.of(study.unit, study.k_unit, is_time=study.quantity is Quantity.SECONDS)
-    points = replace(medians(study.samples, conversion_of(study)), traits=traits)
+    points = replace(medians(samples_of(study), conversion_of(study)), traits=traits)
     node, fitted = node_size or study.node_size, points
     if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:
         # Scaling inside a node says little about the network.
@@ -157,7 +158,10 @@ def view(study: Study, kind: str | None = None, node_size: int | None = None, co
 def recorded_cores(study: Study) -> int | None:
     """The usable cores that `measure` wrote down, if all workers shared that machine."""
     cores = study.provenance.machine.get("usable_cores")
-    alone = study.k_unit.startswith("thread") or study.provenance.launcher == "local"
+    apart = study.k_unit.startswith(("node", "host")) or any(
+        run.placement and (run.placement.nodes or 1) > 1 for run in study.runs
+    )
+    alone = study.k_unit.startswith("thread") or (study.provenance.launcher == "local" and not apart)
     return cores if alone and isinstance(cores, int) and cores > 0 else None
 
 

@@ -233,6 +233,11 @@ def test_cores_that_a_measurement_recorded_count() -> None:
     recorded = replace(study, provenance=Provenance(machine={"usable_cores": 8}))
 
     assert forecast(recorded, at=[32])[0].seconds == pytest.approx(1.05, rel=0.05)
+    hosts = replace(
+        times({1: 8.0, 2: 4.0, 4: 2.0, 8: 1.05}, k_unit="hosts"),
+        provenance=Provenance(machine={"usable_cores": 2}, launcher="local"),
+    )
+    assert "beyond-the-cores" not in codes(forecast(hosts, at=[16]))  # the cores of one host say nothing about 16 hosts
 
 
 def test_the_bend_is_expected_where_doubling_stops_paying() -> None:
@@ -263,7 +268,7 @@ def test_text_and_html_tell_the_same_story() -> None:
     text = str(result)
 
     assert "refused" in text
-    assert "Where this study stands (dl-training" in text
+    assert "Where this study stands (all domains" in text
     assert "Tried on this study's own data" in text
     assert "Weights: " in text
     assert "<table>" in result._repr_html_()
@@ -316,3 +321,13 @@ def test_a_study_may_be_a_path(tmp_path: Path) -> None:
     assert [own[0].k for own in forecast_all([path, str(path)], "128")] == [128, 128]
     with pytest.raises(sc.InputError, match="not a study"):
         forecast(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("unit", "k_unit"), [("GB/s", "nodes"), ("IOPS", "clients"), ("MiB/s", "workers")])
+@pytest.mark.parametrize("exponent", [1.0, 0.93])
+def test_the_rate_of_a_device_that_has_met_no_ceiling_may_go_on(unit: str, k_unit: str, exponent: float) -> None:
+    samples = {k: [10 * k**exponent] * 3 for k in (1, 2, 4, 8, 16)}
+    study = sc.Study.from_samples(samples, regime="strong", quantity="throughput", unit=unit, k_unit=k_unit)
+
+    for row in forecast(study, at=[32, 64]):
+        assert row.low < 10 * 16**exponent < 10 * row.k**exponent < row.high

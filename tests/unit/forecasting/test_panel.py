@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.curves import LogCurve, pack
-from scalecurve.forecasting.panel import STRONG_FAMILIES, consult, smooth_laws
+from scalecurve.forecasting.panel import COLLECTIVE_PANEL, STRONG_FAMILIES, consult, smooth_laws
 from scalecurve.forecasting.shapes import grid, log_shape, shape_quantiles
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
@@ -81,3 +81,11 @@ def test_the_verdict_lies_between_the_families() -> None:
     assert len(verdict.families) == len(STRONG_FAMILIES) + 1
     assert np.all(verdict.ahead[0] <= np.maximum(verdict.families.max(axis=0), packed.last)[0])
     assert np.all(verdict.spread > 0)
+
+
+@pytest.mark.parametrize(("slope", "ahead"), [(0.2, 0.2), (0.6, 0.725), (0.95, 1.025), (1.4, 1.25), (3.0, 1.35)])
+def test_the_time_of_a_collective_settles_at_the_slope_of_its_algorithm(slope: float, ahead: float) -> None:
+    """A tree goes on as it was; what sends to all is drawn halfway to K^1.1."""
+    verdict = consult(pack([curve(K**-slope)]), np.array([[32.0]]), COLLECTIVE_PANEL)
+
+    assert verdict.ahead[0, 0] == pytest.approx(-slope * np.log(16) - ahead * np.log(2), rel=1e-6)

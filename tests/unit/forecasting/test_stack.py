@@ -9,6 +9,7 @@ from scalecurve.forecasting.stack import (
     EXPERTS,
     FEATURES,
     LAWS,
+    PANEL,
     Density,
     ExpertStack,
     StackedGains,
@@ -84,11 +85,37 @@ def test_a_load_on_a_server_gains_less_than_a_parallel_program() -> None:
 
 
 def test_a_clean_rising_curve_may_meet_a_boundary_nobody_saw() -> None:
-    linear, bent = (made_of(log).interval(0.9) for log in (-np.log(0.01 + 0.99 / K), np.log(np.minimum(K, 2.0))))
+    nodes = Traits.of("s", "nodes", is_time=True)
+    linear, rough = (made_of(log, nodes).interval(0.9) for log in (-np.log(0.01 + 0.99 / K), np.log([1, 3, 4, 9, 12])))
 
     assert np.all(linear.low < -0.3)
     assert np.all(linear.high - linear.low > linear.disagreement)
-    assert bent.high - bent.low == pytest.approx(bent.disagreement)
+    assert rough.high - rough.low == pytest.approx(rough.disagreement, rel=0.02)
+
+
+def test_a_network_slower_than_the_node_lies_inside_the_interval() -> None:
+    def time(k: np.ndarray, slower: float) -> np.ndarray:
+        return 0.01 + 0.99 / k + slower * 0.01 * np.log2(k)
+
+    for unit, inside in (("ranks", True), ("nodes", False)):
+        low = made_of(-np.log(time(K, 1)), Traits.of("s", unit, is_time=True)).interval(0.9).low
+        truth = np.log(time(K, 1)[-1]) - np.log(time(AT, 4))
+        assert np.all((low <= truth) == inside)
+
+
+@pytest.mark.parametrize("end", [[4.0, 4.0], [4.4, 3.6]])
+def test_a_flat_or_falling_load_may_have_passed_its_peak(end: list[float]) -> None:
+    load = Traits.of("requests/s", "clients", is_time=False)
+    still, past = made_of(np.log([1, 1.9, 3.1, 4.0, 4.8]), load), made_of(np.log([1, 1.9, 3.1, *end]), load)
+
+    assert np.all(past.interval(0.9).low <= -0.7 * np.log2(AT / 16))
+    assert np.all(still.interval(0.9).low > -0.7 * np.log2(AT / 16))
+
+
+def test_the_rate_of_a_device_is_left_to_the_panel() -> None:
+    result = made_of(np.log([1, 1.8, 3.0, 4.6, 6.2]), Traits.of("MiB/s", "nodes", is_time=False))
+
+    assert result.shares[..., PANEL] == pytest.approx(np.ones((1, 2)))
 
 
 def test_a_law_counts_half_where_a_clean_curve_has_bent() -> None:

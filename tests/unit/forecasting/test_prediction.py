@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
+from scalecurve.forecasting.curves import LogCurve
 from scalecurve.forecasting.forecast import forecast
-from scalecurve.forecasting.siblings import Residual, cut_of, pooled_shift
+from scalecurve.forecasting.prediction import Residual, cut_of, likeness, pooled_shift
 
 
 def saturating(size: float, last: int, ceiling: float = 12.0) -> sc.Study:
@@ -53,6 +54,20 @@ def test_residuals_are_pooled_partially_and_bounded() -> None:
     wild = Residual(np.array([1.0]), np.array([9.0]))
     ahead = np.array([0.5, 1.0, 2.0, 3.0])
 
-    assert pooled_shift([one], ahead) == pytest.approx([-0.05, -0.1, -0.2, -0.2])
-    assert pooled_shift([one, one, one], ahead) == pytest.approx([-0.075, -0.15, -0.3, -0.3])
-    assert pooled_shift([wild], ahead).max() == pytest.approx(0.75)
+    assert pooled_shift([one], ahead) == pytest.approx([-0.08, -0.16, -0.32, -0.32])
+    assert pooled_shift([one, one, one], ahead) == pytest.approx(np.array([-0.1, -0.2, -0.4, -0.4]) * 3 / 3.25)
+    assert pooled_shift([wild], ahead).max() == pytest.approx(1.5 * 0.8)
+
+
+def test_a_sibling_of_another_shape_hardly_counts() -> None:
+    k = 2.0 ** np.arange(4)
+    own, same, flat = (LogCurve(k, level + slope * np.log(k)) for level, slope in ((0.0, 0.9), (5.0, 0.9), (0.0, 0.1)))
+    below, above = (np.array([sign * 0.3]) for sign in (-1, 1))
+    one = np.array([1.0])
+
+    assert likeness(own, same) == pytest.approx(1.0)
+    assert likeness(own, flat) == likeness(flat, own) < 0.02
+    assert likeness(own, LogCurve(k * 64, own.log_performance)) == 1.0  # no K in common: nothing against it
+    unlike = Residual(one, above, likeness(own, flat))
+    assert abs(pooled_shift([unlike], one)[0]) < 0.03
+    assert pooled_shift([Residual(one, below), unlike], one) == pytest.approx([-0.24], abs=0.01)
