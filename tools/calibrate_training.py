@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,10 +24,13 @@ from training_tables import STALL_RULE, Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
 from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
-from scalecurve.training.inputs.stack import Constants, calibration_of, prior_constants, read_stack
+from scalecurve.training.inputs.stack import Constants, calibration_of, prior_constants, read_stack, stacks
 
 ROOT = Path(__file__).resolve().parent.parent
 POOL_REFERENCE = 0.8
+FULL_SCOPE = 30
+RELATIVE = 0.7
+CLOSE = {name: 0.6 * width for name, width in SPREAD.items()}  # around the priors of a family
 WIDE = {**SPREAD, "matmul": 0.08, "low_precision": 0.06}
 
 
@@ -39,6 +44,7 @@ class Scope:
     left_out: Callable[[Row], str]
     weight: float = 1.0
     pool: tuple[str, ...] = ()  # tables that first fix the constants over all accelerators of the stack
+    family: bool = False  # the family of the stack on all accelerators fixes the priors
     borrow: str | None = None  # another stack's scope on this accelerator that says what its matrix products reach
     tolerance: float = 0.03  # log errors beyond which a row counts less
     keep: Callable[[Row], bool] = field(default=lambda row: True)
@@ -109,6 +115,10 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
     chip = accelerator(scope.accelerator)
     prior = prior_constants(chip, read_stack(scope.stack))
     own = [row for row in used if belongs(scope, row)]
+    if scope.family:
+        related = tuple(row for row in used if row.table != "vtrain-single" and not belongs(scope, row))
+        priors = family_priors(scope, related)
+        return fit_constants(observe(own), names, priors, tolerance=scope.tolerance, spread=CLOSE)
     if not scope.pool:
         bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
         return fit_constants(observe(bf16), names, prior, tolerance=scope.tolerance, weight=scope.weight)
@@ -119,6 +129,29 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
     if scope.borrow:
         here = replace(here, matmul=borrowed(scope, rows).matmul)
     return fit_constants(observe(own), names, here, tolerance=0.1, spread=WIDE)
+
+
+def family_names(stack: str) -> tuple[str, ...]:
+    """The constants that some stack of the same family fits."""
+    family = read_stack(stack).family
+    return tuple(dict.fromkeys(name for one in stacks().values() if one.family == family for name in one.constants))
+
+
+@cache
+def family_priors(scope: Scope, rows: tuple[Row, ...]) -> Constants:
+    """Constants of the stack's family on all accelerators, moved to this one.  The scope's own rows stay out, no other
+    scope counts more than FULL_SCOPE rows, and relatives of the stack count less than the stack itself."""
+    stack, chip = read_stack(scope.stack), accelerator(scope.accelerator)
+    related = [row for row in rows if row.stack.family == stack.family]
+    sizes = Counter((row.stack.name, row.cluster.accelerator.name) for row in related)
+    steps = [
+        replace(step, weight=step.weight * (1.0 if row.stack.name == stack.name else RELATIVE)
+                * min(FULL_SCOPE / sizes[row.stack.name, row.cluster.accelerator.name], 1.0) ** 0.5)
+        for step, row in zip(observe(related), related, strict=True)
+    ]  # fmt: skip
+    start = replace(prior_constants(chip, stack), launch=stack.launch, expert_launch=2.5e-3, matmul=0.7, attention=0.36)
+    common = fit_constants(steps, family_names(scope.stack), start, tolerance=0.1, reference=POOL_REFERENCE)
+    return on_chip(common, chip, POOL_REFERENCE)
 
 
 def borrowed(scope: Scope, rows: Sequence[Row]) -> Constants:
@@ -167,7 +200,10 @@ def measured_scopes(rows: Sequence[Row]) -> list[Scope]:
         if (stack, chip) not in known and sum(row.excluded is None for row in own) >= FEWEST:
             several = len({row.source for row in own}) > 1
             tables = tuple(sorted({row.table for row in own}))
-            scopes.append(Scope(stack, chip, tables, by_source if several else by_group, tolerance=0.06))
+            family = read_stack(stack).family
+            alone = len({other for other in stacks().values() if other.family == family}) == 1
+            left_out = by_source if several else by_group
+            scopes.append(Scope(stack, chip, tables, left_out, tolerance=0.06, family=not alone))
     return scopes
 
 
@@ -244,8 +280,19 @@ def ratio_width(scored: Sequence[Scored]) -> float:
     return float(np.quantile(errors, 0.9))
 
 
+def moe_width(scored: Sequence[Scored], entries: Sequence[dict[str, Any]]) -> float:
+    """What the half widths need beside them, root of squares, so that 90 % of the MoE rows are inside."""
+    widths = {(one["stack"], one["accelerator"]): one["half_width"] for one in entries}
+    rows = [one for one in scored if one.row.model.is_moe and one.row.excluded is None]
+    lacking = [
+        max(one.held_out**2 - widths[one.row.stack.name, one.row.cluster.accelerator.name] ** 2, 0.0) for one in rows
+    ]
+    return float(np.sqrt(np.quantile(lacking, 0.9)))
+
+
 def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: float, usual: float) -> dict[str, Any]:
     names = read_stack(scope.stack).constants
+    others = [name for name in family_names(scope.stack) if name not in names] if scope.family else []
     used = [one for one in scored if one.row.excluded is None]
     return {
         "stack": scope.stack,
@@ -257,6 +304,7 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
         "half_width": round(half_width(used, tau, usual), 4),
         "between_sources": round(tau, 4),
         "constants": {name: float(f"{getattr(constants, name):.4g}") for name in names},
+        "family": {name: float(f"{getattr(constants, name):.4g}") for name in others},
     }
 
 
@@ -276,11 +324,11 @@ def main(folder: Path) -> None:
     for one, (_, _, own) in zip(entries, results, strict=True):
         one["half_width"] = round(bounded_width(one["half_width"], own, assumed), 4)
     widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
-              "ratio": round(ratio_width(scored), 3)}  # fmt: skip
+              "ratio": round(ratio_width(scored), 3), "moe": round(moe_width(scored, entries), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    write_report(ROOT / "docs/accuracy.md", scored, entries, rows)
+    write_report(ROOT / "docs/accuracy.md", scored, entries, rows, widths["moe"])
 
 
 def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]) -> float:

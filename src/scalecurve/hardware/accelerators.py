@@ -169,7 +169,7 @@ def accelerator(name: str, *, otherwise: str = "") -> Accelerator:
     """The accelerator of this name or alias, or of a .toml that describes one; `otherwise` is added to the error for an
     unknown one."""
     if name.endswith(".toml"):
-        from scalecurve.hardware.described import read_machine_file
+        from scalecurve.hardware.networks import read_machine_file
 
         return read_machine_file(name).accelerator
     bare = plain_name(name)

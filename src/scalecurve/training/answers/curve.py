@@ -9,8 +9,7 @@ from typing import Any
 
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
-from scalecurve.training.answers.job import TrainingJob
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.request import OBJECTIVES, GlobalBatch, PlanRequest
 from scalecurve.training.physics.run import CriticalBatch, Goodput, Reliability, goodput, loss_law
 from scalecurve.training.search.search import BestLayouts, SearchTask
@@ -212,6 +211,42 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LargestRun:
+    """The most tokens that this model can be trained on within a deadline and a budget, and the P that does it."""
+
+    gpus: int
+    tokens: float
+    seconds: float
+    usd: float | None
+
+    @property
+    def sentence(self) -> str:
+        price = "" if self.usd is None else f" and {self.usd:,.0f} USD"
+        return (
+            f"The largest run within the limits: {format_count(self.tokens)} tokens on P {self.gpus:,}, in "
+            f"{format_seconds(self.seconds)}{price}."
+        )
+
+
+def largest_run(rows: Sequence[PlanRow], deadline: float | None, budget: float | None) -> LargestRun | None:
+    """The row that gets furthest; None without limits, or where the budget has no price to go by.  A budget alone is
+    spent on the P that makes most tokens of it."""
+    if deadline is None and budget is None:
+        return None
+    runs = []
+    for row in rows:
+        hourly = row.outcome.job.cluster.dollars(row.gpus, 3600.0)
+        if budget is not None and not hourly:
+            return None
+        paid = math.inf if budget is None or hourly is None else budget / hourly * 3600.0
+        seconds = min(deadline or math.inf, paid)
+        usd = row.outcome.job.cluster.dollars(row.gpus, seconds)
+        tokens = row.outcome.tokens_per_second * row.goodput.factor * seconds
+        runs.append((tokens / row.tokens_factor, LargestRun(gpus=row.gpus, tokens=tokens, seconds=seconds, usd=usd)))
+    return max(runs, key=lambda run: (run[0], -run[1].gpus))[1]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mark:
     """A place on the axis of P worth a line: `gpus` None where it lies outside the sweep."""
 
@@ -306,7 +341,8 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     if not allowed:
         near = min(judged, key=lambda row: (_excess(row, deadline, budget), row.gpus))
         sentence = f"No P of the sweep meets {limits}; the nearest is P {near.gpus:,} ({_time_and_price(near)})."
-        remedy = "allow a later deadline, a larger budget or fewer tokens"
+        further = f"continue with --gpus {2 * near.gpus}, or " if near is judged[-1] and len(time) == 1 else ""
+        remedy = f"{further}allow a later deadline, a larger budget or fewer tokens"
         return ChosenScale(
             None, sentence, (warning("nothing-within-limits", sentence, remedy=remedy, nearest=near.gpus),)
         )
@@ -318,7 +354,7 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     if chance is not None:
         sentence += f" It meets the deadline with a probability of {100 * chance:.0f} %."
         if chance < SURE:
-            remedy = "plan with a later deadline, more accelerators, or runs of your own (--measured)"
+            remedy = f"continue with --gpus {2 * rows[-1].gpus}, allow a later deadline, or give runs (--measured)"
             message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"
             notes = (warning("deadline-uncertain", message, remedy=remedy, probability=chance),)
     return ChosenScale(best.gpus, sentence if limits or request.objective is not None else None, notes)

@@ -7,14 +7,15 @@ from typing import Any
 
 from scalecurve.document import Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
-from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome
-from scalecurve.training.answers.job import JobColumns, columns_of_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
 from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
+    bubble_passes,
     data_windows,
+    exposed_expert,
     gradient_traffic,
     head_seconds,
     pipeline_seconds,
@@ -30,9 +31,9 @@ STEP_FORMULAS = {
     "expert": "m L/p 4 all-to-all",
     "data": "max(traffic - window, 0) + contention x min(traffic, window)",
     "pipeline": "(m v + p - 1) sends, exposed part",
-    "bubble": "(p - 1) layers of a chunk",
+    "bubble": "(p - 1) layers of a chunk, fewer by schedule",
     "optimizer": "38 bytes x parameters held / memory rate",
-    "host": "a step + m micro-batches",
+    "host": "a step + (m + p - 1) micro-batches",
 }
 MEMORY_FORMULAS = {
     "weights": "bytes x parameters held",
@@ -56,7 +57,7 @@ class ExplainedTerm:
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation(Result):
+class StepExplanation(Result):
     """The step of one outcome, term by term."""
 
     outcome: StepOutcome
@@ -66,7 +67,7 @@ class Explanation(Result):
     def __repr__(self) -> str:
         one = self.outcome
         return (
-            f"<Explanation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
+            f"<StepExplanation {one.job.model.name} on {one.gpus} x {one.job.cluster.accelerator.name}, "
             f"{one.layout.short()}: {len(self.parts)} terms, step {format_seconds(one.seconds)}>"
         )
 
@@ -85,12 +86,12 @@ class Explanation(Result):
         return Document(head, (table(columns, rows), left))
 
 
-def explain(outcome: StepOutcome) -> Explanation:
+def explain(outcome: StepOutcome) -> StepExplanation:
     """The terms of steptime.step_time and of memory, filled in."""
     [columns] = columns_of_jobs([outcome.job])
     device = columns.device(outcome.calibration.constants)
     layer = layer_time(device, columns.shape, columns.grid)
-    return Explanation(
+    return StepExplanation(
         outcome,
         (
             *_rate_terms(outcome),
@@ -152,9 +153,11 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     chunk = -(-job.model.layers // (p * v)) if v > 1 else job.model.layers / p
     work = (layer.compute.forward + layer.compute.backward).item()
     sharded = sharded_seconds(device, shape, grid, layer).item()
-    whole = work + sharded + (layer.recompute + layer.tensor + layer.context + layer.expert).item()
+    expert = exposed_expert(device, grid, layer)
+    whole = work + sharded + (layer.recompute + layer.tensor + layer.context + expert).item()
     ends = outcome.breakdown["compute"] / m - depth * work
     send = format_seconds(pipeline_seconds(device, shape, grid).item())
+    each = (outcome.breakdown["host"] - device.step) / (m + p - 1)
     held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
     traffic, (inner, end) = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
     windows = inner + end
@@ -169,14 +172,15 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         data = f"{m} x {depth} x {format_seconds(sharded)} gathering, {data}"
     numbers = {
         name: f"{m} x {depth} x {format_seconds(getattr(layer, name).item())}"
-        for name in ("recompute", "tensor", "context", "expert")
+        for name in ("recompute", "tensor", "context")
     }
     numbers |= {
+        "expert": f"{m} x {depth} x {format_seconds(expert.item())}",
         "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
         "data": data,
         "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
-        "bubble": f"{p - 1} x {chunk:.4g} x {format_seconds(whole)}",
-        "host": f"{format_seconds(device.step)} + {m} x {format_seconds(device.micro)}",
+        "bubble": f"{bubble_passes(grid).item():.4g} x {chunk:.4g} x {format_seconds(whole)}",
+        "host": f"{format_seconds(device.step)} + {m + p - 1} x {format_seconds(each)}",
         "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
     }
     evidence, step = outcome.calibration.evidence, outcome.step

@@ -16,7 +16,7 @@ import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator
-from scalecurve.training.answers.job import JobColumns, TrainingJob, columns_of_jobs, read_job
+from scalecurve.training.answers.evaluation import JobColumns, TrainingJob, columns_of_jobs, read_job
 from scalecurve.training.answers.measurements import has_schema, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.stack import (
@@ -152,7 +152,14 @@ def calibrate(
     width = max(LEAST_WIDTH, 1.645 * left * (1.0 + 1.0 / many), prior.half_width / (1.0 + many) ** 0.5)
     source = f"{many} measured run{'s' if many > 1 else ''} on top of {prior.source}"
     return replace(
-        prior, constants=constants, evidence="measured here", source=source, half_width=width, rows=many, fitted=names
+        prior,
+        constants=constants,
+        evidence="measured here",
+        source=source,
+        half_width=width,
+        rows=many,
+        fitted=names,
+        moe_width=prior.moe_width / (1.0 + many) ** 0.5,
     )
 
 
@@ -164,15 +171,15 @@ def schema_steps(
     chip = read_cluster(cluster).accelerator
     software = read_stack(stack, chip)
     texts = [{key: str(value or "").strip() for key, value in row.items() if key} for row in rows]
-    found = [measurement(text, "measured") for text in texts]
+    runs = [measurement(text, "measured") for text in texts]
     steps = [
         MeasuredStep(job=replace(one.jobs[0], stack=software), seconds=one.seconds)
-        for one in found
+        for one in runs
         if one.jobs and one.seconds and one.jobs[0].cluster.accelerator.name == chip.name
         and (stack is None or one.jobs[0].stack.name == software.name)
     ]  # fmt: skip
     if not steps:
-        reasons = sorted({one.reason for one in found if one.reason}) or ["other accelerators or stacks"]
+        reasons = sorted({one.reason for one in runs if one.reason}) or ["other accelerators or stacks"]
         hint = f"give rows measured on {chip.name} under {software.name}"
         raise InputError(Fault("no row can be calibrated on", "measured", "; ".join(reasons), hint))
     return steps

@@ -17,7 +17,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerators
-from scalecurve.training.answers.job import TrainingJob
+from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout, layout_faults
 from scalecurve.training.inputs.stack import Stack, read_stack, usual_stack
@@ -82,11 +82,11 @@ def read_measurements(paths: Iterable[Path]) -> list[Measurement]:
         try:
             with path.open(encoding="utf-8", newline="") as file:
                 reader = csv.DictReader(file)
-                lines = list(reader)
+                lines, names = list(reader), reader.fieldnames or ()
         except (OSError, UnicodeDecodeError, csv.Error) as problem:
             faults.append(Fault("cannot read measured steps", str(path), str(problem)))
             continue
-        missing = [name for name in SCHEMA if name not in (reader.fieldnames or ())]
+        missing = [name for name in SCHEMA if name not in names]
         if missing:
             hint = f"a header with {', '.join(SCHEMA)} and step_s or tokens_per_s_per_accel"
             faults.append(Fault("columns missing", str(path), ", ".join(missing), hint))
@@ -187,7 +187,7 @@ def row_cluster(row: Mapping[str, str], chip: Accelerator, accels: int) -> tuple
     cluster = cluster_preset(chip.name)
     degrees = [whole(row, name, 1) or 1 for name in ("tp", "pp", "cp", "dp", "fsdp")]
     ranks = degrees[0] * degrees[1] * degrees[2] * degrees[3] * degrees[4]
-    if "gcd" in row["accelerator"].lower():
+    if "gcd" in row["accelerator"].lower() and "gcd" not in chip.name:
         return half_cluster(cluster), accels
     if ranks == 2 * accels or (chip.name.startswith("trainium") and degrees[0] > 1):
         return half_cluster(cluster), 2 * accels

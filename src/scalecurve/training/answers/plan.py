@@ -17,6 +17,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
     EFFORT_TOKENS,
+    LargestRun,
     Mark,
     PlanRow,
     build_rows,
@@ -24,6 +25,7 @@ from scalecurve.training.answers.curve import (
     compute_optimal,
     cost_effective,
     find_marks,
+    largest_run,
     never_stops_paying,
 )
 from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, evaluate_layout
@@ -39,12 +41,20 @@ from scalecurve.training.inputs.request import (
 from scalecurve.training.inputs.stack import Stack, StackCalibration, calibration_of, read_stack
 from scalecurve.training.inputs.transformer import ModelLike, read_model
 from scalecurve.training.physics.run import CriticalBatch, Reliability, read_critical_batch, read_reliability
-from scalecurve.training.search.nearest_batch import nearest_batch
-from scalecurve.training.search.search import FULL, MAX_TP, Axes, BestLayouts, SearchTask, search_growing, search_strong
+from scalecurve.training.search.search import (
+    FULL,
+    MAX_TP,
+    Axes,
+    BestLayouts,
+    SearchTask,
+    nearest_batch,
+    search_growing,
+    search_strong,
+)
 from scalecurve.units import WorkersLike, format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
-    from scalecurve.training.answers.explain import Explanation
+    from scalecurve.training.answers.explain import StepExplanation
 
 LARGEST_P = 131_072  # where the search for the smallest P that fits ends
 
@@ -93,6 +103,7 @@ class Plan(Result):
     strong: tuple[PlanRow, ...] = ()  # with weak scaling: the fixed job's curve beside it
     configurations: int = 0
     basis: RunBasis | None = None  # the tokens and the price behind `run` and `USD`
+    largest: LargestRun | None = None  # with a deadline or a budget: the longest run within them
     choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
 
     def __repr__(self) -> str:
@@ -119,6 +130,7 @@ class Plan(Result):
             "cost_effective_gpus": self.cost_effective_gpus,
             "chosen_gpus": self.chosen_gpus,
             "choice": self.choice,
+            "largest_run": None if self.largest is None else asdict(self.largest),
             "marks": [asdict(mark) for mark in self.marks],
             "run_basis": None if self.basis is None else self.basis.to_dict(),
             "configurations": self.configurations,
@@ -130,13 +142,20 @@ class Plan(Result):
 
     def records(self) -> list[dict[str, Any]]:
         extra = ("tokens_factor", "effective_tokens_per_second", "speedup", "run_seconds", "run_usd", "loss")
-        return [row.outcome.record() | {name: row.to_dict()[name] for name in extra} for row in self.rows]
+        return [
+            row.outcome.record() | {name: row.to_dict()[name] for name in extra} | {"goodput": row.goodput.factor}
+            for row in self.rows
+        ]
 
     def document(self) -> Document:
         name = "global batch" if self.regime == "strong" else "starting batch"  # a batch that grows only starts there
         blocks: list[Block] = [Paragraph(f"{name} {self.batch.sentence}"), rows_table(self.rows, self.chosen_gpus)]
         if self.basis is not None:
             blocks.append(Paragraph(self.basis.sentence))
+        if self.rows[-1].goodput.factor < 1.0:
+            blocks.append(Paragraph(goodput_sentence(self.rows[-1])))
+        if self.largest is not None:
+            blocks.append(Paragraph(self.largest.sentence))
         if self.choice and self.chosen_gpus is not None:  # otherwise a finding says it
             blocks.append(Paragraph(self.choice))
         if any(row.alternatives for row in self.rows):
@@ -162,10 +181,11 @@ def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
         "batch": [float(row.outcome.tokens) for row in rows],
     }
     growing = {name: values for name, values in growing.items() if len(set(values)) > 1}
+    lossy = any(row.goodput.factor < 1.0 for row in rows)
     columns = [
         Column("GPUs"), *(Column(name) for name in growing), Column("layout", "left"), Column("step"), Column("90 %"),
-        Column("tokens/s"), Column("speedup"), Column("E", meaning="1 / (1 + comm_frac)"), Column("MFU"),
-        Column("memory"), Column("charged"), Column("run"), Column("USD"),
+        Column("tokens/s"), Column("speedup"), Column("compute share", meaning="1 / (1 + comm_frac)"), Column("MFU"),
+        Column("memory"), *([Column("goodput")] if lossy else []), Column("charged"), Column("run"), Column("USD"),
     ]  # fmt: skip
     lines: list[list[Cell | str | None]] = []
     for place, row in enumerate(rows):
@@ -182,12 +202,25 @@ def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
                 f"{outcome.efficiency:.2f}",
                 f"{100 * outcome.mfu:.1f}%",
                 format_bytes(outcome.memory_bytes),
+                *([f"{100 * row.goodput.factor:.1f}%"] if lossy else []),
                 f"x{row.tokens_factor:.2f}",
                 None if row.run_seconds is None else format_seconds(row.run_seconds),
                 None if row.run_usd is None else f"{row.run_usd:,.0f}",
             ]
         )
     return table(columns, lines)
+
+
+def goodput_sentence(row: PlanRow) -> str:
+    """What takes time from the run at this P, and how often a checkpoint is written."""
+    useful = row.goodput
+    losses = {"failures": useful.failures, "checkpoints": useful.checkpoints, "stragglers": useful.stragglers}
+    parts = ", ".join(f"{name} take {100 * (1 - share):.1f} %" for name, share in losses.items())
+    every = useful.checkpoint_interval
+    often = "" if every is None else f"; a checkpoint every {format_seconds(every)}"
+    return (
+        f"Goodput at P {row.gpus:,} is {100 * useful.factor:.1f} % of the time: {parts}{often}. Run and USD count it."
+    )
 
 
 def alternatives_table(rows: Sequence[PlanRow]) -> Block:
@@ -206,7 +239,7 @@ def alternatives_table(rows: Sequence[PlanRow]) -> Block:
 
 def optimal_table(rows: Sequence[PlanRow]) -> Block:
     """Systems scaling and statistical scaling side by side."""
-    columns = ["GPUs", "E", "within", "parameters", "tokens", "loss"]
+    columns = ["GPUs", "compute share", "within", "parameters", "tokens", "loss"]
     lines = [
         (f"{row.gpus:,}", f"{row.outcome.efficiency:.2f}", format_seconds(best.seconds), format_count(best.parameters),
          format_count(best.tokens), f"{best.loss:.3f}")
@@ -259,7 +292,7 @@ def plan_training(
     return sweep(request, calibration=calibration, axes=axes)
 
 
-def plan(request: PlanRequest) -> Plan | Evaluation | Explanation:
+def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
     calibration = None
     if request.measured is not None:
@@ -352,6 +385,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         cost_effective_gpus=cost_effective(rows),
         chosen_gpus=choice.gpus,
         choice=choice.sentence,
+        largest=largest_run(rows, request.deadline_seconds, request.budget_dollars),
         marks=find_marks(task, rows, best, batch, critical, regime),
         evidence=task.calibration.evidence,
         source=task.calibration.source,
@@ -376,7 +410,7 @@ def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBa
             for one, sequences in zip(best, near, strict=True)
             if sequences is not None
         )
-        message = "no layout honours this batch on any of these counts"
+        message = "no layout honours this batch on any of these counts with stages of equal depth"
         return InputError(Fault(message, "batch", str(batch.tokens), hint or "choose other accelerator counts"))
     needed, gpus = min(least)
     larger = max(one.gpus for one in best) * 2
@@ -405,7 +439,7 @@ def _plan_findings(
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
-        message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))}"
+        message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))} with stages of equal depth"
         near = {gpus: nearest_batch(task, gpus, batch.sequences) for gpus in gaps} if regime == "strong" else {}
         ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
         remedy = "; ".join(ways) or "choose a larger P for memory"
@@ -421,7 +455,7 @@ def _plan_findings(
     if never_stops_paying(rows) and any(row.doubling is not None for row in rows):
         last = rows[-1].gpus
         message = f"every doubling up to P {last:,} pays: the cost-effective scale may lie beyond"
-        notes.append(info("sweep-ended", message, remedy="continue --gpus in doublings", gpus=last))
+        notes.append(info("sweep-ended", message, remedy=f"continue with --gpus {2 * last}, {4 * last}", gpus=last))
     if regime == "strong" and len(rows) > 1:
         first = rows[0]
         eight = next((row for row in rows if row.gpus >= 8 * first.gpus), rows[-1])

@@ -14,16 +14,25 @@ from typing import Any
 from scalecurve.document import Document, FindingList, Listing, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
-from scalecurve.training.answers.evaluation import StepOutcome
-from scalecurve.training.answers.job import TrainingJob
-from scalecurve.training.exports.deepspeed import deepspeed_layout, deepspeed_settings
-from scalecurve.training.exports.maxtext import maxtext_layout, maxtext_settings, maxtext_text
-from scalecurve.training.exports.megatron import megatron_layout, megatron_settings, megatron_text
-from scalecurve.training.exports.nemo import nemo_layout, nemo_settings, nested_yaml
-from scalecurve.training.exports.torchtitan import nested_toml, torchtitan_layout, torchtitan_settings
+from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
+from scalecurve.training.exports.frameworks import (
+    Settings,
+    deepspeed_layout,
+    deepspeed_settings,
+    maxtext_layout,
+    maxtext_settings,
+    maxtext_text,
+    megatron_layout,
+    megatron_settings,
+    megatron_text,
+    nemo_layout,
+    nemo_settings,
+    nested_toml,
+    nested_yaml,
+    torchtitan_layout,
+    torchtitan_settings,
+)
 from scalecurve.training.inputs.layout import Layout
-
-Settings = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -71,6 +80,9 @@ def read_export(text: str, framework: str) -> Layout:
 
 def _cannot(layout: Layout, framework: str) -> list[Fault]:
     """What a framework's configuration cannot express."""
+    if layout.schedule != "1f1b":
+        hint = "use schedule=1f1b, or a fork of the framework that has it"
+        return [Fault(f"{framework} has no such pipeline schedule", "schedule", layout.schedule, hint)]
     if framework in ("megatron", "nemo"):
         wrong = layout.zero >= 2 and layout.pp > 1
         return (

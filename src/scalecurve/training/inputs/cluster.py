@@ -20,8 +20,7 @@ from scalecurve.hardware.accelerators import (
     plain_name,
     unknown_name,
 )
-from scalecurve.hardware.described import ALIASES, Machine, describe_machine, read_machine_file
-from scalecurve.hardware.networks import links
+from scalecurve.hardware.networks import ALIASES, Machine, describe_machine, links, read_machine_file
 
 PRECISIONS = {  # as users write it: the precision of the matrix products
     "bf16": "bf16", "amp_bf16": "bf16", "fp16": "fp16", "amp_fp16": "fp16", "fp8": "fp8", "amp_fp8": "fp8",

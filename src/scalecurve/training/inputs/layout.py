@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
@@ -20,13 +20,22 @@ class Recompute(IntEnum):
     FULL = 2
 
 
+class Schedule(IntEnum):
+    ONE_F_ONE_B = 0  # one forward, one backward (Narayanan et al. 2021); interleaved where a stage has several chunks
+    ZERO_BUBBLE = 1  # ZB-H1 of Qi et al. 2023: gradients by weight fill the bubble, memory as 1F1B
+    DUALPIPE = 2  # DeepSeek-V3, section 3.2.1: from both ends, expert traffic under compute, weights held twice
+
+
+SCHEDULES = {"1f1b": Schedule.ONE_F_ONE_B, "zero-bubble": Schedule.ZERO_BUBBLE, "dualpipe": Schedule.DUALPIPE}
+_SCHEDULE_ALIASES = {"zb": "zero-bubble", "zb-h1": "zero-bubble", "zbh1": "zero-bubble", "zero_bubble": "zero-bubble",
+                     "zerobubble": "zero-bubble", "interleaved": "1f1b", "interleaved-1f1b": "1f1b"}  # fmt: skip
 RECOMPUTE = {"none": Recompute.NONE, "selective": Recompute.SELECTIVE, "full": Recompute.FULL}
 _ALIASES = {
     "tensor": "tp", "pipeline": "pp", "data": "dp", "context": "cp", "expert": "ep", "micro_batch": "micro",
     "microbatch": "micro", "mbs": "micro", "micro_batch_size": "micro", "vpp": "interleave", "vp": "interleave",
     "v": "interleave", "virtual_pipeline": "interleave", "sp": "sequence_parallel", "ga": "accumulation",
     "gas": "accumulation", "accum": "accumulation", "grad_accum": "accumulation", "zero_stage": "zero",
-    "activation_checkpointing": "recompute", "shard_group": "shard",
+    "activation_checkpointing": "recompute", "shard_group": "shard", "pipeline_schedule": "schedule",
     "tensor_parallel": "tp", "pipeline_parallel": "pp", "data_parallel": "dp", "context_parallel": "cp",
     "expert_parallel": "ep", "fsdp": "dp",
 }  # fmt: skip
@@ -48,6 +57,7 @@ class Layout:
     micro: int = 1
     accumulation: int = 1
     interleave: int = 1
+    schedule: str = "1f1b"
     zero: int = 0
     recompute: str = "none"
     sequence_parallel: bool = False
@@ -65,6 +75,14 @@ class Layout:
             faults.append(Fault("ZeRO stages are 0 to 3", "zero", str(self.zero)))
         if self.recompute not in RECOMPUTE:
             faults.append(Fault("unknown recomputation", "recompute", self.recompute, "use none, selective or full"))
+        if self.schedule not in SCHEDULES:
+            hint = f"use {', '.join(SCHEDULES)}"
+            faults.append(Fault("unknown pipeline schedule", "schedule", self.schedule, hint))
+        elif self.schedule != "1f1b" and (self.pp < 2 or self.interleave > 1):
+            value = f"pp {self.pp}, interleave {self.interleave}"
+            faults.append(Fault(f"{self.schedule} needs pp above 1 and no interleaving", "schedule", value))
+        elif self.schedule == "dualpipe" and self.pp % 2:
+            faults.append(Fault("dualpipe needs an even number of stages", "pp", str(self.pp)))
         if self.shard is not None and (self.shard < 1 or self.dp % self.shard):
             faults.append(Fault("the sharding group must divide dp", "shard", f"{self.shard} of {self.dp}"))
         if faults:
@@ -87,6 +105,7 @@ class Layout:
         degrees = [f"{name}{getattr(self, name)}" for name in ("tp", "pp", "dp", "cp", "ep", "etp")
                    if getattr(self, name) > 1]  # fmt: skip
         chunks = [f"v{self.interleave}"] if self.interleave > 1 else []
+        chunks += [self.schedule] if self.schedule != "1f1b" else []
         zero = [f"zero{self.zero}" + (f"/{self.shard}" if self.shard else "")] if self.zero else []
         words = [*(degrees or ["dp1"]), *chunks, f"micro {self.micro}x{self.accumulation}", *zero]
         words += ["sp"] if self.sequence_parallel else []
@@ -130,6 +149,8 @@ def _layout_value(name: str, value: Any) -> bool | str | int | float:
         if text not in _TRUTH:
             raise InputError(Fault("neither true nor false", name, text, "write true or false"), subject="layout")
         return _TRUTH[text]
+    if name == "schedule":
+        return _SCHEDULE_ALIASES.get(text, text)
     if name == "recompute":
         return _RECOMPUTE_ALIASES.get(text, text)
     try:
@@ -195,6 +216,7 @@ class Grid:
     ep_inner: Array
     dp_inner: Array
     pp_crosses: Array  # 1: neighbouring stages are on different nodes
+    schedule: Array = field(default_factory=lambda: as_array(Schedule.ONE_F_ONE_B))
 
 
 def place_ranks(tp: Array, cp: Array, dp: Array, pp: Array, ep: Array, node: float) -> dict[str, Array]:
@@ -225,6 +247,7 @@ def grid_of_layouts(layouts: list[Layout], node: int, *, data_overlap: bool, ten
         **numbers,
         shard=as_array([layout.shard or layout.dp for layout in layouts]),
         recompute=as_array([RECOMPUTE[layout.recompute] for layout in layouts]),
+        schedule=as_array([SCHEDULES[layout.schedule] for layout in layouts]),
         sequence_parallel=as_array([layout.sequence_parallel for layout in layouts]),
         regather=as_array([1.0] * len(layouts)),
         data_overlap=as_array(overlaps),

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.inputs.transformer import Transformer, models, training_table
 from scalecurve.units import format_count, parse_count
@@ -22,9 +22,9 @@ _SIZE_KEYS = {  # size: its names in a config.json
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "vocab": ("vocab_size",),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
-    "head": ("head_dim", "attention_head_dim"),
+    "vocab": ("vocab_size", "padded_vocab_size"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads", "multi_query_group_num"),
+    "head": ("head_dim", "attention_head_dim", "kv_channels"),
     "ffn": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
     "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
     "top_k": ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "num_selected_experts"),
@@ -38,7 +38,7 @@ _SIZE_KEYS = {  # size: its names in a config.json
     "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"),
 }
 _EXPERT_SIZES = ("experts", "top_k", "expert_ffn")
-_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length")
+_LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length", "seq_length")
 _STRUCTURE = (  # words in the keys of a config that tell of layers unlike those of a plain decoder
     "expert", "moe", "mamba", "ssm", "linear_num", "linear_key", "lora_rank", "layer_types", "layers_block_type",
     "hybrid", "window", "conv", "state_size", "nextn", "mtp", "index_", "compress", "interval", "pattern", "encoder",
@@ -82,11 +82,12 @@ def read_config(path: Path) -> Transformer:
     """The model described by a Hugging Face config.json."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise FormatError(Fault("cannot read a model's config.json", str(path), str(problem))) from None
     if not isinstance(content, dict):
         raise FormatError(Fault("a config.json holds one object", str(path), type(content).__name__))
-    return from_config(content, name=str(content.get("_name_or_path") or path.parent.name or path.stem))
+    with read_as("a Hugging Face config.json", subject=str(path)):
+        return from_config(content, name=str(content.get("_name_or_path") or path.parent.name or path.stem))
 
 
 def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Transformer:
@@ -97,7 +98,7 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
     kind = str(config.get("model_type") or "")
     kind = f"{kind}_text" if kind in ("gemma3", "llama4") else kind
     _refuse_what_is_no_decoder(config, kind, name)
-    config = {**model_types().defaults.get(kind, {}), **config}
+    config = plain_values({**model_types().defaults.get(kind, {}), **config})
     sizes: dict[str, Any] = {}
     for key, names in _SIZE_KEYS.items():
         value = next((config[entry] for entry in names if config.get(entry) is not None), None)
@@ -123,6 +124,19 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
         **sizes,
     )
     return beside_published(replace(known, notes=(*notes, *length_notes)))
+
+
+def plain_values(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A config with the tables of its parts (DBRX, MPT) beside it, and lists that repeat one number for every layer
+    (Hunyuan) as that number."""
+    parts = [config[key] for key in ("attn_config", "ffn_config") if isinstance(config.get(key), Mapping)]
+    values = {key: value for part in parts for key, value in part.items()} | dict(config)
+    return {
+        key: value[0]
+        if isinstance(value, list) and value and isinstance(value[0], int) and value.count(value[0]) == len(value)
+        else value
+        for key, value in values.items()
+    }
 
 
 def _refuse_what_is_no_decoder(config: Mapping[str, Any], kind: str, name: str) -> None:
@@ -188,6 +202,8 @@ def _attention_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, A
         parts |= {"head": int(config.get("qk_nope_head_dim", 128)) + sizes.get("rope", 0), "kv_heads": None}
     elif config.get("multi_query") and not config.get("new_decoder_architecture"):
         parts["kv_heads"] = 1
+    if kind == "qwen":  # both matrices into the gate together
+        parts["ffn"] = sizes["ffn"] // 2
     if kind == "mpt":
         parts |= {"ffn": int(config.get("expansion_ratio", 4)) * sizes["hidden"]}
         parts["kv_heads"] = (config.get("attn_config") or {}).get("kv_n_heads")
@@ -217,8 +233,12 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
     """Widths of routed and shared experts, and how many layers have none; nothing of it in a dense model."""
     if sizes.get("experts", 0) < 2:
         return dict.fromkeys(_EXPERT_SIZES, None)
-    layers, wide = sizes["layers"], sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes["ffn"])
-    shared = int(config.get("n_shared_experts") or config.get("moe_num_shared_experts") or 0) * wide
+    layers = sizes["layers"]
+    wide = sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes.get("ffn") or 0)
+    if not wide:
+        raise InputError(Fault("missing", "moe_intermediate_size", remedy=WAY_OUT), subject="config.json")
+    many = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert")
+    shared = next((int(config[key]) for key in many if config.get(key)), 0) * wide
     if kind == "llama4_text":
         shared = wide
     one = config.get("shared_expert_intermediate_size") or config.get("moe_shared_expert_intermediate_size")
@@ -229,7 +249,8 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
     sparse = [layer for layer in range(int(first), layers) if (layer + 1) % step == 0]
     listed = config.get("moe_layers") if kind == "llama4_text" else None
     count = len(listed) if listed else len(set(sparse) - set(config.get("mlp_only_layers") or []))
-    return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - count}
+    groups = config.get("topk_group") if (config.get("n_group") or 1) > 1 else None
+    return {"expert_ffn": wide, "shared_ffn": shared, "dense_layers": layers - count, "node_limit": groups}
 
 
 def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,14 @@ another accelerator or stack by ratio of published ceilings; otherwise from prio
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from scalecurve.hardware.accelerators import Accelerator, plain_name, unknown_name
+from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_name, unknown_name
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.transformer import training_table
 
@@ -22,7 +23,10 @@ SCALED = ("matmul", "attention")  # constants that move with an accelerator's me
 HOSTED = ("launch", "expert_launch")  # constants that move with its host
 HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
 SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch", "step", "micro")
-FAMILIES = (("a100-80gb", "a100-40gb"), ("h100", "h100-96gb", "h200", "h800"), ("b200", "gb200", "b300"))  # same cores
+FAMILIES = (  # accelerators with the same cores
+    ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
+    ("b200", "gb200", "b300", "gb300"), ("mi250x-gcd", "mi250x", "mi210"), ("mi325x", "mi300x"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +53,8 @@ class Stack:
     gathers_fp8: bool = False  # weights travel in fp8 where products run in it
     interleaves: bool = False  # several chunks of layers a stage are usual
     splits_sequence: bool = False  # sequence parallelism beside tensor parallelism where a layout does not say
-    slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank^1.2 where stages are on different nodes
+    tensor_wait: float = 0.0  # seconds per layer and rank of ZeRO's collectives where each tensor has its own
+    slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank^1.25 where stages are on different nodes
     hop: float | None = None  # seconds per ring hop between nodes, where not the usual 6 microseconds
     stall: float = 0.0  # seconds a micro-batch loses from `stall_nodes` nodes on
     stall_nodes: int = 1
@@ -57,6 +62,9 @@ class Stack:
     single_port: bool = False  # rings between nodes use one port of the node at a time
     selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
     selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
+    dualpipe: bool = False  # pipelines of an even number of stages run from both ends (DeepSeek-V3, section 3.2.1)
+    grouped: float | None = None  # what of `matmul` its kernels for grouped products are published to reach
+    family: str = ""  # stacks of one family share code, and where little is measured their constants
     aliases: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     source: str = "given"
@@ -123,7 +131,7 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
     ceiling = accelerator.ceiling or DEFAULT_CEILING
     return Constants(
         matmul=ceiling, ramp=128.0, tail=1.5, memory=0.80, inner=0.82, outer=0.78, attention=0.45 * ceiling,
-        contention=0.25, imbalance=1.3, launch=stack.launch * accelerator.host,
+        contention=0.25, imbalance=1.1, launch=stack.launch * accelerator.host,
         expert_launch=2.5e-3 * accelerator.host, low_precision=0.75, grouped=0.7, step=0.0, micro=0.0,
     )  # fmt: skip
 
@@ -142,6 +150,7 @@ class StackCalibration:
     rows: int = 0
     fitted: tuple[str, ...] = ()  # constants that rows stand behind; the others are priors
     ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
+    moe_width: float = 0.0  # what recipes of MoE models add to `half_width`, root of squares
 
     def evidence_of(self, constant: str) -> str:
         """The evidence of one constant: a prior stays assumed whatever the others are."""
@@ -165,40 +174,67 @@ def shipped_calibration() -> Mapping[str, Any]:
     return record
 
 
+def known_shares(entry: Mapping[str, Any]) -> dict[str, float]:
+    """Constants of a calibrated accelerator and stack: its own, and those that only its family of stacks tells."""
+    shares: dict[str, float] = {**entry.get("family", {}), **entry["constants"]}
+    return shares
+
+
+def distance(accelerator: Accelerator, name: str) -> tuple[bool, float]:
+    """How unlike the accelerator of this name is: another maker's, and by the ratio of the peaks."""
+    makers = [
+        next((start for start, _ in USUAL_STACKS if one.startswith(start)), "") for one in (accelerator.name, name)
+    ]
+    other = accelerators().get(name)
+    return makers[0] != makers[1], math.inf if other is None else abs(math.log(other.peak / accelerator.peak))
+
+
 def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, Any] | None = None) -> StackCalibration:
-    """This accelerator and stack; else the stack on another accelerator and the accelerator under another stack, by
-    ratio to published ceilings; else priors.  `record` takes the place of the shipped calibration."""
+    """This accelerator and stack; else the stack, or its family, on the accelerator most like it, and the accelerator,
+    or one with the same cores, under another stack, by ratio to published ceilings; else priors.  `record` takes the
+    place of the shipped calibration."""
     calibration = shipped_calibration() if record is None else record
     entries, widths = calibration["entries"], calibration["half_widths"]
     base, ratio = prior_constants(accelerator, stack), widths.get("ratio", 0.1)
+    moe = widths.get("moe", 0.0)
     own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
     if own is not None:
         return StackCalibration(
-            constants=replace(base, **own["constants"]), evidence="calibrated", half_width=own["half_width"],
+            constants=replace(base, **known_shares(own)), evidence="calibrated", half_width=own["half_width"],
             source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
-            fitted=tuple(own["constants"]), ratio_width=ratio,
+            fitted=tuple(known_shares(own)), ratio_width=ratio, moe_width=moe,
         )  # fmt: skip
-    family = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
-    same_chip = next((e for e in entries if e["accelerator"] in family), None)
-    same_stack = next((e for e in entries if e["stack"] == stack.name), None)
+    cores = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
+    related = {one.name for one in stacks().values() if one.family == stack.family} if stack.family else set()
+    by_nearness = sorted(
+        entries,
+        key=lambda e: (e["stack"] != stack.name, e["stack"] not in related, *distance(accelerator, e["accelerator"])),
+    )
+    same_chip = next((e for e in by_nearness if e["accelerator"] in cores), None)
+    same_stack = next((e for e in by_nearness if e["stack"] == stack.name or e["stack"] in related), None)
+    if same_chip is not None and same_chip["stack"] == stack.name:
+        same_stack = same_chip
     values: dict[str, float] = {}
     for entry, names in ((same_stack, SOFTWARE if same_chip else HARDWARE + SOFTWARE), (same_chip, HARDWARE)):
         if entry is not None:
             ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
             ratios |= dict.fromkeys(HOSTED, accelerator.host / entry["host"])
-            shares = entry["constants"]
+            shares = known_shares(entry)
             values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
             values |= {
                 name: min(values[name], 1.0) for name in SCALED if name in values
             }  # no share of a peak is above 1
+    if stack.grouped is not None:
+        values["grouped"] = stack.grouped
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
         return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"],
-                                ratio_width=ratio)  # fmt: skip
-    origin = " and ".join(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e)
+                                ratio_width=ratio, moe_width=moe)  # fmt: skip
+    origin = " and ".join(dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e))
     return StackCalibration(
         constants=replace(base, **values), evidence="transferred", half_width=widths["transferred"],
         source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values), ratio_width=ratio,
+        moe_width=moe,
     )  # fmt: skip
 
 

@@ -69,6 +69,7 @@ class Shape:
     indexer: Array  # heads x head size of the indexer that selects keys (DeepSeek-V3.2)
     indexer_head: Array
     mtp_layers: Array  # layers that predict further tokens, each with a pass through the output layer
+    node_limit: Array  # nodes that the experts of one token may lie on; infinite without a limit
 
     @property
     def moe_layers(self) -> Array:
@@ -185,8 +186,8 @@ class Transformer:
     far `window_share` of the attention layers look back.  `attention_layers` None means all; `linear_layers` mix tokens
     by a state instead (Mamba-2, gated DeltaNet), with `linear_weights` and `linear_flop` (per token, forward, of the
     state alone) each; `ffn_layers` None means that every layer without experts has a feed-forward part.  `mtp_layers`
-    predict further tokens.  `other_weights` are published but not of the decoder, such as a vision tower; `published`
-    is the count its authors state, as they write it.
+    predict further tokens.  `node_limit` is how many nodes the experts of one token may lie on.  `other_weights` are
+    published but not of the decoder, such as a vision tower; `published` is the count its authors state, as written.
     """
 
     name: str = "custom"
@@ -221,6 +222,7 @@ class Transformer:
     indexer_heads: int = 0
     indexer_head: int = 0
     mtp_layers: int = 0
+    node_limit: int | None = None
     other_weights: int = 0
     published: str | None = None
     source: str = "given"
@@ -316,6 +318,7 @@ class Transformer:
             "linear_layers": self.linear_layers, "linear_weights": self.linear_weights, "query_gate": self.query_gate,
             "indexer": self.indexer_heads * self.indexer_head, "indexer_head": self.indexer_head,
             "mtp_layers": self.mtp_layers,
+            "node_limit": self.node_limit or np.inf,
         }  # fmt: skip
         return Shape(**{name: as_array(value) for name, value in sizes.items()})
 

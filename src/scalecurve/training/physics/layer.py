@@ -1,5 +1,18 @@
-"""One layer on one accelerator, for one micro-batch: compute, and the traffic that tensor, context and expert
-parallelism put between its kernels."""
+"""One layer on one accelerator, for one micro-batch: seconds of its kernels and of the collectives between them.
+
+
+A matrix product of M x N x K runs as tiles of 128 x 128 over the accelerator's cores:
+
+    seconds = (ceil(M/128) ceil(N/128) + tail * cores) * 2 * 128 * 128 * (K + ramp) / (peak * matmul)
+
+`tail` is the part of a wave lost at the end, `ramp` the depth of K spent filling and draining the pipeline, `matmul`
+the share of the peak a long product reaches; the time is never below the traffic of its operands.  The form is the
+tile and wave quantisation of NVIDIA's "Matrix Multiplication Background User's Guide".
+
+Collectives run over a group with `inner` ranks in a node and `outer` nodes: the ring forms of laws/collectives with two
+kinds of link.  A ring crosses each node once, so its bandwidth is the smaller of one rank's fast link and the node's
+network ports.  Bandwidth builds up with size: start + ramp * n/(n + n_half) + n/rate, fitted to NCCL's size curve.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +23,105 @@ import numpy as np
 from scalecurve.training.inputs.layout import Grid, Recompute
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.inputs.transformer import Array, Shape
-from scalecurve.training.physics.kernels import (
-    exchange_seconds,
-    exposed_seconds,
-    flash_attention_seconds,
-    gather_seconds,
-    linear_seconds,
-    reduce_seconds,
-    unfused_attention_seconds,
-)
 
 ACTIVATION_BYTES = 2.0
+TILE = 128.0
+
+
+def matmul_seconds(device: Device, rows: Array, columns: Array, depth: Array, copies: Array | float = 1.0) -> Array:
+    """`copies` independent products of one shape in one launch (attention heads, experts)."""
+    tiles = np.maximum(np.ceil(rows / TILE), 1.0) * np.maximum(np.ceil(columns / TILE), 1.0) * copies
+    work = (tiles + device.tail * device.cores) * (2.0 * TILE * TILE) * (depth + device.ramp)
+    traffic = device.operand_bytes * copies * (rows * columns + depth * (rows + columns))
+    return np.maximum(work / device.matmul_rate, traffic / device.memory_rate)
+
+
+def linear_seconds(
+    device: Device, rows: Array, columns: Array, depth: Array, copies: Array | float = 1.0
+) -> tuple[Array, Array]:
+    """Forward, and backward as the gradients by input (rows x depth x columns) and weight (depth x columns x rows);
+    frozen weights have none."""
+    forward = matmul_seconds(device, rows, columns, depth, copies)
+    by_input = matmul_seconds(device, rows, depth, columns, copies)
+    if device.frozen:
+        return forward, by_input
+    by_weight = matmul_seconds(device, depth, columns, rows, copies)
+    return forward, by_input + by_weight
+
+
+def unfused_attention_seconds(
+    device: Device, batch_heads: Array, queries: Array, keys: Array, head: Array
+) -> tuple[Array, Array]:
+    """Scores and context as batched products, and the s x s matrix written and read by softmax, mask and dropout:
+    11 bytes a score forward, 15 backward (Korthikanti et al. 2022 count 5 a s^2 b stored: 2 + 1 + 2)."""
+    scores = matmul_seconds(device, queries, keys, head, batch_heads)
+    context = matmul_seconds(device, queries, head, keys, batch_heads)
+    traffic = batch_heads * queries * keys / device.memory_rate
+    return scores + context + 11.0 * traffic, 2.0 * (scores + context) + 15.0 * traffic
+
+
+def flash_attention_seconds(
+    device: Device, batch_heads: Array, queries: Array, keys: Array, head: Array
+) -> tuple[Array, Array]:
+    """4 b a s_q s_k d FLOP, half of them under a causal mask; backward 2.5 times as many (it recomputes the scores) at
+    five sixths of the rate."""
+    forward = 2.0 * batch_heads * queries * keys * head / device.attention_rate
+    return forward, 3.0 * forward
+
+
+def ring_rate(device: Device, inner: Array, outer: Array) -> Array:
+    """Bytes per second past any one rank.
+
+    Between nodes a ring has the ports of all its ranks in the node.  Where accelerators share ports, a group that has
+    only part of a node enters by one port and leaves by another: half of what its ports could carry both ways.
+    """
+    partial = (inner > 1) & (inner < device.node) & device.shared_ports
+    ports = 1.0 if device.stack.single_port else np.where(partial, inner / 2.0, inner)
+    return np.where(outer > 1, np.minimum(device.outer_rate * ports, device.inner_rate), device.inner_rate)
+
+
+def start_seconds(device: Device, size: Array) -> Array:
+    """Kernel start, and the ramp from the low-latency protocols to full bandwidth."""
+    return device.start + device.ramp_seconds * size / (size + device.ramp_bytes)
+
+
+def gather_seconds(device: Device, size: Array, inner: Array, outer: Array) -> Array:
+    """All-gather or reduce-scatter of `size` bytes in all: (n-1) hops + (n-1)/n size/rate; nothing for one rank."""
+    ranks = inner * outer
+    hops = (ranks - outer) * device.inner_hop + np.where(outer > 1, outer, 0.0) * device.outer_hop
+    moved = (ranks - 1.0) / ranks * size / ring_rate(device, inner, outer)
+    return np.where(ranks > 1, start_seconds(device, size) + hops + moved, 0.0)
+
+
+def reduce_seconds(device: Device, size: Array, inner: Array, outer: Array) -> Array:
+    """All-reduce: twice the ring's traffic; the latency of the better of ring (n-1 hops) and tree (lg n hops)."""
+    ranks = inner * outer
+    ring = (ranks - outer) * device.inner_hop + np.where(outer > 1, outer, 0.0) * device.outer_hop
+    tree = (inner - 1.0) * device.inner_hop + np.log2(outer) * device.outer_hop * 2.0
+    moved = 2.0 * (ranks - 1.0) / ranks * size / ring_rate(device, inner, outer)
+    return np.where(ranks > 1, start_seconds(device, size) + 2.0 * np.minimum(ring, tree) + moved, 0.0)
+
+
+def exchange_seconds(device: Device, size: Array, inner: Array, outer: Array) -> Array:
+    """All-to-all where each rank sends `size` bytes in all; what leaves the node goes through the rank's own port."""
+    ranks = inner * outer
+    outside = size * (ranks - inner) / ranks / device.outer_rate
+    inside = size * (inner - 1.0) / ranks / device.inner_rate
+    hops = np.log2(np.maximum(ranks, 1.0)) * np.where(outer > 1, device.outer_hop, device.inner_hop)
+    return np.where(ranks > 1, start_seconds(device, size) + hops + np.maximum(outside, inside), 0.0)
+
+
+def send_seconds(device: Device, size: Array, crosses: Array) -> Array:
+    """One message to the neighbouring pipeline stage; `crosses` is 1 where the stages are on different nodes."""
+    between = device.outer_hop + size / device.outer_rate
+    within = device.inner_hop + size / device.inner_rate
+    return np.where(crosses > 0, between, within)
+
+
+def exposed_seconds(device: Device, traffic: Array, window: Array) -> Array:
+    """What is paid of traffic under compute: all that outlasts the window, and contention for the rest."""
+    result: Array = np.maximum(traffic - window, 0.0) + device.contention * np.minimum(traffic, window)
+    return result
 
 
 @dataclass(frozen=True)
@@ -36,16 +137,25 @@ class Pass:
     def __mul__(self, factor: Array) -> Pass:
         return Pass(self.forward * factor, self.backward * factor)
 
+    def __sub__(self, other: Pass) -> Pass:
+        return Pass(self.forward - other.forward, self.backward - other.backward)
+
     def under_host(self, launch: Array | float) -> Pass:
-        """A layer is not faster than the host can launch it (backward twice as many kernels): a fourth-power mean,
+        """A layer is not faster than the host can launch it (backward twice as many kernels): an eighth-power mean,
         close to the larger of the two."""
-        forward, backward = self.forward**4 + launch**4, self.backward**4 + (2.0 * launch) ** 4
-        return Pass(np.sqrt(np.sqrt(forward)), np.sqrt(np.sqrt(backward)))
+        return Pass(soft_maximum(self.forward, launch), soft_maximum(self.backward, 2.0 * launch))
 
     def with_recompute(self, full: Array) -> Array:
         """Seconds of traffic in all: full recomputation repeats that of the forward pass."""
         result: Array = self.forward + self.backward + np.where(full, self.forward, 0.0)
         return result
+
+
+def soft_maximum(one: Array, other: Array | float) -> Array:
+    """The eighth-power mean of two times: by squares and roots, which are faster than powers."""
+    powers = [np.square(np.square(np.square(value))) for value in (one, other)]
+    result: Array = np.sqrt(np.sqrt(np.sqrt(powers[0] + powers[1])))
+    return result
 
 
 def micro_tokens(shape: Shape, grid: Grid) -> Array:
@@ -135,14 +245,16 @@ def context_traffic(device: Device, shape: Shape, grid: Grid, core: Pass) -> Pas
 
 def expert_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:
     """Dispatch and combine, forward and backward: an all-to-all of tokens * top_k * hidden each.  A token goes
-    only once to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes."""
+    only once to a node however many of its experts live there: N (1 - (1 - 1/N)^k) copies over N nodes, or as many as
+    the router allows.  Only traffic on the fast link is hidden under products."""
     tokens = micro_tokens(shape, grid) / grid.tp
     nodes = grid.ep / grid.ep_inner
-    copies = nodes * (1.0 - (1.0 - 1.0 / nodes) ** shape.top_k) / nodes
+    copies = np.minimum(nodes * (1.0 - (1.0 - 1.0 / nodes) ** shape.top_k), shape.node_limit)
     inside = ACTIVATION_BYTES * tokens * shape.top_k * shape.hidden * device.imbalance
-    across = ACTIVATION_BYTES * tokens * nodes * copies * shape.hidden * device.imbalance
+    across = ACTIVATION_BYTES * tokens * copies * shape.hidden * device.imbalance
     size = np.where(nodes > 1, np.minimum(across, inside), inside)
-    exposed = 2.0 * exchange_seconds(device, size, grid.ep_inner, nodes) * (1.0 - device.stack.expert_overlap)
+    share = 1.0 - np.where(nodes > 1, 0.0, device.stack.expert_overlap)
+    exposed = 2.0 * exchange_seconds(device, size, grid.ep_inner, nodes) * share
     return Pass(exposed, exposed)
 
 
@@ -168,30 +280,36 @@ def waiting(device: Device, grid: Grid) -> Array | float:
     if device.stack.slot_wait == 0.0:
         return 0.0
     between = (grid.pp > 1) & (grid.pp_crosses > 0) & (grid.tp > 1)
-    return np.where(between, device.stack.slot_wait * grid.tp**1.2, 0.0)
+    return np.where(between, device.stack.slot_wait * grid.tp**1.25, 0.0)
 
 
 def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:
-    """The layer of the slowest stage: dense and MoE layers weighted by how many of each it has."""
+    """The layer of the slowest stage: dense and MoE layers weighted by how many of each it has.  The host launches
+    kernels and traffic alike, so what it waits for beyond both counts as compute."""
     wait = waiting(device, grid)
     core = attention_core(device, shape, grid)
     body = attention_products(device, shape, grid) + core + elementwise(device, shape, grid)
-    compute = (body + dense_ffn(device, shape, grid, shape.ffn)).under_host(device.launch + wait)
+    tensor = tensor_traffic(device, shape, grid)
+    context = context_traffic(device, shape, grid, core) * np.where(grid.cp > 1, 1.0, 0.0)
+    traffic = tensor + context
+    compute = (body + dense_ffn(device, shape, grid, shape.ffn) + traffic).under_host(device.launch + wait) - traffic
     full = grid.recompute == Recompute.FULL
     expert: Array = np.zeros(())
     if shape.has_experts:
         share = slowest_moe_share(shape, grid)
+        exchange = expert_traffic(device, shape, grid)
         shared = dense_ffn(device, shape, grid, np.maximum(shape.shared_ffn, 1.0)) * np.sign(shape.shared_ffn)
-        moe = (body + routed_ffn(device, shape, grid) + shared).under_host(device.expert_launch + wait)
+        traffic = traffic + exchange
+        moe = body + routed_ffn(device, shape, grid) + shared + traffic
+        moe = moe.under_host(device.expert_launch + wait) - traffic
         compute = compute * (1.0 - share) + moe * share
-        expert = (expert_traffic(device, shape, grid) * share).with_recompute(full)
+        expert = (exchange * share).with_recompute(full)
     selective = device.stack.selective_again * compute.forward if device.stack.fused_attention else core.forward
     again = np.where(grid.recompute == Recompute.SELECTIVE, selective, 0.0)
-    context = context_traffic(device, shape, grid, core).with_recompute(full)
     return LayerTime(
         compute,
         np.where(full, compute.forward, again),
-        tensor_traffic(device, shape, grid).with_recompute(full),
-        np.where(grid.cp > 1, context, 0.0),
+        tensor.with_recompute(full),
+        context.with_recompute(full),
         expert,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from scalecurve.training.inputs.layout import Grid, Recompute
+from scalecurve.training.inputs.layout import Grid, Recompute, Schedule
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.inputs.transformer import Array, Shape
 
@@ -74,9 +74,10 @@ def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
 
 def layers_in_flight(shape: Shape, grid: Grid) -> Array:
     """Layers' worth of activations on the first stage: min(m, p) micro-batches of L/p layers, and the interleaved
-    schedule's 1 + (p-1)/(p v) of it."""
+    schedule's 1 + (p-1)/(p v) of it; DualPipe holds p + 1."""
     depth = np.ceil(shape.layers / grid.pp)
     deep = grid.pp * np.where(grid.interleave > 1, 1.0 + (grid.pp - 1.0) / (grid.pp * grid.interleave), 1.0)
+    deep = deep + np.where(grid.schedule == Schedule.DUALPIPE, 1.0, 0.0)
     result: Array = depth * np.minimum(grid.accumulation, deep)
     return result
 
@@ -97,9 +98,10 @@ def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Mem
     held = device.stack.gradient_bytes if device.stack.gradient_held is None else device.stack.gradient_held
     copy = min(device.stack.copy_held, device.operand_bytes) if device.frozen else device.stack.copy_held
     trained = ADAPTER_SHARE if device.frozen else 1.0
+    twice = np.where(grid.schedule == Schedule.DUALPIPE, 2.0, 1.0)  # a stage from either end
     return Memory(
-        weights=copy * np.where(grid.zero >= 3, split, whole),
-        gradients=trained * held * np.where(grid.zero >= 2, split, whole),
+        weights=twice * copy * np.where(grid.zero >= 3, split, whole),
+        gradients=twice * trained * held * np.where(grid.zero >= 2, split, whole),
         optimizer=trained * OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
         activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(shape, grid)),
         logits=logits if last else np.where(grid.pp > 1, 0.0, logits),

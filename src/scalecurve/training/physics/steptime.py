@@ -13,21 +13,26 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from scalecurve.training.inputs.layout import Grid
+from scalecurve.training.inputs.layout import Grid, Schedule
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.inputs.transformer import Array, Shape
-from scalecurve.training.physics.kernels import (
+from scalecurve.training.physics.layer import (
+    ACTIVATION_BYTES,
+    LayerTime,
+    Pass,
     exposed_seconds,
     gather_seconds,
+    layer_time,
     linear_seconds,
+    micro_tokens,
     reduce_seconds,
     send_seconds,
 )
-from scalecurve.training.physics.layer import ACTIVATION_BYTES, LayerTime, Pass, layer_time, micro_tokens
 from scalecurve.training.physics.memory import device_parameters
 
 OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
 LOSS_TRAFFIC = 18.0  # bytes per score of the output layer: fp32 cast, max, exp, gradient
+LONG_PIPELINE = 16  # micro-batches from which pipelines with gradients all-reduced were measured to stall
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,11 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
     last = np.where(mean < depth, depth - 1.0, depth)  # uneven stages leave the shorter ones to the ends
     sharded = sharded_seconds(device, shape, grid, layer)
     work = layer.compute.forward + layer.compute.backward
-    a_layer = work + layer.recompute + (layer.tensor + layer.context + layer.expert + sharded)
-    ends = np.maximum(head_seconds(device, shape, grid) - (depth - last) * a_layer, 0.0)
+    expert = exposed_expert(device, grid, layer)
+    a_layer = work + layer.recompute + (layer.tensor + layer.context + expert + sharded)
+    head = head_seconds(device, shape, grid)
+    further = shape.mtp_layers * (head + a_layer)  # further tokens: a layer and a pass through the output layer each
+    ends = np.maximum(head + further - (depth - last) * a_layer, 0.0)
     many = grid.accumulation
     sends = (many * grid.interleave + grid.pp - 1.0) * pipeline_seconds(device, shape, grid)
     return StepTime(
@@ -72,25 +80,51 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
         recompute=many * depth * layer.recompute,
         tensor=many * depth * layer.tensor,
         context=many * depth * layer.context,
-        expert=many * depth * layer.expert,
+        expert=many * depth * expert,
         data=many * depth * sharded + data_seconds(device, shape, grid, layer),
         pipeline=sends * (1.0 - device.stack.pipeline_overlap),
-        bubble=(grid.pp - 1.0) * chunk * a_layer,
+        bubble=bubble_passes(grid) * chunk * a_layer,
         optimizer=optimizer_seconds(device, shape, grid),
         host=host_seconds(device, grid),
     )
 
 
+def bubble_passes(grid: Grid) -> Array:
+    """Forward and backward passes of a chunk that the slowest stage stands still: p - 1 under 1F1B; a third of it where
+    the gradients by weight, a third of the work, fill the bubble (Qi et al. 2023, table 1: (p-1)(F + B - W)); with
+    DualPipe (p/2 - 1)(F&B + B - 3W), two thirds of p/2 - 1 (DeepSeek-V3, table 2)."""
+    usual = grid.pp - 1.0
+    if not np.any(grid.schedule > 0):
+        return usual
+    both_ends = np.maximum(grid.pp / 2.0 - 1.0, 0.0) * 2.0 / 3.0
+    filled = np.where(grid.schedule == Schedule.ZERO_BUBBLE, usual / 3.0, both_ends)
+    return np.where(grid.schedule == Schedule.ONE_F_ONE_B, usual, filled)
+
+
+def exposed_expert(device: Device, grid: Grid, layer: LayerTime) -> Array:
+    """Exposed expert traffic of a layer: DualPipe runs all of it under another micro-batch's compute."""
+    if not np.any(grid.schedule == Schedule.DUALPIPE):
+        return layer.expert
+    inside = grid.ep <= grid.ep_inner
+    whole = layer.expert / np.where(inside, 1.0 - device.stack.expert_overlap, 1.0)
+    window = layer.compute.forward + layer.compute.backward
+    return np.where(grid.schedule == Schedule.DUALPIPE, exposed_seconds(device, whole, window), layer.expert)
+
+
 def host_seconds(device: Device, grid: Grid) -> Array:
-    """What no other term has: a fixed time per step and per micro-batch, and the stall of large jobs of some stacks."""
+    """What no other term has: a fixed time per step, and a fixed time for every micro-batch in the pipeline.  Some
+    stacks stall at each of them: in large jobs, and in long pipelines whose gradients are all-reduced; stages in the
+    middle, which have two neighbours, twice as long as those at the ends."""
     each: Array | float = device.micro
+    neighbours = np.where(grid.pp > 1, np.minimum(grid.pp - 1.0, 2.0) / 2.0, 1.0)
     if device.stack.stall > 0.0:
         nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
-        each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall, 0.0)
+        each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall * neighbours, 0.0)
     if device.stack.unsharded_wait > 0.0:
         waits = (grid.zero == 0) & (grid.dp > 1) & (grid.pp > 1) & (grid.pp_crosses > 0)
-        each = each + np.where(waits, device.stack.unsharded_wait, 0.0)
-    result: Array = device.step + each * grid.accumulation
+        waits = waits & (grid.accumulation >= LONG_PIPELINE) & (grid.tp * grid.dp >= device.node)
+        each = each + np.where(waits, device.stack.unsharded_wait * neighbours, 0.0)
+    result: Array = device.step + each * (grid.accumulation + grid.pp - 1.0)
     return result
 
 
@@ -162,20 +196,24 @@ def gradient_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:
     dense, experts = device_parameters(shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
-    plain = reduction_traffic(device, grid, dense, inner, ranks / inner)
+    layers = np.ceil(shape.layers / grid.pp)
+    plain = reduction_traffic(device, grid, dense, layers, inner, ranks / inner)
     if not shape.has_experts:
         return plain
     spread = np.maximum(ranks * grid.tp / (grid.ep * grid.etp), 1.0)
     expert_inner = np.clip(device.node / grid.ep_inner, 1.0, spread)
-    routed = reduction_traffic(device, grid, experts, expert_inner, spread / expert_inner)
+    routed = reduction_traffic(device, grid, experts, layers, expert_inner, spread / expert_inner)
     return plain + routed * np.where(experts > 0, 1.0, 0.0)
 
 
-def reduction_traffic(device: Device, grid: Grid, parameters: Array, inner: Array, outer: Array) -> Pass:
+def reduction_traffic(device: Device, grid: Grid, parameters: Array, layers: Array, inner: Array, outer: Array) -> Pass:
     """Gradients of `parameters` over a group of `inner` ranks a node and `outer` nodes, by ZeRO stage."""
     size = device.stack.gradient_bytes * parameters
     weights = gather_seconds(device, device.weight_bytes * parameters, inner, outer)
     scatter = gather_seconds(device, size, inner, outer)
+    if device.stack.tensor_wait > 0.0:
+        each = device.stack.tensor_wait * layers * inner * outer
+        weights, scatter = weights + each, scatter + each
     replicas = np.maximum(grid.dp / grid.shard, 1.0)
     hybrid = reduce_seconds(device, size / grid.shard, np.ones(()), replicas)
     split = (grid.zero >= 1) & (grid.zero < 3)

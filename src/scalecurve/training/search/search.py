@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.training.inputs.cluster import Cluster
-from scalecurve.training.inputs.layout import Grid, Layout, Recompute, place_ranks
+from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, grid_of_layouts, place_ranks
 from scalecurve.training.inputs.request import GlobalBatch
 from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
 from scalecurve.training.inputs.transformer import Array, Shape, Transformer, as_array
@@ -31,6 +31,9 @@ TIE = 0.02  # layouts this close in time are equal, and the one that experts pre
 CANDIDATES = 4096  # fastest entries at each P that are compared
 KEPT = 0.85  # share of a batch that rounding to a batch that divides well must leave
 CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
+NEAR_BATCHES = 6  # batches tried, nearest first
+FAR = 0.5  # a batch that differs by more than this share is no neighbour
+AS_FAST = 0.95  # of the best candidate's tokens/s: among these the nearest is proposed
 
 Mask = npt.NDArray[np.bool_]
 
@@ -139,8 +142,11 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
         shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
         data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
     )  # fmt: skip
+    dual = (pp > 1) & (np.mod(pp, 2) == 0) & task.stack.dualpipe
+    grid = replace(grid, schedule=np.where(dual, float(Schedule.DUALPIPE), float(Schedule.ONE_F_ONE_B)))
     places = pp * chunks
     chunked = (pp > 1) & (np.mod(accumulation, pp) == 0) & (places <= layers)
+    chunked &= ~dual
     chunked &= np.mod(-layers, places) <= np.minimum(3.0, places / 4.0)
     valid = (
         (gpus > 0)
@@ -265,6 +271,7 @@ def _layout(axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[in
         accumulation=int(grid.accumulation[at, micro, 0, 0, 0]), interleave=axes.chunks[chunk], zero=zero,
         shard=int(grid.shard[at, 0, 0, 0, sharding]) if hybrid else None,
         recompute=recompute.name.lower(), sequence_parallel=split,
+        schedule="dualpipe" if grid.schedule[at, 0, 0, 0, 0] == Schedule.DUALPIPE else "1f1b",
     )  # fmt: skip
 
 
@@ -348,3 +355,22 @@ def search_growing(
         tasks.append(replace(task, model=model, critical_growth=critical_factor))
         best += search(tasks[-1], [(count, even_batch(max(round(sequences), 1), count))], top=top)
     return best, tasks
+
+
+def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
+    """Sequences of the nearest global batch with a layout that fits and is about as fast as any; None without one."""
+    whole = {gpus // (tp * pp * cp) for tp, pp, cp, *_ in degrees(task, gpus, 0)}
+    near = {max(round(sequences / replicas), 1) * replicas for replicas in whole}
+    near = {count for count in near if abs(count / sequences - 1.0) <= FAR}
+    device = device_of(task.cluster, task.stack, task.calibration.constants, task.precision)
+    overlap, share = task.stack.data_overlap, task.stack.tensor_overlap
+    rates: dict[int, float] = {}
+    for count in sorted(near, key=lambda count: (abs(count - sequences), count))[:NEAR_BATCHES]:
+        [best] = search(task, [(gpus, count)])
+        if best.layouts:
+            grid = grid_of_layouts([best.layouts[0]], task.cluster.node, data_overlap=overlap, tensor_overlap=share)
+            rates[count] = count / float(step_time(device, task.model.shape(task.seq), grid).total.item())
+    if not rates:
+        return None
+    fast = [count for count, rate in rates.items() if rate >= AS_FAST * max(rates.values())]
+    return min(fast, key=lambda count: (abs(count - sequences), count))

@@ -9,8 +9,7 @@ import pytest
 from scalecurve.cli.main import run
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout, plan_training
-from scalecurve.training.answers.against import compare_clusters
-from scalecurve.training.answers.why_not import why_not
+from scalecurve.training.answers.comparisons import compare_clusters, speed_text, why_not
 
 ASKED = ("plan", "--model", "llama3-8b", "--cluster", "h100-ib400", "--global-batch", "1Mi", "--seq", "8192")
 
@@ -64,3 +63,9 @@ def test_energy_counts_the_hall_and_carbon_the_grid() -> None:
     assert plain.run_kg_co2 is None
     assert here.run_kwh == pytest.approx(1.25 * plain.run_kwh)
     assert here.run_kg_co2 == pytest.approx(0.4 * here.run_kwh)
+
+
+def test_a_slower_cluster_is_called_slower() -> None:
+    assert speed_text(0.52) == "slower: 0.52x the speed"
+    assert speed_text(1.9) == "faster: 1.90x the speed"
+    assert speed_text(1.001) == "the same"

@@ -186,3 +186,19 @@ def test_priors_are_not_called_calibrated():
     said = {term.name: term.evidence for term in explain(outcome).parts}
     assert said["matrix rate"] == "calibrated"
     assert said["network"] == said["memory rate"] == "assumed"
+
+
+def test_a_schedule_without_bubble_saves_time_and_dualpipe_pays_with_memory():
+    def step(schedule: str):
+        layout = f"pp=16,dp=64,ep=64,schedule={schedule}"
+        return evaluate_layout("deepseek-v3", "h800", layout, batch="2048 sequences", seq=4096, precision="fp8").outcome
+
+    plain, filled, dual = (step(name) for name in ("1f1b", "zb-h1", "dualpipe"))
+    assert filled.breakdown["bubble"] == pytest.approx(plain.breakdown["bubble"] / 3)  # Qi et al. 2023, table 1
+    assert filled.memory_bytes == plain.memory_bytes
+    assert dual.breakdown["bubble"] < plain.breakdown["bubble"] / 3
+    assert dual.breakdown["expert"] < plain.breakdown["expert"]
+    assert dual.memory["weights"] == 2 * plain.memory["weights"]
+    for wrong in ("pp=16,interleave=2,schedule=dualpipe", "pp=1,schedule=zb", "pp=4,schedule=magic"):
+        with pytest.raises(InputError, match="schedule"):
+            evaluate_layout("llama3-70b", "h100", wrong, gpus=64, batch="1Mi")

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from scalecurve.document import to_text
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout, plan_training
 from scalecurve.training.answers.explain import explain
@@ -56,7 +57,7 @@ def test_a_result_says_its_answer_in_one_line(plan):
     assert repr(plan).endswith(f"cost-effective at {plan.cost_effective_gpus}>")
     one = evaluate_layout("llama3-8b", "h100", "dp=8,micro=1", batch=8, seq=8192)
     assert repr(one).startswith("<Evaluation llama3-8b on 8 x h100, dp8 micro 1x1 zero1: step ")
-    assert repr(explain(one.outcome)).startswith("<Explanation llama3-8b on 8 x h100")
+    assert repr(explain(one.outcome)).startswith("<StepExplanation llama3-8b on 8 x h100")
 
 
 def test_throughput_rises_and_efficiency_decays_with_p(plan):
@@ -426,3 +427,32 @@ def test_tokens_and_price_behind_a_run_are_said():
     assert "SkyPilot" in plan.basis.sentence
     given = plan_training("llama3-8b", "h100", gpus=8, batch="1Mi", seq=8192, tokens="1T", price=2.5)
     assert given.basis.sentence == "Run and USD: 1T tokens as given at 2.5 USD per accelerator-hour (given)."
+
+
+def test_goodput_has_a_column_and_a_sentence():
+    swept = plan_training("llama3-8b", "h100", gpus=[64], batch="4Mi", reliability=True)
+    text = to_text(swept.document())
+    assert "goodput" in text
+    assert "stragglers take" in text
+    assert (
+        "goodput" not in to_text(plan_training("llama3-8b", "h100", gpus=[64], batch="4Mi").document()).split("Left")[0]
+    )
+    assert swept.records()[0]["goodput"] == swept.rows[0].goodput.factor
+
+
+def test_the_largest_run_within_deadline_and_budget():
+    swept = plan_training("llama3-8b", "h100", gpus=[64, 128], batch="4Mi", deadline="10d", budget=50_000, price=2.0)
+    largest = swept.largest
+    assert largest is not None
+    assert largest.usd is not None
+    assert largest.usd <= 50_000 * (1 + 1e-9)
+    assert largest.seconds <= 10 * 86400
+    row = swept.row(largest.gpus)
+    assert largest.tokens == pytest.approx(row.outcome.tokens_per_second * largest.seconds)
+    assert swept.to_dict()["largest_run"]["gpus"] == largest.gpus
+
+
+def test_a_deadline_that_more_accelerators_may_meet_says_how_to_go_on():
+    swept = plan_training("llama3-8b", "h100", gpus=[8, 16], batch="4Mi", deadline="1d")
+    [note] = [note for note in swept.findings if note.code == "nothing-within-limits"]
+    assert "continue with --gpus 32" in (note.remedy or "")

@@ -138,7 +138,9 @@ def test_a_config_and_the_preset_agree(name: str, tmp_path: Path) -> None:
         ({"model_type": "newhybrid", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
           "vocab_size": 30522, "mamba_d_state": 64}, "mamba_d_state"),
         ({"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
-          "ffn_config": {"moe_num_experts": 16, "moe_top_k": 4}}, "ffn_config.moe_num_experts"),
+          "ffn_config": {"moe_num_experts": 16, "moe_top_k": 4}}, "moe_intermediate_size"),
+        ({"model_type": "jamba", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+          "vocab_size": 65536, "num_experts": 16, "mamba_d_state": 16}, "jamba"),
         ({"model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 52, "num_attention_heads": 32,
           "vocab_size": 131072}, "hybrid_override_pattern"),
     ],
@@ -184,3 +186,36 @@ def test_published_counts_are_compared_in_their_digits() -> None:
     assert agrees_with_published(1.72e9, "1.7B")
     assert not agrees_with_published(1.76e9, "1.7B")
     assert agrees_with_published(parse_count("8.03B") * 1.009, "8.03B")
+
+
+@pytest.mark.parametrize(
+    ("config", "billions"),
+    [
+        ({"model_type": "qwen", "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
+          "num_attention_heads": 32, "vocab_size": 151936, "seq_length": 8192}, 7.72),
+        ({"model_type": "chatglm", "hidden_size": 4096, "ffn_hidden_size": 13696, "num_layers": 28,
+          "num_attention_heads": 32, "multi_query_group_num": 2, "padded_vocab_size": 65024, "kv_channels": 128}, 6.24),
+        ({"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
+          "attn_config": {"kv_n_heads": 8},
+          "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}}, 132),
+        ({"model_type": "hunyuan_v1_moe", "hidden_size": 4096, "intermediate_size": 3072, "num_hidden_layers": 32,
+          "moe_intermediate_size": [3072] * 32, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+          "num_experts": 64, "moe_topk": [8] * 32, "num_shared_expert": [1] * 32, "vocab_size": 128167,
+          "tie_word_embeddings": True}, 80.4),
+        ({"model_type": "minimax_m2", "hidden_size": 3072, "intermediate_size": 1536, "num_hidden_layers": 62,
+          "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128, "num_local_experts": 256,
+          "num_experts_per_tok": 8, "vocab_size": 200064}, 229),
+        ({"model_type": "grok-1", "hidden_size": 6144, "intermediate_size": 32768, "num_hidden_layers": 64,
+          "num_attention_heads": 48, "num_key_value_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+          "vocab_size": 131072}, 314),
+    ],
+)  # fmt: skip
+def test_models_that_write_their_sizes_in_their_own_way_are_counted(config: dict[str, Any], billions: float) -> None:
+    """Counts as on the models' own pages, within 1 %."""
+    assert read_model(config).parameters == pytest.approx(billions * 1e9, rel=0.01)
+
+
+def test_routing_limited_to_groups_of_experts_is_read() -> None:
+    config = dict(CONFIGS["kimi-k2"])
+    assert read_model(config | {"n_group": 1, "topk_group": 1}).node_limit is None
+    assert read_model(config | {"n_group": 8, "topk_group": 4}).node_limit == 4

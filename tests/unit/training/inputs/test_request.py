@@ -20,7 +20,8 @@ def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     options = {parameter.name for parameter in command.params}
     assert options >= NAMES
     assert options - NAMES == {
-        "files", "score", "plot", "template", "as_json", "as_csv", "file", "quiet", "export", "why_not", "against",
+        "files", "score", "template", "as_json", "as_csv", "file", "quiet", "verbose", "export", "why_not", "against",
+        "path", "plot_width", "font", "font_size",
     }  # fmt: skip
     keywords = set(inspect.signature(plan_training).parameters)
     assert keywords - NAMES == {"batch", "calibration", "axes"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack
 from scalecurve.training.inputs.transformer import as_array
-from scalecurve.training.physics.kernels import exchange_seconds, gather_seconds, reduce_seconds, send_seconds
+from scalecurve.training.physics.layer import exchange_seconds, gather_seconds, reduce_seconds, send_seconds
 
 CLUSTER = cluster_preset("selene")
 STACK = read_stack("megatron-lm")

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from scalecurve.training.answers.evaluation import evaluate_jobs
-from scalecurve.training.answers.job import TrainingJob
+from scalecurve.training import plan_training
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
-from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack
+from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack, stacks
 from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.search.search import (
     COARSE,
@@ -153,3 +153,10 @@ def test_a_batch_is_rounded_to_one_that_divides_without_losing_much():
     assert even_batch(488, 512) == 448
     assert even_batch(512, 512) == 512
     assert even_batch(7, 8) == 6
+
+
+@pytest.mark.parametrize("stack", sorted({stack.name for stack in stacks().values()}))
+def test_every_stack_can_be_searched(stack: str) -> None:
+    row = plan_training("llama3-8b", "h100", gpus=64, batch="256 sequences", stack=stack).rows[0]
+    assert row.outcome.fits
+    assert row.step_seconds > 0

@@ -8,8 +8,7 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.hardware.accelerators import accelerator, describe_accelerator
-from scalecurve.hardware.described import read_machine_file
-from scalecurve.hardware.networks import network
+from scalecurve.hardware.networks import network, read_machine_file
 from scalecurve.mechanisms.roofline import machine_ceilings
 from scalecurve.training import evaluate_layout, plan_training
 from scalecurve.training.inputs.cluster import cluster_preset, read_cluster
@@ -108,3 +107,13 @@ def test_an_unknown_cluster_is_answered_with_the_closest_names() -> None:
         with pytest.raises(InputError, match=near) as caught:
             read_cluster(name)
         assert len(str(caught.value)) < 400
+
+
+def test_links_of_the_cluster_serve_an_accelerator_that_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'node = 8\ninner = 450\nouter = "400Gb/s"\n[accelerator]\nbf16_tflops = 500\nmemory_gb = 64\nmemory_tb_s = 2\n'
+    )
+    machine = read_machine_file(path)
+    assert (machine.node, machine.inner_rate, machine.outer_rate) == (8, 450e9, 50e9)
+    assert machine.accelerator.capacity == 64 * 2**30
