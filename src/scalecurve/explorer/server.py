@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import secrets
 import socket
@@ -191,7 +190,7 @@ def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], Non
         hint = "choose another with --port, or --port 0 for any free one"
         raise InputError(Fault(f"cannot listen: {problem.strerror}", where=where, remedy=hint)) from None
     names = LOOPBACK | {name.lower() for name in (address.host, *address.names)}
-    pool = Pool(size=max(1, min(2, os.cpu_count() or 1)))
+    pool = Pool()
     token = secrets.token_urlsafe(18)
     config = uvicorn.Config(
         build(pool, start=json.dumps(start).encode(), names=names, addresses=not address.is_loopback, token=token),

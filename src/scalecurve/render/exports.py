@@ -30,9 +30,9 @@ CHARACTER, MARGIN = 7, 10  # pixels of a badge
 
 def export(study: StudyLike, to: str) -> bytes:
     """A study in another tool's format: one of `export_formats()`."""
-    if to not in export_formats():
+    if str(to) not in export_formats():
         hint = f"one of {', '.join(export_formats())}"
-        raise InputError(Fault("unknown format", where="--to", value=to, remedy=hint))
+        raise InputError(Fault("unknown format", where="--to", value=str(to), remedy=hint))
     if isinstance(study, str | Path):
         study = load(study)
     if isinstance(study, StudySet):

@@ -28,7 +28,7 @@ THEMED = {
     "#ffffff": "--paper",
     "#6b6b6b": "--muted",
     "#0072b2": "--blue",
-    "#e69f00": "--orange",
+    "#e69f00": "--amber",
     "#009e73": "--green",
     "#d55e00": "--red",
     "#cc79a7": "--purple",

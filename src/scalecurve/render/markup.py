@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from scalecurve.document import Block, Document, FindingList, Heading, Listing, Paragraph, Table, one_line
+from scalecurve.document import Block, Document, FindingList, Heading, Listing, Paragraph, Table, one_line, safe_lines
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -51,7 +51,7 @@ LONG_CELL = 40  # characters; a longer left column wraps
 
 def to_markdown(document: Document) -> str:
     parts = [f"# {markdown_text(document.title)}"] if document.title else []
-    parts += [text for block in document.blocks if (text := _markdown_block(block))]
+    parts += [text for block in document.blocks if (text := markdown_block(block))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,14 +61,15 @@ def markdown_text(text: str) -> str:
     return escaped.replace("&", "&amp;")
 
 
-def _markdown_block(block: Block) -> str:
+def markdown_block(block: Block) -> str:
+    """One block as Markdown; empty where it shows nothing."""
     match block:
         case Heading(text):
             return f"## {markdown_text(text)}"
         case Paragraph(text):
             return "\n".join(markdown_text(line) for line in text.splitlines())
         case Listing(text):
-            return f"```\n{text}\n```"
+            return "```\n" + "\n".join(safe_lines(text)) + "\n```"
         case Table():
             rule = ["---" if column.align == "left" else "---:" for column in block.columns]
             rows = [[markdown_text(column.header) for column in block.columns], rule]
@@ -84,7 +85,7 @@ def _markdown_block(block: Block) -> str:
 def to_latex(document: Document) -> str:
     """The blocks of a document, to be put into a paper with \\input; needs booktabs only."""
     parts = [f"\\section*{{{latex_text(document.title)}}}"] if document.title else []
-    parts += [text for block in document.blocks if (text := _latex_block(block))]
+    parts += [text for block in document.blocks if (text := latex_block(block))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,7 +96,8 @@ def latex_text(text: str) -> str:
     )
 
 
-def _latex_block(block: Block) -> str:
+def latex_block(block: Block) -> str:
+    """One block as LaTeX; empty where it shows nothing."""
     match block:
         case Heading(text):
             return f"\\subsection*{{{latex_text(text)}}}"

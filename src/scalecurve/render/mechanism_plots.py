@@ -33,8 +33,8 @@ def collective_axes(axes: Axes, result: CollectiveCost) -> None:
     axes.set_yscale("log")
     _log_ranks(axes, "ranks", [row.ranks for row in result.rows])
     axes.set_ylabel("seconds")
-    axes.set_title(f"{result.operation} over {result.network.name}")
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.set_title(f"{result.operation} over {result.network.name}", loc="left", fontsize="medium")
+    axes.legend(loc="best")
 
 
 def step_axes(axes: Axes, result: StepCost) -> None:
@@ -51,8 +51,8 @@ def step_axes(axes: Axes, result: StepCost) -> None:
     axes.set_yscale("log")
     _log_ranks(axes, "K", [row.workers for row in rows])
     axes.set_ylabel("seconds")
-    axes.set_title(f"a step with its gradient all-reduce, {result.regime} scaling")
-    axes.legend(fontsize=8)
+    axes.set_title(f"a step with its gradient all-reduce, {result.regime} scaling", loc="left", fontsize="medium")
+    axes.legend(loc="best")
 
 
 def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
@@ -67,8 +67,8 @@ def work_depth_axes(axes: Axes, result: WorkDepth) -> None:
     axes.set_yscale("log")
     _log_ranks(axes, "workers P", workers)
     axes.set_ylabel(f"T_P ({result.unit})")
-    axes.set_title("work and depth")
-    axes.legend(fontsize=8)
+    axes.set_title("work and depth", loc="left", fontsize="medium")
+    axes.legend(loc="best")
 
 
 def straggler_axes(axes: Axes, result: StragglerCost) -> None:
@@ -84,8 +84,8 @@ def straggler_axes(axes: Axes, result: StragglerCost) -> None:
     axes.set_ylim(0, 1.05)
     _log_ranks(axes, "K", [row.workers for row in result.rows])
     axes.set_ylabel("barrier efficiency, mean / slowest")
-    axes.set_title(f"stragglers, {result.delays}")
-    axes.legend(fontsize=8)
+    axes.set_title(f"stragglers, {result.delays}", loc="left", fontsize="medium")
+    axes.legend(loc="best")
 
 
 def load_axes(axes: Axes, result: LoadCurve) -> None:
@@ -102,8 +102,8 @@ def load_axes(axes: Axes, result: LoadCurve) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("offered requests per second")
     axes.set_ylabel("seconds")
-    axes.set_title("latency over load")
-    axes.legend(fontsize=8)
+    axes.set_title("latency over load", loc="left", fontsize="medium")
+    axes.legend(loc="best")
 
 
 def roofline_axes(axes: Axes, result: Roofline) -> None:
@@ -111,7 +111,7 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
     for i, (label, corners) in enumerate(result.lines):
         colour, dash = SERIES[i % len(SERIES)], "-" if i + 1 < len(result.lines) else "--"
         axes.plot(*xy(corners), color=colour, linestyle=dash, linewidth=1.6, label=label)
-        axes.annotate(label, corners[0], textcoords="offset points", xytext=(2, 5), fontsize=8, color=colour)
+        axes.annotate(label, corners[0], textcoords="offset points", xytext=(2, 5), fontsize="small", color=colour)
     for i, placement in enumerate(result.placements):
         height = placement.achieved or placement.attainable
         if placement.intensity and height:
@@ -120,13 +120,13 @@ def roofline_axes(axes: Axes, result: Roofline) -> None:
             marker = MARKERS[i % len(MARKERS)]
             axes.plot(*xy([place]), marker=marker, color=colour, markerfacecolor=fill, linestyle="none", markersize=6)
             name = placement.kernel.name
-            axes.annotate(name, place, textcoords="offset points", xytext=(6, -10), fontsize=8)
+            axes.annotate(name, place, textcoords="offset points", xytext=(6, -10), fontsize="small")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel(f"intensity (flop per byte of {result.level})")
     axes.set_ylabel("flop/s")
-    axes.set_title(f"roofline of {result.machine}")
-    axes.legend(fontsize=8, loc="lower right")
+    axes.set_title(f"roofline of {result.machine}", loc="left", fontsize="medium")
+    axes.legend(loc="lower right")
 
 
 MECHANISMS: dict[str, Callable[[Axes, Any], None]] = {

@@ -1,4 +1,4 @@
-"""Pictures of plans: time against cost of a job, and speed and efficiency of a training run over its accelerators."""
+"""Pictures of money and time: cost against time, a training run over its accelerators, a history of checks."""
 
 from __future__ import annotations
 
@@ -15,22 +15,29 @@ from scalecurve.render.plots import (
     ORANGE,
     PURPLE,
     RED,
-    outside_legend,
+    SERIES,
     plain_numbers,
     plain_text,
+    wrapped,
     xy,
 )
+from scalecurve.render.plots import MARKERS as POINTS
+from scalecurve.units import format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from scalecurve.auditing.history import History
     from scalecurve.estimate import Estimate
     from scalecurve.planning.cost import Cost
     from scalecurve.training.answers.curve import PlanRow
     from scalecurve.training.answers.plan import Plan
 
 MARKERS = {Kind.MEASURED: "o", Kind.INTERPOLATED: "D", Kind.FORECAST: "s", Kind.LAW: "o", Kind.PLANNED: "^"}
+COLOURS = {Kind.FORECAST: ORANGE, Kind.LAW: ORANGE, Kind.PLANNED: ORANGE}  # nobody measured these
+TIME_UNITS = (("days", 86400.0, 259200.0), ("hours", 3600.0, 10800.0), ("minutes", 60.0, 180.0), ("seconds", 1.0, 0.0))
+MOST_LABELS = 12  # of the commits of a history
 HOLLOW = (Kind.INTERPOLATED, Kind.FORECAST)
 MARK_LINES = {
     "statistical cap": (RED, "--"), "granularity cap": (ORANGE, "-."), "node boundary": (GREY, ":"),
@@ -38,26 +45,33 @@ MARK_LINES = {
 }  # fmt: skip
 
 
-def cost_axes(axes: Axes, result: Cost) -> None:
+def paint_cost(figure: Figure, result: Cost, *, title: bool = True) -> None:
     """Time and cost of all jobs, both logarithmic; a point's label is its K, a hollow marker was not measured."""
+    axes = figure.subplots()
+    unit, seconds = next(own for own in TIME_UNITS if max(row.elapsed.value for row in result.rows) >= own[2])[:2]
     front = sorted(result.front, key=lambda row: row.elapsed.value)
     style: dict[str, Any] = {"color": GREEN, "linewidth": 5, "alpha": 0.25, "solid_capstyle": "round"}
-    axes.plot(*xy([(row.hours, row.cost.value) for row in front]), label="no other K is faster and cheaper", **style)
+    axes.plot(
+        *xy([(row.elapsed.value / seconds, row.cost.value) for row in front]),
+        label="no other K is faster and cheaper",
+        **style,
+    )
     for kind in dict.fromkeys(row.kind for row in result.rows):
-        points = [(row.hours, row.cost.value) for row in result.rows if row.kind is kind]
-        fill = "white" if kind in HOLLOW else BLUE
-        style = {"linestyle": "", "marker": MARKERS[kind], "color": BLUE, "markerfacecolor": fill, "zorder": 3}
+        points = [(row.elapsed.value / seconds, row.cost.value) for row in result.rows if row.kind is kind]
+        colour, fill = COLOURS.get(kind, BLUE), "white" if kind in HOLLOW else COLOURS.get(kind, BLUE)
+        style = {"linestyle": "", "marker": MARKERS[kind], "color": colour, "markerfacecolor": fill, "zorder": 3}
         axes.plot(*xy(points), label=str(kind), markersize=6, **style)
     for row in result.rows:
+        bar: dict[str, Any] = {"color": COLOURS.get(row.kind, BLUE), "linewidth": 1.2, "alpha": 0.6}
         if row.elapsed.low and row.elapsed.high:
-            axes.hlines(row.cost.value, row.elapsed.low / 3600, row.elapsed.high / 3600, color="black", linewidth=1)
+            axes.hlines(row.cost.value, row.elapsed.low / seconds, row.elapsed.high / seconds, **bar)
         if row.cost.low and row.cost.high:
-            axes.vlines(row.hours, row.cost.low, row.cost.high, color="black", linewidth=1)
-        place = (row.hours, row.cost.value)
-        axes.annotate(f"K = {row.k}", place, xytext=(6, 5), textcoords="offset points", fontsize=8)
+            axes.vlines(row.elapsed.value / seconds, row.cost.low, row.cost.high, **bar)
+        label: dict[str, Any] = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": "small", "zorder": 5}
+        axes.annotate(f"K = {row.k}", (row.elapsed.value / seconds, row.cost.value), **label)
     if result.goal.deadline is not None:
-        hours = result.goal.deadline / 3600
-        axes.axvline(hours, color=RED, linestyle=":", linewidth=1.2, label=f"deadline {hours:g} h")
+        label_of_it = f"deadline {format_seconds(result.goal.deadline)}"
+        axes.axvline(result.goal.deadline / seconds, color=RED, linestyle=":", linewidth=1.2, label=label_of_it)
     if result.goal.budget is not None:
         budget = result.goal.budget
         axes.axhline(budget, color=PURPLE, linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
@@ -72,39 +86,29 @@ def cost_axes(axes: Axes, result: Cost) -> None:
     for name, choice, colour, size in choices:
         if choice is not None:
             style = {"marker": "o", "markersize": size, "fillstyle": "none", "color": colour, "linestyle": ""}
-            axes.plot(*xy([(choice.hours, choice.cost.value)]), label=f"{name}: K = {choice.k}", **style)
+            axes.plot(
+                *xy([(choice.elapsed.value / seconds, choice.cost.value)]), label=f"{name}: K = {choice.k}", **style
+            )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
+    few = figure.get_figwidth() < NARROW_INCHES
+    plain_numbers(axes.xaxis, few=few)
+    plain_numbers(axes.yaxis, few=few)
     axes.margins(0.12)
-    axes.set_xlabel("time of all jobs (hours)" if result.campaign.jobs > 1 else "time of one job (hours)")
+    axes.set_xlabel(f"time of {'all jobs' if result.campaign.jobs > 1 else 'one job'} ({unit})")
     axes.set_ylabel(f"cost ({result.tariff.currency})")
-    jobs = f"{result.campaign.jobs:,} jobs" if result.campaign.jobs > 1 else "1 job"
-    price = f"{unit_words(result.k_unit)} at {result.tariff.per_hour:g} {result.tariff.currency}/h"
-    axes.set_title(plain_text(f"{result.name.partition(',')[0][:60]}: {jobs}, {price}"), loc="left", fontsize=10)
-    axes.legend(loc="best", fontsize=8, labelspacing=0.8)
-
-
-def cost_in_report(figure: Figure, result: Cost) -> None:
-    """Cost against time with the legend outside, and few ticks where there is little room."""
-    from matplotlib.ticker import LogLocator
-
-    axes = figure.subplots()
-    cost_axes(axes, result)
-    legend = axes.get_legend()
-    if legend is not None:
-        legend.remove()
-    axes.set_title("")
-    if figure.get_figwidth() < NARROW_INCHES:
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=5))
-    outside_legend(figure, 3)
+    if title:
+        jobs = f"{result.campaign.jobs:,} jobs" if result.campaign.jobs > 1 else "1 job"
+        price = f"{unit_words(result.k_unit)} at {result.tariff.per_hour:g} {result.tariff.currency}/h"
+        text = wrapped(f"{result.name.partition(',')[0][:60]}: {jobs}, {price}", figure)
+        axes.set_title(plain_text(text), loc="left", fontsize="medium")
+    axes.legend(loc="best", labelspacing=0.6)
 
 
 def paint_plan(figure: Figure, plan: Plan) -> None:
     """Effective speed against P with its regimes, and the efficiencies below it."""
     upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
-    figure.suptitle(plan.title, fontsize=11)
+    figure.suptitle(plan.title, fontsize="medium")
     if plan.strong:
         _rate_band(upper, plan.rows, [row.work_rate for row in plan.rows], BLUE, "weak scaling (everything grows)")
         _rate_band(upper, plan.strong, [row.work_rate for row in plan.strong], ORANGE, "strong scaling (fixed job)")
@@ -115,7 +119,7 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     upper.set_ylabel("model FLOP/s, 90 % band" if plan.strong else "tokens/s, 90 % band")
     gpus = [row.gpus for row in plan.rows]
     shares: list[tuple[str, str, str, Sequence[tuple[float, float | None]]]] = [
-        ("E = 1/(1 + comm_frac)", "o-", BLUE, [(row.gpus, row.outcome.efficiency) for row in plan.rows]),
+        ("compute share, 1/(1 + comm_frac)", "o-", BLUE, [(row.gpus, row.outcome.efficiency) for row in plan.rows]),
         ("MFU", "s--", GREEN, [(row.gpus, row.outcome.mfu) for row in plan.rows]),
     ]
     if plan.critical:
@@ -136,8 +140,8 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
             style: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.2, "alpha": 0.9}
             upper.axvline(mark.gpus, label=mark.name, **style)
             lower.axvline(mark.gpus, **style)
-    upper.legend(loc="upper left", fontsize=8)
-    lower.legend(loc="lower left", fontsize=8)
+    upper.legend(loc="upper left", fontsize="small")
+    lower.legend(loc="lower left", fontsize="small")
 
 
 def _rate_band(axes: Axes, rows: Sequence[PlanRow], rates: Sequence[Estimate], colour: str, label: str) -> None:
@@ -148,7 +152,35 @@ def _rate_band(axes: Axes, rows: Sequence[PlanRow], rates: Sequence[Estimate], c
     axes.fill_between(gpus, lows, highs, color=colour, alpha=0.18, linewidth=0)
 
 
+def paint_history(figure: Figure, result: History) -> None:
+    """T above, E below, one line for each K; a dashed line stands where T changed."""
+    axes = figure.subplots(2, 1, sharex=True)
+    for name, own in zip(("time", "efficiency"), axes, strict=True):
+        for place, k in enumerate(result.all_k):
+            points = [(i, point) for i, entry in enumerate(result.entries) if (point := entry.at(k)) is not None]
+            own.plot(
+                [i for i, _ in points],
+                [getattr(point, name) for _, point in points],
+                color=SERIES[place % len(SERIES)],
+                marker=POINTS[place % len(MARKERS)],
+                linewidth=1,
+                label=f"K = {k}",
+            )
+        for change in result.changes:
+            own.axvline(change.place - 0.5, color=RED, linestyle="--", linewidth=1)
+    axes[0].set_yscale("log")
+    axes[0].set_ylabel("T")
+    axes[1].set_ylabel("E")
+    axes[1].axhline(1.0, color=GREY, linestyle=":", linewidth=1)
+    step = max(1, len(result.entries) // MOST_LABELS)
+    places = list(range(0, len(result.entries), step))
+    axes[1].set_xticks(places, [result.entries[i].label for i in places], rotation=45, ha="right")
+    axes[0].legend(loc="best", ncols=3)
+    axes[0].set_title(f"{result.name}: {len(result.entries)} checks, {len(result.changes)} changes", fontsize="medium")
+
+
 PLANS: dict[str, Callable[[Figure, Any], None]] = {
-    "Cost": lambda figure, result: cost_axes(figure.subplots(), result),
+    "Cost": paint_cost,
+    "History": paint_history,
     "Plan": paint_plan,
 }

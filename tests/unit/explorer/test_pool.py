@@ -25,11 +25,11 @@ def test_a_question_is_answered_and_remembered() -> None:
 
 def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered() -> None:
     async def run() -> None:
-        pool = Pool(size=1, compute_seconds=0.0)
+        pool = Pool(size=1, compute_seconds=0.0, start_seconds=0.0)
         await pool.start()
         try:
             assert await pool.ask("laws", b"{}") == TOO_LONG
-            pool.compute_seconds = 60.0
+            pool.compute_seconds = 200.0
             assert (await pool.ask("laws", b"{}"))[0] == 200
         finally:
             await pool.stop()
@@ -49,7 +49,29 @@ def test_a_worker_that_dies_is_replaced() -> None:
             assert status == 200 or (status, body) == DIED
             status, body = await pool.ask("laws", b'{"serial": 0.2}')
             assert status == 200
-            assert json.loads(body)["answers"]["ceiling"]["value"] == 5
+            assert json.loads(body)["ceiling"] == 5
+        finally:
+            await pool.stop()
+
+    asyncio.run(run())
+
+
+def test_slow_questions_leave_workers_for_the_others() -> None:
+    """More data questions than workers wait in line; a slider's question does not wait for them."""
+
+    async def run() -> None:
+        pool = Pool(size=2, wait_seconds=300.0, compute_seconds=300.0)
+        await pool.start()
+        try:
+            text = "gpus,seconds\n" + "".join(f"{k},{1 / k + 0.01 * i}\n" for k in (1, 2, 4, 8) for i in range(3))
+            body = {"text": text, "regime": "strong"}
+            slow = [
+                asyncio.create_task(pool.ask("data/diagnosis", json.dumps(body | {"name": f"{place}.csv"}).encode()))
+                for place in range(4)
+            ]
+            await asyncio.sleep(0)
+            assert (await pool.ask("laws", b"{}"))[0] == 200
+            assert [(await task)[0] for task in slow] == [200] * 4
         finally:
             await pool.stop()
 

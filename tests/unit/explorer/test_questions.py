@@ -30,8 +30,17 @@ def test_the_two_questions_of_one_system() -> None:
     assert shown["64"] == pytest.approx(8.010, abs=5e-4)
     assert shown["128"] == pytest.approx(7.848, abs=5e-4)
     assert found["weak"]["rows"][-1]["efficiency"] == pytest.approx(1 / 1.07)
-    assert found["answers"]["ceiling"]["value"] == pytest.approx(20)
-    assert found["answers"]["optimum"]["value"] == 66
+    assert found["ceiling"] == pytest.approx(20)
+    assert found["optimum"] == 66
+
+
+def test_the_tiles_of_the_laws_are_about_the_system_of_the_chart() -> None:
+    """E of this system is below 0.8 from K = 5; Amdahl's law alone would say 7."""
+    _, found = asked("laws", serial=0.05, comm=0.01, largest=128, hold=0.8)
+    assert found["first_below"] == 5
+    assert ["first K with E < 0.8 (strong)", "5"] in found["tiles"]
+    efficiency = {row["k"]: row["efficiency"] for row in found["strong"]["rows"]}
+    assert efficiency[5] < 0.8 <= efficiency[4]
 
 
 def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:

@@ -1,34 +1,49 @@
-"""The training view asks the planner: its numbers are the planner's, and a coarse answer is a fast one."""
+"""The training view asks the planner: the options of one command, and the plan of exactly these options."""
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import time
 
 import pytest
 
-from scalecurve.explorer.questions.training import TrainingRequest, answer, choices, transformer_of_size
+from scalecurve.explorer.questions.training import (
+    TrainingRequest,
+    answer,
+    choices,
+    nearest_shape,
+    published,
+    shapes,
+    split_of,
+)
 from scalecurve.training.answers.evaluation import evaluate_layout
-from scalecurve.training.answers.plan import plan
-from scalecurve.training.inputs.request import PlanRequest
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.transformer import models
 from scalecurve.training.physics.run import read_critical_batch
 
 
-def test_the_cap_is_the_batch_over_the_sequence() -> None:
-    """Dp <= B/(micro accum seq) with B = min(target, critical)."""
-    pinned = answer(TrainingRequest(pinned=True, critical_tokens=8e6, exact=False))
-    assert pinned["cap_replicas"] == int(8e6 // 8192)
-    assert pinned["cap_gpus"] == pinned["cap_replicas"] * pinned["smallest_gpus"]
-    target = answer(TrainingRequest(batch_tokens=4e6, exact=False))
-    assert target["cap_replicas"] == int(4e6 // 8192)
-    assert all(row["regime"] == ("data" if row["gpus"] <= target["cap_gpus"] else "model") for row in target["rows"])
+def test_the_batch_is_whole_sequences_that_replicas_divide() -> None:
+    """16M tokens of 8,192 are 2,048 sequences; a batch is never cut into parts of a sequence."""
+    asked = TrainingRequest(batch_tokens=16.5e6)
+    assert asked.sequences == 2048
+    assert "--global-batch 2048seq" in asked.command
+    assert TrainingRequest(batch_tokens=62_914_560, seq=4096).sequences == 15_360  # DeepSeek-V3
+    assert TrainingRequest(batch_tokens=1e3, seq=131_072).sequences == 1
+    for tokens in (1e5, 3e6, 7.7e7, 2e9):
+        count = TrainingRequest(batch_tokens=tokens, seq=2048).sequences
+        assert count / (count & -count) in (1, 3, 5, 7, 15)
+        assert count * 2048 == pytest.approx(tokens, rel=0.13)
 
 
 def test_the_critical_batch_is_the_planners() -> None:
-    """58.6M tokens at 1.4T, not the 11.7M of the 20 % definition."""
     shown = answer(TrainingRequest(exact=False))
-    assert shown["critical_tokens"] == read_critical_batch("zhang", tokens=shown["tokens"]).tokens.value
-    assert shown["critical_tokens"] == pytest.approx(58.6e6, rel=0.03)
+    law = read_critical_batch("zhang", tokens=shown["tokens"])
+    assert law is not None
+    assert shown["critical"]["tokens"]["value"] == law.tokens.value
+    own = answer(TrainingRequest(critical="measured", critical_tokens=3e6, exact=False))
+    assert own["critical"]["tokens"]["value"] == 3e6
+    assert {law["name"] for law in own["laws"]} >= {"zhang", "kaplan", "merrill", "deepseek"}
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -38,46 +53,39 @@ def test_numbers_shown_for_a_layout_are_those_of_its_full_evaluation(exact: bool
         layout = {name: value for name, value in row["layout"].items() if name != "micro_batch"}
         alone = evaluate_layout("llama3-70b", "h100-ib400", layout, seq=8192)
         assert alone.step_seconds == pytest.approx(row["step_seconds"], rel=1e-12)
-        assert alone.memory_bytes == pytest.approx(row["memory_bytes"], rel=1e-12)
         assert row["efficiency"] == pytest.approx(1 / (1 + row["comm_frac"]))
         assert sum(row["breakdown"].values()) == pytest.approx(row["step_seconds"])
+        low, high = row["ends"]["mfu"]
+        assert low < row["mfu"] < high
+        assert row["ends"]["efficiency"][1] <= 1
 
 
-def test_the_command_gives_the_rows_of_the_page() -> None:
-    shown = answer(TrainingRequest(model="llama3-8b", at=256))
-    words = shlex.split(shown["commands"][0])[2:]
-    flags = {"batch_grows": "--batch-grows" in words}
-    words.remove("--batch-grows")
-    options = {name[2:].replace("-", "_"): value for name, value in zip(words[::2], words[1::2], strict=True)}
-    request = PlanRequest(**(options | flags | {"seq": int(options["seq"]), "price": float(options["price"])}))
-    rows = plan(request).rows
-    assert [row.gpus for row in rows] == [row["gpus"] for row in shown["rows"]]
-    assert [row.step_seconds for row in rows] == pytest.approx([row["step_seconds"] for row in shown["rows"]])
-    assert shown["cursor"]["run_seconds"] == pytest.approx(next(row.run_seconds for row in rows if row.gpus == 256))
+def test_a_split_is_named_by_what_is_there() -> None:
+    assert split_of(Layout(dp=32, tp=8, pp=64)) == "tensor + pipeline"
+    assert split_of(Layout(dp=64)) == "data only"
+    assert split_of(Layout(dp=64, ep=8)) == "expert"
 
 
-def test_a_smaller_critical_batch_moves_the_cap_left_and_costs_efficiency() -> None:
-    wide, tight = (answer(TrainingRequest(pinned=True, critical_tokens=size)) for size in (8e6, 1e6))
-    assert tight["cap_gpus"] < wide["cap_gpus"] / 4
-    both = {row["gpus"]: row["efficiency"] for row in wide["rows"]}
-    assert all(row["efficiency"] <= both[row["gpus"]] + 0.02 for row in tight["rows"] if row["gpus"] >= 1024)
-
-
-def test_a_larger_model_with_its_data_allows_more_replicas() -> None:
-    caps = [answer(TrainingRequest(size=size, batch_tokens=1e9, exact=False)) for size in (20e9, 70e9, 200e9)]
-    assert [cap["cap_replicas"] for cap in caps] == sorted(cap["cap_replicas"] for cap in caps)
-    assert caps[0]["cap_gpus"] < caps[-1]["cap_gpus"]
+def test_every_change_of_the_split_has_a_reason() -> None:
+    rows = answer(TrainingRequest())["rows"]
+    changed = [row for row in rows if row["change"]]
+    assert changed
+    assert all(row["why"] for row in changed)
+    assert rows[0]["change"] == ""
 
 
 def test_a_model_that_fits_nowhere_is_told_not_raised() -> None:
-    shown = answer(TrainingRequest(size=5e12, cluster="v100-ib100", batch_tokens=1e3, exact=False))
+    shown = answer(TrainingRequest(size=3e12, cluster="v100-ib100", batch_tokens=1e3, exact=False))
     assert shown["rows"] == []
-    assert "fits nowhere" in shown["sentences"][0]
+    assert "fits nowhere" in shown["sentences"][0] or "no layout" in shown["sentences"][0]
 
 
-def test_experts_are_searched_too() -> None:
-    assert "mixtral-8x7b" in choices(None)["models"]  # type: ignore[arg-type]  # it takes no settings
+def test_experts_and_own_accelerators_are_planned_too() -> None:
+    assert "mixtral-8x7b" in choices(None)["experts"]  # type: ignore[arg-type]  # it takes no settings
     assert answer(TrainingRequest(model="mixtral-8x7b", exact=False))["rows"]
+    own = answer(TrainingRequest(cluster="own", own_tflops=500, exact=False))
+    assert "bf16_tflops = 500" in own["files"]["own.toml"]
+    assert "--cluster own.toml" in own["commands"][0]
 
 
 def test_a_coarse_answer_takes_little_time() -> None:
@@ -88,9 +96,31 @@ def test_a_coarse_answer_takes_little_time() -> None:
     assert time.process_time() - start < 0.25
 
 
-@pytest.mark.parametrize("size", [1e9, 7e9, 70e9, 405e9, 1e12])
-def test_a_model_by_size_has_about_that_size(size: float) -> None:
-    model = transformer_of_size(size, 4096)
-    assert model.parameters == pytest.approx(
-        size, rel=0.6 if size < 3e9 else 0.25
-    )  # the vocabulary weighs on small ones
+def test_a_model_by_size_is_a_shape_that_exists_with_its_true_count() -> None:
+    """1B is not 1.53B: the slider moves over shapes and shows their counts."""
+    counts = [shape.parameters for shape in shapes()]
+    assert counts == sorted(counts)
+    assert len(counts) >= 25
+    assert max(b / a for a, b in itertools.pairwise(counts)) < 1.6
+    shown = answer(TrainingRequest(size=1e9, exact=False))
+    assert shown["model"]["parameters"] == nearest_shape(1e9).parameters == pytest.approx(1e9, rel=0.1)
+
+
+def test_every_option_that_matters_is_in_the_command() -> None:
+    asked = TrainingRequest(
+        price=3.21, deadline_days=14, budget=2e6, precision="fp8", stack="megatron-core", critical="kaplan", loss=2.4
+    )
+    words = shlex.split(asked.command)
+    for option, value in (
+        ("--price", "3.21"), ("--deadline", "14d"), ("--budget", "2000000"), ("--precision", "fp8"),
+        ("--stack", "megatron-core"), ("--critical-batch", "kaplan"), ("--loss", "2.4"), ("--gpus", "8..131072"),
+    ):  # fmt: skip
+        assert words[words.index(option) + 1] == value
+    assert shlex.split(TrainingRequest(weak=True).command)[-1] == "--weak"
+
+
+def test_published_runs_name_models_that_exist_and_their_source() -> None:
+    for run in published():
+        assert run["model"] in models()
+        assert "arXiv" in run["source"] or "SC21" in run["source"]
+        assert ("mfu" in run) != ("tokens_per_second" in run)

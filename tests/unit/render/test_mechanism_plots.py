@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.laws.roofline import Ceilings
+from scalecurve.laws.roofline import Ceilings, Kernel
 from scalecurve.mechanisms import (
     collective_cost,
     load_curve,
@@ -18,7 +18,6 @@ from scalecurve.mechanisms import (
     work_depth,
 )
 from scalecurve.render.plots import picture
-from scalecurve.study.kernel import Kernel
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.task_graph import pipeline
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
+from scalecurve.auditing.history import append_entry
 from scalecurve.document import Document, Heading, Paragraph, table
 from scalecurve.errors import InputError, MissingExtra
 from scalecurve.findings import error
@@ -122,8 +123,8 @@ def test_a_cause_that_is_earned_is_the_second_sentence() -> None:
 def test_a_cause_that_is_not_earned_is_a_set_with_what_would_tell() -> None:
     said = answer(material(study(), diagnosis=Diagnosed("communication", "straggler")))
     assert said[1] == (
-        "The cause is communication that grows with K or waiting for the slowest worker: they cannot be told apart "
-        "from samples of T(K) only; to tell, record phases."
+        "No single cause is sure: communication that grows with K or waiting for the slowest worker cannot be told "
+        "apart by samples of T(K) only; to tell, record phases."
     )
 
 
@@ -344,3 +345,29 @@ def test_a_document_alone_is_a_page_in_the_same_style() -> None:
     assert "<h2><bdi>part</bdi></h2>" in page
     assert html.stylesheet() in page
     assert html.fragment(Document("title", (Heading("part"),)), 3).count("<h") == 2
+
+
+def test_a_history_adds_t_and_e_over_the_commits(tmp_path: Path) -> None:
+    path = tmp_path / "checks.jsonl"
+    rng = np.random.default_rng(2)
+    for place in range(16):
+        slower = 1.2 if place >= 9 else 1.0
+        samples = {k: (slower / k * (1 + 0.01 * rng.standard_normal(5))).tolist() for k in (1, 2, 4)}
+        made = Provenance(software={"git": {"commit": f"{place:02d}c0ffee"}}, created=f"2026-01-{place + 1:02d}")
+        own = Study.from_samples(samples, regime="strong", name="job", provenance=made)
+        append_entry(own, path, passed=True, line="PASS", drift=False)
+
+    section = next(part for part in sections_of(gather(own, history=path)) if part.key == "history")
+    text = str(Document(None, section.blocks))
+    assert section.pictures[0].name == "history"
+    assert "changed by +2" in text
+    assert "09c0ffee" in text
+    assert "E(4)" in text
+
+    write_report(tmp_path / "report.html", own, history=path)
+    assert "Over the commits" in (tmp_path / "report.html").read_text()
+    refused = gather(study("another job"), history=path).history
+    assert isinstance(refused, Refusal)
+    assert "it holds job" in refused.reason
+    with pytest.raises(InputError, match="no such history"):
+        write_report(tmp_path / "report.html", own, history=tmp_path / "none.jsonl")

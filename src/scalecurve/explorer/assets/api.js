@@ -1,6 +1,8 @@
 // @ts-check
 /** Asking the server.  While an answer is on its way only the latest further question waits, so dragging never queues. */
 
+import { answerHere, carried } from "./live.js";
+
 /** @type {Map<string, any>} */
 const known = new Map();
 /** @type {Map<string, {busy: boolean, next: (() => void) | null}>} */
@@ -8,6 +10,9 @@ const channels = new Map();
 const MOST_KNOWN = 200;
 
 export class Refusal extends Error {}
+
+/** The server does not answer at all. */
+export class Silence extends Error {}
 
 /**
  * @param {string} name  the question
@@ -18,14 +23,25 @@ export async function ask(name, body) {
   const text = JSON.stringify(body);
   const key = `${name} ${text}`;
   if (known.has(key)) return known.get(key);
-  const { response, answer } = await counted(async () => {
-    const response = await fetch(`/api/${name}`, { method: "POST", headers: { "content-type": "application/json" }, body: text });
-    return { response, answer: await response.json().catch(() => ({ error: `the server answered ${response.status}` })) };
-  });
-  if (!response.ok) throw new Refusal(answer.error ?? `the server answered ${response.status}`);
+  const answer = await counted(() => (carried() ? answerHere(name, /** @type {any} */ (body)) : answerThere(name, text)));
   if (text.length < 20000) known.set(key, answer);
   if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? "");
   return answer;
+}
+
+/** @param {string} name @param {string} text */
+async function answerThere(name, text) {
+  const request = { method: "POST", headers: { "content-type": "application/json" }, body: text };
+  const response = await fetch(`/api/${name}`, request).catch(() => { throw new Silence("the server does not answer"); });
+  const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  if (response.status === 503) throw new Silence(answer.error ?? "the server is busy");
+  if (!response.ok) throw new Refusal(answer.error ?? `the server answered ${response.status}`);
+  return answer;
+}
+
+/** Whether the server answers again. */
+export async function alive() {
+  return carried() !== null || fetch("/api/health").then((response) => response.ok).catch(() => false);
 }
 
 /** How many answers are awaited, told to those who read the page by machine. @template Kind @param {() => Promise<Kind>} work */

@@ -1,6 +1,7 @@
 // @ts-check
 /** The page: four views behind tabs, one state, undo, and the address as a link to what is shown. */
 import { el, toast } from "./dom.js";
+import { carried } from "./live.js";
 import { copyText } from "./share.js";
 import { Store } from "./state.js";
 import { DATA, DataView } from "./views/data.js";
@@ -16,7 +17,7 @@ const VIEWS = [
   { name: "mechanisms", label: "Mechanisms", defaults: MECHANISMS, make: (store) => new MechanismsView(store) },
 ];
 
-const store = new Store(Object.fromEntries(VIEWS.map((view) => [view.name, view.defaults])));
+const store = new Store(Object.fromEntries(VIEWS.map((view) => [view.name, { ...view.defaults, ...carried()?.defaults[view.name] }])));
 /** @type {Map<string, import("./view.js").View>} */
 const made = new Map();
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
@@ -74,16 +75,17 @@ async function begin() {
   document.getElementById("undo")?.addEventListener("click", () => store.undo());
   document.getElementById("redo")?.addEventListener("click", () => store.redo());
   document.getElementById("link")?.addEventListener("click", async () => {
-    await store.write();
-    await copyText(location.href, "Link");
+    const { hash, left } = await store.link();
+    await copyText(location.href.replace(/#.*/s, "") + hash, "Link");
+    if (left.length) toast("Link copied, without the data: it is too large for an address. Send the file along.");
   });
   document.addEventListener("keydown", onKey);
-  window.addEventListener("hashchange", async () => {
+  window.addEventListener("popstate", async () => {
     await store.read(location.hash);
     show();
   });
   store.listen(show);
-  if (location.search) history.replaceState(null, "", location.pathname + location.hash); // a shared link carries no token
+  if (location.search && !carried()) history.replaceState(null, "", location.pathname + location.hash); // a shared link carries no token
   if (location.hash) await store.read(location.hash);
   else await openGiven();
   show();
@@ -91,7 +93,7 @@ async function begin() {
 
 /** The study named on the command line, if there is one. */
 async function openGiven() {
-  const start = await fetch("/api/start").then((response) => response.json()).catch(() => ({}));
+  const start = carried()?.start ?? await fetch("/api/start").then((response) => response.json()).catch(() => ({}));
   if (!start.data) return;
   store.now.view = "data";
   Object.assign(store.now.params.data, start.data);

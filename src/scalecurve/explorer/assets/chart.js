@@ -2,7 +2,7 @@
 /** One chart: drawn whole as SVG at every change, which for these sizes takes a few milliseconds. */
 import { scale } from "./axes.js";
 import { el } from "./dom.js";
-import { escape, short, visible } from "./format.js";
+import { count, escape, visible } from "./format.js";
 
 /** @typedef {import("./types.js").ChartSpec} ChartSpec */
 /** @typedef {import("./types.js").Series} Series */
@@ -11,6 +11,7 @@ import { escape, short, visible } from "./format.js";
 export const COLORS = ["var(--blue)", "var(--orange)", "var(--green)", "var(--purple)", "var(--red)", "var(--sky)", "var(--ink)"];
 const LETTER = 6.7; // pixels a letter takes at 12 px, a little too wide on purpose
 const LINE = 16;
+const ZOOMS = 14; // pixels from which a drag over the plot is a zoom, not a click
 const REACH = 16; // pixels within which a handle can be grabbed
 
 export class Chart {
@@ -19,20 +20,29 @@ export class Chart {
     this.onChange = onChange;
     this.host = el("div", { class: "chart" });
     this.readout = el("div", { class: "readout", hidden: true });
-    this.element = el("div", { class: "chart-box" }, this.host, this.readout);
+    this.legend = el("div", { class: "legend", role: "group", "aria-label": "Curves shown" });
+    this.back = el("button", { type: "button", class: "unzoom", hidden: true, onclick: () => this.zoom(null) }, "Whole axis");
+    this.element = el("div", { class: "chart-box" }, this.host, this.readout, el("div", { class: "under" }, this.legend, this.back));
     /** @type {ChartSpec | null} */
     this.spec = null;
-    /** @type {{x: import("./axes.js").Scale, y: import("./axes.js").Scale} | null} */
-    this.scales = null;
+    /** @type {Drawing | null} */
+    this.drawing = null;
     /** @type {Mark | null} */
     this.held = null;
+    /** Where a drag over the empty plot began, in pixels. @type {number | null} */
+    this.from = null;
+    /** The part of the x axis shown. @type {{min: number, max: number} | null} */
+    this.range = null;
+    /** Names switched off in the legend. @type {Set<string>} */
+    this.off = new Set();
     this.width = 0;
     new ResizeObserver(() => this.resized()).observe(this.host);
     this.host.addEventListener("pointerdown", (event) => this.grab(event));
     this.host.addEventListener("pointermove", (event) => this.move(event));
-    this.host.addEventListener("pointerup", () => this.drop());
-    this.host.addEventListener("pointercancel", () => this.drop());
+    this.host.addEventListener("pointerup", (event) => this.drop(event));
+    this.host.addEventListener("pointercancel", () => { this.held = null; this.from = null; });
     this.host.addEventListener("pointerleave", () => { this.readout.hidden = true; });
+    this.host.addEventListener("dblclick", () => this.zoom(null));
   }
 
   resized() {
@@ -44,14 +54,49 @@ export class Chart {
   draw(spec) {
     this.spec = spec;
     this.width = Math.round(this.host.clientWidth) || 640;
-    const height = Math.round(Math.min(430, Math.max(270, this.width * 0.56)));
-    const drawing = new Drawing(spec, this.width, height);
-    this.scales = { x: drawing.x, y: drawing.y };
-    this.host.innerHTML = drawing.svg(); // every text inside went through `escape`
+    this.drawing = new Drawing(this.shown(spec), this.width, false);
+    this.host.innerHTML = this.drawing.svg(); // every text inside went through `escape`
     this.host.dataset.drawn = String(Number(this.host.dataset.drawn ?? 0) + 1);
+    this.showLegend(spec);
   }
 
-  /** @param {PointerEvent} event */
+  /** The chart with its legend inside, to be taken away. */
+  picture() { return this.spec ? new Drawing(this.shown(this.spec), Math.max(this.width, 560), true).svg() : ""; }
+
+  /** Without the curves that are switched off, and on the part of the axis that was zoomed to. @param {ChartSpec} spec @returns {ChartSpec} */
+  shown(spec) {
+    const series = spec.series.map((each, place) => ({ ...each, color: each.color ?? COLORS[place % COLORS.length] })).filter((each) => !this.off.has(each.name));
+    return { ...spec, series, x: this.range ? { ...spec.x, ...this.range } : spec.x };
+  }
+
+  /** @param {{min: number, max: number} | null} range */
+  zoom(range) {
+    this.range = range;
+    this.back.hidden = !range;
+    if (this.spec) this.draw(this.spec);
+  }
+
+  /** @param {ChartSpec} spec */
+  showLegend(spec) {
+    const entries = legendOf(spec);
+    const key = entries.map((entry) => `${entry.name}${entry.color}${this.off.has(entry.name)}`).join("|");
+    if (this.legend.dataset.key === key) return;
+    this.legend.dataset.key = key;
+    this.legend.replaceChildren(...entries.map((entry) => {
+      const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      swatch.setAttribute("width", "22");
+      swatch.setAttribute("height", "10");
+      swatch.setAttribute("aria-hidden", "true");
+      swatch.innerHTML = swatchOf(entry, 1, 9); // only colours and dashes of our own
+      if (entry.fixed) return el("span", {}, swatch, entry.name);
+      return el("button", { type: "button", "aria-pressed": String(!this.off.has(entry.name)), onclick: () => {
+        if (!this.off.delete(entry.name)) this.off.add(entry.name);
+        if (this.spec) this.draw(this.spec);
+      } }, swatch, entry.name);
+    }));
+  }
+
+  /** @param {PointerEvent | MouseEvent} event */
   spot(event) {
     const box = this.host.getBoundingClientRect();
     return { px: event.clientX - box.left, py: event.clientY - box.top };
@@ -59,16 +104,17 @@ export class Chart {
 
   /** @param {PointerEvent} event */
   grab(event) {
-    if (!this.spec || !this.scales) return;
+    if (!this.spec || !this.drawing || event.button > 0) return;
     const { px, py } = this.spot(event);
-    const { x, y } = this.scales;
+    const { x, y } = this.drawing;
     const near = (/** @type {Mark} */ mark) => (mark.x === undefined || Math.abs(x.place(mark.x) - px) < REACH)
       && (mark.y === undefined || Math.abs(y.place(mark.y) - py) < REACH);
     const movable = [...(this.spec.handles ?? []), ...(this.spec.marks ?? []), ...(this.spec.levels ?? [])].filter((mark) => mark.param);
-    this.held = movable.find(near) ?? (this.spec.pick ? { label: "", param: this.spec.pick, x: 0 } : null);
-    if (!this.held) return;
+    this.held = movable.find(near) ?? null;
     this.host.setPointerCapture(event.pointerId);
-    this.drag(px, py);
+    if (this.held) this.drag(px, py);
+    else if (!this.spec.x.categories) this.from = px;
+    this.read(px, py);
   }
 
   /** @param {PointerEvent} event */
@@ -76,74 +122,171 @@ export class Chart {
     const { px, py } = this.spot(event);
     if (this.held) this.drag(px, py);
     else this.read(px, py);
+    if (this.from !== null) this.drawing?.select(this.host, this.from, px);
   }
 
   /** @param {number} px @param {number} py */
   drag(px, py) {
-    if (!this.held?.param || !this.scales) return;
+    if (!this.held?.param || !this.drawing) return;
     const inside = (/** @type {import("./axes.js").Scale} */ axis, /** @type {number} */ place) => Math.min(axis.max, Math.max(axis.min, axis.value(place)));
     /** @type {Record<string, number>} */
     const changes = {};
-    if (this.held.x !== undefined) changes[this.held.param] = inside(this.scales.x, px);
-    if (this.held.y !== undefined) changes[this.held.paramY ?? this.held.param] = inside(this.scales.y, py);
+    if (this.held.x !== undefined) changes[this.held.param] = inside(this.drawing.x, px) * (this.held.factor ?? 1);
+    if (this.held.y !== undefined) changes[this.held.paramY ?? this.held.param] = inside(this.drawing.y, py) * (this.held.factor ?? 1);
     this.onChange(changes, false);
   }
 
-  drop() {
+  /** A drag over the plot zooms, a click picks. @param {PointerEvent} event */
+  drop(event) {
+    const { px } = this.spot(event);
+    const from = this.from;
+    this.from = null;
     if (this.held) this.onChange({}, true);
+    else if (from !== null && this.drawing && this.spec) {
+      const [start, end] = [Math.min(from, px), Math.max(from, px)].map((place) => this.drawing?.x.value(place) ?? 0);
+      if (Math.abs(px - from) > ZOOMS) this.zoom({ min: Math.max(start, this.drawing.x.min), max: Math.min(end, this.drawing.x.max) });
+      else if (this.spec.pick) {
+        this.onChange({ [this.spec.pick]: end }, false);
+        this.onChange({}, true);
+      } else this.draw(this.spec);
+    }
     this.held = null;
   }
 
-  /** The values under the pointer. @param {number} px @param {number} py */
+  /** The values under the pointer, with their intervals. @param {number} px @param {number} py */
   read(px, py) {
-    if (!this.spec || !this.scales) return;
-    const { x, y } = this.scales;
-    const places = this.spec.series.filter((series) => !series.quiet && series.kind !== "band").flatMap((series) => series.points.map((point) => point.x));
+    if (!this.spec || !this.drawing) return;
+    const { x, y, spec } = this.drawing;
+    const read = spec.series.filter((series) => !series.quiet && series.kind !== "band");
+    const places = read.flatMap((series) => series.points.map((point) => point.x)).filter((value) => value >= x.min && value <= x.max);
     if (!places.length) return;
     const nearest = places.reduce((best, value) => (Math.abs(x.place(value) - px) < Math.abs(x.place(best) - px) ? value : best));
-    const lines = this.spec.series.filter((series) => !series.quiet && series.kind !== "band").flatMap((series) => {
+    const lines = read.flatMap((series) => {
       const point = series.points.find((each) => each.x === nearest);
-      return point ? [`${series.name}: ${point.label ?? y.label(point.y)}`] : [];
+      if (!point || !series.name) return [];
+      const spread = point.low != null && point.high != null && series.kind !== "area" && series.kind !== "bars" ? ` (${y.label(point.low)} to ${y.label(point.high)})` : "";
+      return [`${series.name}: ${point.label ?? y.label(point.y) + spread}`];
     });
-    this.readout.replaceChildren(el("b", {}, `${axisName(this.spec.x.label)} = ${x.label(nearest)}`), ...lines.map((line) => el("div", {}, line)));
+    const more = spec.hints?.get(nearest) ?? [];
+    this.readout.replaceChildren(el("b", {}, `${axisName(spec.x.label)} = ${spec.x.categories ? x.label(nearest) : count(nearest)}`), ...[...lines, ...more].map((line) => el("div", {}, line)));
     this.readout.hidden = false;
     const left = Math.min(Math.max(4, px + 14), this.width - this.readout.offsetWidth - 4);
     this.readout.style.left = `${px > this.width / 2 ? Math.max(4, px - this.readout.offsetWidth - 14) : left}px`;
-    this.readout.style.top = `${Math.max(0, py - 10)}px`;
+    this.readout.style.top = `${Math.max(0, Math.min(py - 10, this.host.clientHeight - this.readout.offsetHeight))}px`;
   }
+}
+
+/** @typedef {{name: string, color: string, dash?: string, filled: boolean, marker?: string, fixed: boolean}} Entry */
+
+/** Curves that can be switched off, and lines that cannot. @param {ChartSpec} spec @returns {Entry[]} */
+function legendOf(spec) {
+  const seen = new Set();
+  const series = spec.series.map((each, place) => ({ name: each.name, color: each.color ?? COLORS[place % COLORS.length], dash: each.dash, filled: ["band", "area", "bars"].includes(each.kind ?? ""), marker: each.kind === "points" ? each.marker ?? "dot" : undefined, fixed: false }));
+  const levels = (spec.levels ?? []).map((each) => ({ name: each.label, color: each.color ?? "var(--muted)", dash: "6 4", filled: false, fixed: true }));
+  return [...series, ...levels].filter((each) => each.name && !seen.has(each.name) && seen.add(each.name));
+}
+
+/** @param {Entry} entry @param {number} x @param {number} y */
+function swatchOf(entry, x, y) {
+  if (entry.marker) return dot(x + 10, y - 4, entry.color, entry.marker);
+  if (entry.filled) return `<rect x="${round(x)}" y="${y - 9}" width="20" height="9" fill="${entry.color}" fill-opacity="0.6"/>`;
+  return `<path d="M${round(x)} ${y - 4}h20" stroke="${entry.color}" stroke-width="2.4"${entry.dash ? ` stroke-dasharray="${entry.dash}"` : ""}/>`;
+}
+
+/** @param {number} cx @param {number} cy @param {string} color @param {string} [marker] */
+function dot(cx, cy, color, marker) {
+  if (marker === "square") return `<rect x="${cx - 3.5}" y="${cy - 3.5}" width="7" height="7" fill="${color}"/>`;
+  if (marker === "diamond") return `<path d="M${cx} ${cy - 5}l5 5-5 5-5-5z" fill="${color}"/>`;
+  if (marker === "triangle") return `<path d="M${cx} ${cy - 5}l5 9h-10z" fill="${color}"/>`;
+  if (marker === "star") return `<path d="M${cx} ${cy - 6}l1.8 4 4.2.4-3.2 2.8 1 4.2-3.8-2.2-3.8 2.2 1-4.2-3.2-2.8 4.2-.4z" fill="${color}" stroke="var(--paper)" stroke-width=".7"/>`;
+  return `<circle cx="${cx}" cy="${cy}" r="3.8" fill="${color}"/>`;
 }
 
 /** @param {string} label */
 const axisName = (label) => label.split(/[ (,]/)[0];
 
+let clips = 0; // clip paths have names that are unique in the page
+
 /** The geometry and the SVG of one chart. */
 class Drawing {
-  /** @param {ChartSpec} spec @param {number} width @param {number} height */
-  constructor(spec, width, height) {
+  /** @param {ChartSpec} spec @param {number} width @param {boolean} alone  the legend inside, for a picture to take away */
+  constructor(spec, width, alone) {
     this.spec = spec;
     this.width = width;
-    this.height = height;
-    this.legend = this.legendRows();
-    this.notes = this.noteRows();
+    this.legend = alone ? this.legendRows() : [];
     this.crowded = Boolean(spec.x.categories) && (spec.x.categories ?? []).some((name) => name.length * LETTER > (width - 70) / (spec.x.categories?.length ?? 1) - 4);
     this.drop = this.crowded ? LINE : 0;
-    const foot = 44 + this.drop + this.legend.length * LINE;
-    this.bottom = height - foot;
-    this.top = 8 + this.notes.count * LINE;
-    const yValues = [...spec.series.flatMap((series) => series.points.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y])),
+    const strip = (spec.strip?.length ?? 0) * LINE;
+    const foot = 44 + this.drop + strip + this.legend.length * LINE;
+    const [from, to] = [spec.x.min ?? -Infinity, spec.x.max ?? Infinity];
+    const visiblePoints = spec.series.flatMap((series) => series.points.filter((point) => point.x >= from && point.x <= to));
+    const yValues = [...visiblePoints.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]),
       ...(spec.levels ?? []).map((level) => level.y ?? NaN), ...(spec.handles ?? []).map((mark) => mark.y ?? NaN)];
     const xValues = [...spec.series.flatMap((series) => series.points.map((point) => point.x)), ...(spec.handles ?? []).map((mark) => mark.x ?? NaN)];
-    this.y = scale(spec.y, yValues, this.bottom, this.top, 42);
-    this.left = 30 + Math.max(...this.y.ticks.map((tick) => this.y.label(tick).length)) * LETTER;
+    const plot = Math.round(Math.min(330, Math.max(210, width * 0.44)));
+    this.y = scale(spec.y, yValues, plot, 0, 42);
+    const names = (spec.strip ?? []).map((row) => row.name.length);
+    this.left = 30 + Math.max(...this.y.ticks.map((tick) => this.y.label(tick).length), ...names) * LETTER;
     this.right = width - 14;
     this.x = scale(spec.x, xValues, this.left + 6, this.right - 6, 46);
     this.notes = this.noteRows();
+    this.top = 8 + this.notes.count * LINE;
+    this.bottom = this.top + plot;
+    this.height = this.bottom + foot;
+    this.y = scale(spec.y, yValues, this.bottom, this.top, 42);
+    this.clip = `clip${clips += 1}`;
   }
 
   svg() {
     const { width, height, spec } = this;
-    const parts = [this.zones(), this.grid(), this.levels(), ...spec.series.map((series, place) => this.series(series, place)), this.marks(), this.handles(), this.frame(), this.legendText()];
+    const drawn = spec.series.map((series, place) => this.series(series, place)).join("");
+    const clip = `<clipPath id="${this.clip}"><rect x="${this.left}" y="${this.top - 6}" width="${this.right - this.left}" height="${this.bottom - this.top + 6}"/></clipPath>`;
+    const parts = [clip, this.zones(), this.grid(), this.levels(), `<g clip-path="url(#${this.clip})">${drawn}</g>`, this.labels(), this.marks(), this.handles(), this.frame(), this.strip(), this.legendText()];
     return `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="${escape(visible(spec.alt))}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">${parts.join("")}</svg>`;
+  }
+
+  /** The stretch that a drag would zoom to. @param {HTMLElement} host @param {number} from @param {number} to */
+  select(host, from, to) {
+    const svg = host.querySelector("svg");
+    let box = svg?.querySelector(".zooming");
+    if (!box) {
+      box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      box.setAttribute("class", "zooming");
+      svg?.append(box);
+    }
+    const [start, end] = [Math.max(this.left, Math.min(from, to)), Math.min(this.right, Math.max(from, to))];
+    for (const [name, value] of Object.entries({ x: start, y: this.top, width: Math.max(0, end - start), height: this.bottom - this.top, fill: "var(--blue)", "fill-opacity": 0.15 })) box.setAttribute(name, String(value));
+  }
+
+  /** Rows of texts under the axis: what holds at each x. */
+  strip() {
+    const rows = this.spec.strip ?? [];
+    const inside = (/** @type {{x: number}} */ cell) => cell.x >= this.x.min * 0.999 && cell.x <= this.x.max * 1.001;
+    return rows.map((row, line) => {
+      const y = this.bottom + 16 + LINE * (line + 1);
+      const cells = row.cells.filter(inside);
+      const room = cells.length > 1 ? Math.abs(this.x.place(cells[1].x) - this.x.place(cells[0].x)) : 99;
+      const every = Math.max(1, Math.ceil((Math.max(...cells.map((cell) => cell.text.length), 1) * LETTER + 2) / room));
+      const shown = cells.map((cell, place) => (place % every && !(cell.changed && every < 2) ? "" : text(this.x.place(cell.x), y, cell.text, "middle", cell.changed ? "var(--red)" : "var(--ink)", cell.changed ? "700" : "")));
+      return text(this.left - 6, y, row.name, "end", "var(--muted)") + shown.join("");
+    }).join("");
+  }
+
+  /** Texts beside points, left out where they would touch another. */
+  labels() {
+    /** @type {Array<{left: number, right: number, y: number}>} */
+    const taken = [];
+    const drawn = (this.spec.labels ?? []).map((label) => {
+      const [x, y] = [this.x.place(label.x), this.y.place(label.y)];
+      if (x < this.left || x > this.right || y < this.top - 4 || y > this.bottom + 4) return "";
+      const half = label.text.length * LETTER / 2;
+      const middle = Math.min(Math.max(x, this.left + half), this.right - half);
+      const free = [y - 12, y + 22, y - 28, y + 38].find((at) => at > this.top + 8 && at < this.bottom - 2 && taken.every((box) => box.right < middle - half || box.left > middle + half || Math.abs(box.y - at) > 14));
+      if (free === undefined) return "";
+      taken.push({ left: middle - half, right: middle + half, y: free });
+      return text(middle, free, label.text, "middle", label.color ?? "var(--ink)");
+    }).join("");
+    return `<g font-size="11" stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke">${drawn}</g>`;
   }
 
   grid() {
@@ -159,19 +302,16 @@ class Drawing {
     const beside = this.y.ticks.map((tick) => text(left - 6, this.y.place(tick) + 4, this.y.label(tick), "end", "var(--ink)"));
     const middle = (top + bottom) / 2;
     const name = `<text transform="translate(12 ${round(middle)}) rotate(-90)" text-anchor="middle" fill="var(--muted)">${escape(this.spec.y.label)}</text>`;
-    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34 + this.drop, this.spec.x.label, "middle", "var(--muted)")}${name}`;
+    return `<path d="M${left} ${top}V${bottom}H${right}" stroke="var(--edge)" fill="none"/>${below.join("")}${beside.join("")}${text((left + right) / 2, bottom + 34 + this.drop + (this.spec.strip?.length ?? 0) * LINE, this.spec.x.label, "middle", "var(--muted)")}${name}`;
   }
 
-  /** Tick labels that would touch are left out. @param {number[]} ticks */
+  /** Every first, second, third ... tick, so that no two labels touch. @param {number[]} ticks */
   fitted(ticks) {
-    let end = -Infinity;
-    return ticks.filter((tick) => {
-      const half = this.x.label(tick).length * LETTER / 2;
-      const place = this.x.place(tick);
-      if (place - half < end + 6) return false;
-      end = place + half;
-      return true;
-    });
+    const touches = (/** @type {number[]} */ kept) => kept.some((tick, place) => place > 0
+      && this.x.place(tick) - this.x.place(kept[place - 1]) < (this.x.label(tick).length + this.x.label(kept[place - 1]).length) * LETTER / 2 + 6);
+    let every = 1;
+    while (every < ticks.length && touches(ticks.filter((_, place) => place % every === 0))) every += 1;
+    return ticks.filter((_, place) => place % every === 0);
   }
 
   /** @param {Series} series @param {number} place */
@@ -179,7 +319,8 @@ class Drawing {
     const color = series.color ?? COLORS[place % COLORS.length];
     const points = series.points.filter((point) => Number.isFinite(point.y) && Number.isFinite(point.x));
     switch (series.kind ?? "line") {
-      case "band": return this.band(points, color);
+      case "band": return this.band(points, color, 0.2);
+      case "area": return this.band(points, color, 0.75);
       case "bars": return points.map((point) => this.bar(point, color, series)).join("");
       case "points": return this.bars(points, color) + this.dots(points, color, series.marker);
       case "both": return this.line(points, color, series) + this.bars(points, color) + this.dots(points, color, series.marker);
@@ -193,12 +334,12 @@ class Drawing {
     return `<path d="${path}" fill="none" stroke="${color}" stroke-width="${series.width ?? 2.2}" stroke-linejoin="round"${series.dash ? ` stroke-dasharray="${series.dash}"` : ""}/>`;
   }
 
-  /** @param {import("./types.js").Point[]} points @param {string} color */
-  band(points, color) {
+  /** @param {import("./types.js").Point[]} points @param {string} color @param {number} opacity */
+  band(points, color, opacity) {
     const at = (/** @type {import("./types.js").Point} */ point, /** @type {number} */ value) => `${round(this.x.place(point.x))} ${round(this.y.place(value))}`;
     const upper = points.map((point) => at(point, point.high ?? point.y));
     const lower = points.map((point) => at(point, point.low ?? point.y)).reverse();
-    return points.length ? `<path d="M${[...upper, ...lower].join("L")}Z" fill="${color}" fill-opacity="0.22" stroke="none"/>` : "";
+    return points.length ? `<path d="M${[...upper, ...lower].join("L")}Z" fill="${color}" fill-opacity="${opacity}" stroke="none"/>` : "";
   }
 
   /** Error bars. @param {import("./types.js").Point[]} points @param {string} color */
@@ -210,12 +351,7 @@ class Drawing {
 
   /** @param {import("./types.js").Point[]} points @param {string} color @param {string} [marker] */
   dots(points, color, marker) {
-    return points.map((point) => {
-      const [cx, cy] = [round(this.x.place(point.x)), round(this.y.place(point.y))];
-      if (marker === "square") return `<rect x="${cx - 3.5}" y="${cy - 3.5}" width="7" height="7" fill="${color}"/>`;
-      if (marker === "diamond") return `<path d="M${cx} ${cy - 5}l5 5-5 5-5-5z" fill="${color}"/>`;
-      return `<circle cx="${cx}" cy="${cy}" r="3.8" fill="${color}"/>`;
-    }).join("");
+    return points.map((point) => dot(round(this.x.place(point.x)), round(this.y.place(point.y)), color, marker)).join("");
   }
 
   /** A stacked piece from `low` to `high`. @param {import("./types.js").Point} point @param {string} color @param {Series} series */
@@ -249,21 +385,19 @@ class Drawing {
 
   /** Labels of vertical marks in rows above the plot, so that they never cover one another. */
   noteRows() {
-    const marks = (this.spec.marks ?? []).filter((mark) => mark.x !== undefined && mark.label);
+    const marks = (this.spec.marks ?? []).filter((mark) => mark.x !== undefined && mark.label && this.x.place(mark.x) >= this.left - 1 && this.x.place(mark.x) <= this.right + 1);
     /** @type {number[]} */
     const ends = [];
     const places = new Map();
-    const scaled = this.x ? this.x : null;
     for (const mark of [...marks].sort((one, other) => (one.x ?? 0) - (other.x ?? 0))) {
       const width = mark.label.length * LETTER;
-      const place = scaled ? Math.min(Math.max(scaled.place(mark.x ?? 0), this.left), this.right) : 0;
-      const start = scaled ? Math.min(Math.max(this.left ?? 0, place - width / 2), this.width - width - 4) : 0;
+      const start = Math.max(2, Math.min(Math.max(this.left, this.x.place(mark.x ?? 0) - width / 2), this.width - width - 4));
       let row = ends.findIndex((end) => end < start - 8);
-      if (row < 0 || !scaled) row = ends.length;
+      if (row < 0) row = ends.length;
       ends[row] = start + width;
       places.set(mark, { row, start });
     }
-    return { count: marks.length ? Math.max(ends.length, 1) : 0, places };
+    return { count: ends.length, places };
   }
 
   marks() {
@@ -275,8 +409,10 @@ class Drawing {
       const note = places.get(mark);
       const high = note ? 12 + note.row * LINE : this.top;
       const words = note ? text(Math.max(2, note.start), high, mark.label, "start", color) : "";
+      const inside = (/** @type {number} */ value) => round(Math.min(this.right, Math.max(this.left, this.x.place(value))));
+      const spread = mark.low && mark.high ? `<path d="M${inside(mark.low)} ${this.top + 6}H${inside(mark.high)}" stroke="${color}" stroke-width="7" stroke-opacity="0.3"/>` : "";
       const grip = mark.param ? `<rect x="${round(x - 8)}" y="${this.bottom - 11}" width="16" height="11" rx="3" fill="${color}"/>` : "";
-      return `<path d="M${round(x)} ${high + 4}V${this.bottom}" stroke="${color}" stroke-width="1.6" stroke-dasharray="2 3"/>${grip}${words}`;
+      return `<path d="M${round(x)} ${high + 4}V${this.bottom}" stroke="${color}" stroke-width="1.6" stroke-dasharray="2 3"/>${spread}${grip}${words}`;
     }).join("");
   }
 
@@ -289,19 +425,12 @@ class Drawing {
     }).join("");
   }
 
-  entries() {
-    const series = this.spec.series.map((each, place) => ({ name: each.name, color: each.color ?? COLORS[place % COLORS.length], dash: each.dash, filled: each.kind === "band" || each.kind === "bars", hidden: !each.name }));
-    const levels = (this.spec.levels ?? []).map((each) => ({ name: each.label, color: each.color ?? "var(--muted)", dash: "6 4", filled: false, hidden: !each.label }));
-    const seen = new Set();
-    return [...series, ...levels].filter((each) => !each.hidden && !seen.has(each.name) && seen.add(each.name));
-  }
-
   /** Legend entries in as many lines as the width asks for. */
   legendRows() {
-    /** @type {Array<Array<ReturnType<Drawing["entries"]>[number]>>} */
+    /** @type {Array<Array<Entry>>} */
     const rows = [[]];
     let used = 0;
-    for (const entry of this.entries()) {
+    for (const entry of legendOf(this.spec)) {
       const width = 40 + entry.name.length * LETTER;
       if (used + width > this.width - 20 && rows[rows.length - 1].length) {
         rows.push([]);
@@ -315,12 +444,11 @@ class Drawing {
 
   legendText() {
     return this.legend.map((row, line) => {
-      const y = this.bottom + 50 + this.drop + line * LINE;
+      const y = this.bottom + 50 + this.drop + ((this.spec.strip?.length ?? 0) + line) * LINE;
       const width = row.reduce((sum, entry) => sum + 40 + entry.name.length * LETTER, 0);
       let x = Math.max(4, (this.width - width) / 2);
       return row.map((entry) => {
-        const key = entry.filled ? `<rect x="${round(x)}" y="${y - 9}" width="20" height="9" fill="${entry.color}" fill-opacity="0.6"/>`
-          : `<path d="M${round(x)} ${y - 4}h20" stroke="${entry.color}" stroke-width="2.4"${entry.dash ? ` stroke-dasharray="${entry.dash}"` : ""}/>`;
+        const key = swatchOf(entry, x, y);
         const words = text(x + 25, y, entry.name, "start", "var(--ink)");
         x += 40 + entry.name.length * LETTER;
         return key + words;
@@ -332,9 +460,8 @@ class Drawing {
 /** @param {number} value */
 const round = (value) => Math.round(value * 10) / 10;
 
-/** @param {number} x @param {number} y @param {string} words @param {string} anchor @param {string} color */
-function text(x, y, words, anchor, color) {
-  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="${color}">${escape(visible(words))}</text>`;
+/** @param {number} x @param {number} y @param {string} words @param {string} anchor @param {string} color @param {string} [weight] */
+function text(x, y, words, anchor, color, weight = "") {
+  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="${color}"${weight ? ` font-weight="${weight}"` : ""}>${escape(visible(words))}</text>`;
 }
 
-export { short };

@@ -8,9 +8,17 @@ import { short } from "./format.js";
 
 const STEPS = 1000;
 
+/** The nearest of the values the control takes. @param {Control} control @param {number} value */
+export function nearest(control, value) {
+  const values = control.values ?? [];
+  const apart = (/** @type {number} */ one) => (one > 0 && value > 0 ? Math.abs(Math.log(one / value)) : Math.abs(one - value));
+  return values.reduce((best, one) => (apart(one) < apart(best) ? one : best), values[0]);
+}
+
 /** @param {Control} control @param {number} value */
 function toPlace(control, value) {
   const { min = 0, max = 1 } = control;
+  if (control.values) return STEPS * control.values.indexOf(nearest(control, value)) / Math.max(1, control.values.length - 1);
   if (control.scale === "log" || control.scale === "log2") return STEPS * Math.log(Math.max(value, min) / min) / Math.log(max / min);
   return STEPS * (value - min) / (max - min);
 }
@@ -19,6 +27,7 @@ function toPlace(control, value) {
 function fromPlace(control, place) {
   const { min = 0, max = 1 } = control;
   const share = place / STEPS;
+  if (control.values) return control.values[Math.round(share * (control.values.length - 1))];
   if (control.scale === "log2") return 2 ** Math.round(Math.log2(min * (max / min) ** share));
   if (control.scale === "log") return Number((min * (max / min) ** share).toPrecision(3));
   const step = control.step ?? (max - min) / STEPS;
@@ -28,6 +37,7 @@ function fromPlace(control, place) {
 /** How far one press of an arrow key goes. @param {Control} control */
 function keyStep(control) {
   const { min = 0, max = 1 } = control;
+  if (control.values) return STEPS / Math.max(1, control.values.length - 1);
   if (control.scale === "log2") return STEPS / Math.log2(max / min);
   return control.scale === "log" ? 10 : Math.max(1, STEPS * (control.step ?? 0) / (max - min));
 }
@@ -42,18 +52,32 @@ export class Controls {
     this.setters = new Map();
     /** @type {Map<string, HTMLElement>} */
     this.rows = new Map();
+    /** @type {Map<string, HTMLElement>} */
+    this.headings = new Map();
     this.element = el("form", { class: "controls", "aria-label": "Settings", onsubmit: (/** @type {Event} */ event) => event.preventDefault() });
     let group = "";
     for (const control of controls) {
       if (control.group && control.group !== group) {
         group = control.group;
-        this.element.append(el("h3", {}, group));
+        const heading = el("h2", {}, group);
+        this.headings.set(group, heading);
+        this.element.append(heading);
       }
       const row = this.row(control);
       this.rows.set(control.id, row);
       this.element.append(row);
     }
   }
+
+  /** The controls under a heading: from the one that names it to the next that names another. @param {string} name */
+  inGroup(name) {
+    const first = this.controls.findIndex((control) => control.group === name);
+    const next = this.controls.findIndex((control, place) => place > first && control.group && control.group !== name);
+    return this.controls.slice(first, next < 0 ? undefined : next);
+  }
+
+  /** @param {string} id */
+  control(id) { return this.controls.find((control) => control.id === id); }
 
   show() {
     const params = this.store.now.params[this.view];
@@ -62,6 +86,7 @@ export class Controls {
       const row = this.rows.get(control.id);
       if (row) row.hidden = control.shown ? !control.shown(params) : false;
     }
+    for (const [name, heading] of this.headings) heading.hidden = !this.inGroup(name).some((control) => !this.rows.get(control.id)?.hidden);
   }
 
   /** @param {Control} control */
@@ -77,21 +102,39 @@ export class Controls {
     const id = `${this.view}-${control.id}`;
     const slider = el("input", { type: "range", id, min: 0, max: STEPS, step: "any", "data-param": control.id });
     const number = el("input", { type: "text", inputmode: "decimal", class: "number", "aria-label": `${control.label}, exact value`, "data-exact": control.id });
-    const shown = control.format ?? ((value) => short(value, 4));
+    const write = control.format ?? ((/** @type {number} */ value) => short(value, 4));
+    const shown = (/** @type {number} */ value) => write(control.values ? nearest(control, value) : value);
+    const told = el("p", { class: "told", role: "status", id: `${id}-told` });
+    number.setAttribute("aria-describedby", told.id);
     slider.addEventListener("input", () => this.store.adjust({ [control.id]: fromPlace(control, Number(slider.value)) }));
     slider.addEventListener("change", () => this.store.commit());
     slider.addEventListener("keydown", (event) => this.step(event, control));
+    number.addEventListener("input", () => { number.dataset.typing = "1"; });
     number.addEventListener("change", () => {
-      const typed = readNumber(number.value);
-      if (typed === null) return this.show();
-      this.store.set({ [control.id]: Math.min(Math.max(typed, control.min ?? -Infinity), control.max ?? Infinity) });
+      delete number.dataset.typing;
+      const { value, words } = take(control, number.value, write);
+      number.setAttribute("aria-invalid", String(value === null));
+      told.dataset.words = words;
+      told.textContent = words;
+      if (value === null) number.value = shown(Number(this.store.now.params[this.view][control.id]));
+      else {
+        number.value = shown(value);
+        this.store.set({ [control.id]: value });
+      }
     });
     this.setters.set(control.id, (value) => {
       slider.value = String(toPlace(control, value));
       slider.setAttribute("aria-valuetext", shown(value));
-      if (document.activeElement !== number) number.value = shown(value);
+      if (!number.dataset.typing) number.value = shown(value);
+      if (told.dataset.at !== String(value)) {
+        if (told.dataset.at !== undefined && document.activeElement !== number) told.textContent = "";
+        told.dataset.at = String(value);
+      }
+      const always = control.say?.(value);
+      if (always && !told.textContent) told.textContent = always;
+      else if (always && document.activeElement !== number) told.textContent = always;
     });
-    return el("div", { class: "control" }, el("label", { for: id }, control.label), number, slider, this.help(control));
+    return el("div", { class: "control" }, el("label", { for: id }, control.label), number, slider, told, this.help(control));
   }
 
   /** Arrow keys move by a sensible step in the value, not in pixels. @param {KeyboardEvent} event @param {Control} control */
@@ -137,11 +180,27 @@ export class Controls {
   help(control) { return control.help ? el("p", { class: "help" }, control.help) : null; }
 }
 
-/** `4M`, `1.5e9`, `5%`, `1,024`. @param {string} text */
+/**
+ * What a field takes from what was typed: the value, or null, and a sentence if it is not just what was typed.
+ * @param {Control} control @param {string} text @param {(value: number) => string} shown
+ * @returns {{value: number | null, words: string}}
+ */
+export function take(control, text, shown) {
+  const typed = readNumber(text);
+  if (typed === null) return { value: null, words: `"${text.trim().slice(0, 40)}" is not a number; write ${shown(control.values?.[0] ?? control.min ?? 1)}, 13B, 4M, 5 % or 1,024` };
+  const [least, most] = control.values ? [control.values[0], control.values[control.values.length - 1]] : [control.min ?? -Infinity, control.max ?? Infinity];
+  const limited = Math.min(Math.max(typed, least), most);
+  const value = control.values ? nearest(control, limited) : control.scale === "log2" ? 2 ** Math.round(Math.log2(limited)) : limited;
+  if (typed < least) return { value, words: `${shown(typed)} is too small: took ${shown(value)}, the smallest here` };
+  if (typed > most) return { value, words: `${shown(typed)} is too large: took ${shown(value)}, the largest here` };
+  return { value, words: Math.abs(value - typed) > 1e-9 * Math.abs(typed) ? `took ${shown(value)}, the nearest to ${shown(typed)}` : "" };
+}
+
+/** `4M`, `1.5e9`, `13b`, `5%`, `1,024`, `$2.50`; null for anything else. @param {string} text */
 export function readNumber(text) {
-  const match = /^\s*\$?([-+]?[\d.,]+(?:e[-+]?\d+)?)\s*([KMGT]i|[kKMGBTPE%]?)/.exec(text);
+  const match = /^\s*\$?\s*([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(ki|mi|gi|ti|[kmgbtpe%])?\s*(?:tokens?|parameters|gpus?|b|bytes|flop\/s|times|days?|s|years?)?\s*$/i.exec(text);
   if (!match) return null;
-  const factors = /** @type {Record<string, number>} */ ({ k: 1e3, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12, P: 1e15, E: 1e18, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, Ti: 1024 ** 4, "%": 0.01 });
-  const value = Number(match[1].replace(/,/g, "")) * (factors[match[2]] ?? 1);
+  const factors = /** @type {Record<string, number>} */ ({ k: 1e3, m: 1e6, g: 1e9, b: 1e9, t: 1e12, p: 1e15, e: 1e18, ki: 1024, mi: 1024 ** 2, gi: 1024 ** 3, ti: 1024 ** 4, "%": 0.01 });
+  const value = Number(match[1].replace(/,/g, "")) * (factors[(match[2] ?? "").toLowerCase()] ?? 1);
   return Number.isFinite(value) ? value : null;
 }

@@ -44,5 +44,5 @@ export function showTable(data) {
     el("td", { class: `${data.columns[place].align ?? "right"} tone-${cell.tone ?? "plain"}` }, cell.text))));
   const caption = data.caption ? el("caption", {}, data.caption) : null;
   const table = el("table", {}, caption, el("thead", {}, head), el("tbody", {}, ...rows));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": data.caption ?? "table" }, table);
+  return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": data.caption ?? "table" }, table);
 }

@@ -24,18 +24,11 @@ export const whole = (value) => Math.round(value).toLocaleString("en-US");
 /** Parameters and tokens are counted in billions. @param {number} value */
 export const billions = (value) => short(value).replace("G", "B");
 
-/** Sizes in powers of two, as messages have. @param {number} value */
-export function bytes(value) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const power = Math.max(0, Math.min(units.length - 1, Math.floor(Math.log2(Math.max(value, 1)) / 10)));
-  return `${short(value / 1024 ** power)} ${units[power]}`;
-}
-
 /** Whole numbers as they are: 1024 is not 1020. @param {number} value */
 export const count = (value) => (Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : short(value));
 
 /** @param {number} value */
-export const percent = (value) => `${(value * 100).toFixed(value < 0.1 ? 1 : 0)} %`;
+export const percent = (value) => `${(value * 100).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`;
 
 /** @param {number} value */
 export function dollars(value) {
@@ -44,11 +37,53 @@ export function dollars(value) {
   return value >= 100 ? `$${whole(value)}` : `$${value.toFixed(2)}`;
 }
 
-/** @param {number} seconds */
-export function duration(seconds) {
-  const steps = /** @type {Array<[number, string]>} */ ([[86400 * 365.25, "years"], [86400, "d"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
-  for (const [size, unit] of steps) if (seconds >= size) return `${short(seconds / size)} ${unit}`;
-  return `${short(seconds)} s`;
+/** Digits after the point as Python rounds them: exact halves to even. @param {number} value @param {number} digits */
+export function fixed(value, digits) {
+  const short = value.toFixed(digits);
+  const [whole, rest = ""] = Math.abs(value).toFixed(Math.min(100, digits + 60)).split(".");
+  if (!/^50*$/.test(rest.slice(digits)) || Number((whole + rest.slice(0, digits)).slice(-1)) % 2) return short;
+  const below = digits ? `${whole}.${rest.slice(0, digits)}` : whole;
+  return value < 0 ? `-${below}` : below;
+}
+
+/** A share in percent, as Python writes it. @param {number} value @param {number} digits */
+export const percents = (value, digits) => `${fixed(value * 100, digits)}%`;
+
+/** Python's `g`. @param {number} value @param {number} digits */
+export function general(value, digits) {
+  if (value === 0) return "0";
+  const [mantissa, power] = value.toExponential(digits - 1).split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= digits) return `${trimmed(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return trimmed(fixed(Number(`${mantissa}e${power}`), Math.max(0, digits - 1 - exponent)));
+}
+
+/** @param {string} text */
+const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+/** Four significant digits, whole numbers whole. @param {number} value */
+function significant(value) {
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  return trimmed(fixed(value, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))))));
+}
+
+/** A time as the command line writes it. @param {number} seconds @returns {string} */
+export function formatSeconds(seconds) {
+  for (const [limit, factor, unit] of /** @type {Array<[number, number, string]>} */ ([[1e-6, 1e9, "ns"], [1e-3, 1e6, "us"], [1, 1e3, "ms"], [120, 1, "s"]])) if (seconds < limit) return `${significant(seconds * factor)} ${unit}`;
+  for (const [limit, divisor, unit] of /** @type {Array<[number, number, string]>} */ ([[7200, 60, "min"], [172800, 3600, "h"]])) if (seconds < limit) return `${significant(seconds / divisor)} ${unit}`;
+  return `${significant(seconds / 86400)} d`;
+}
+
+/** A size as the command line writes it. @param {number} count */
+export function formatBytes(count) {
+  for (const [factor, unit] of /** @type {Array<[number, string]>} */ ([[1e15, "PB"], [1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]])) if (count >= factor) return `${significant(count / factor)} ${unit}`;
+  return `${significant(count)} B`;
+}
+
+/** A rate of arithmetic as the command line writes it. @param {number} rate */
+export function formatFlops(rate) {
+  for (const [factor, unit] of /** @type {Array<[number, string]>} */ ([[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]])) if (rate >= factor) return `${significant(rate / factor)} ${unit}FLOP/s`;
+  return `${significant(rate)} FLOP/s`;
 }
 
 /** @param {unknown} text */

@@ -22,9 +22,8 @@ export class Panel {
     const details = el("details", { class: "behind", ontoggle: () => this.showTable() }, el("summary", {}, "Table behind this chart"), this.holder);
     this.details = details;
     this.note = el("p", { class: "note" });
-    const svg = () => /** @type {SVGSVGElement | null} */ (this.chart.host.querySelector("svg"));
-    this.element = el("section", { class: "panel", id: `panel-${id}`, "aria-label": title }, el("h3", {}, title), this.chart.element, this.note,
-      shareBar(svg, () => this.table, () => this.command, `scalecurve-${id}`), details);
+    this.element = el("section", { class: "panel", id: `panel-${id}`, "aria-label": title }, el("h2", {}, title), this.chart.element, this.note,
+      shareBar(() => this.chart.picture(), () => this.table, () => this.command, `scalecurve-${id}`), details);
   }
 
   /** @param {ChartSpec} spec @param {TableData} table @param {string} command @param {string} [note] */

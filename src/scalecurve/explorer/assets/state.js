@@ -90,17 +90,25 @@ export class Store {
     this.write();
   }
 
+  /** The address follows what is shown; each step can be gone back to. */
   async write() {
-    const link = await this.link();
-    if (link !== location.hash) history.replaceState(null, "", link);
+    const { hash } = await this.link();
+    if (hash === location.hash) return;
+    try {
+      history.pushState(null, "", hash);
+    } catch {
+      // a page inside another document has no address of its own
+    }
   }
 
-  /** The part of the address that holds the view. */
+  /** The part of the address that holds the view, and what of it was too large for an address. */
   async link() {
-    const query = await encode(this.params, this.defaults[this.view]);
-    for (const [place, pin] of this.pins.entries()) query.append(`pin${PIN_NAMES[place]}`, (await encode(pin, this.defaults[this.view])).toString());
+    /** @type {string[]} */
+    const left = [];
+    const query = await encode(this.params, this.defaults[this.view], left);
+    for (const [place, pin] of this.pins.entries()) query.append(`pin${PIN_NAMES[place]}`, (await encode(pin, this.defaults[this.view], left)).toString());
     const text = query.toString();
-    return `#${this.view}${text ? `?${text}` : ""}`;
+    return { hash: `#${this.view}${text ? `?${text}` : ""}`, left };
   }
 
   /** Read the address. @param {string} hash */
@@ -116,14 +124,15 @@ export class Store {
   }
 }
 
-/** Only what differs from the defaults; long texts packed. @param {Params} params @param {Params} defaults */
-async function encode(params, defaults) {
+/** Only what differs from the defaults; long texts packed, and named in `left` if too long. @param {Params} params @param {Params} defaults @param {string[]} left */
+async function encode(params, defaults, left) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
     if (value === defaults[name]) continue;
     if (typeof value === "string" && value.length > 60) {
       const packed = await pack(value);
       if (packed.length <= MOST_LINK) query.set(`z.${name}`, packed);
+      else left.push(name);
     } else query.set(name, String(value));
   }
   return query;

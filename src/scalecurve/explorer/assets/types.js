@@ -10,6 +10,8 @@
  * @property {string} id
  * @property {string} label
  * @property {"range" | "choice" | "toggle" | "text"} kind
+ * @property {number[]} [values]  the only values the slider takes, rising
+ * @property {(value: number) => string} [say]  what was taken, in words, under the field
  * @property {number} [min]
  * @property {number} [max]
  * @property {number} [step]
@@ -33,7 +35,7 @@
  * @property {Point[]} points
  * @property {string} [color]
  * @property {string} [dash]
- * @property {"line" | "points" | "both" | "band" | "area" | "bars"} [kind]
+ * @property {"line" | "points" | "both" | "band" | "area" | "bars"} [kind]  an area is stacked from low to high
  * @property {string} [marker]
  * @property {number} [width]
  * @property {boolean} [quiet]
@@ -43,8 +45,11 @@
  * @property {number} [y]
  * @property {string} label
  * @property {string} [color]
+ * @property {number} [low]  with `high`, the ends of what the line might be
+ * @property {number} [high]
  * @property {string} [param]
  * @property {string} [paramY]
+ * @property {number} [factor]  what a place on the axis is multiplied by to become the parameter
  *
  * @typedef {object} Axis
  * @property {string} label
@@ -65,6 +70,9 @@
  * @property {Mark[]} [levels]
  * @property {Mark[]} [handles]
  * @property {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} [zones]
+ * @property {Array<{name: string, cells: Array<{x: number, text: string, changed?: boolean}>}>} [strip]  rows under the axis
+ * @property {Array<{x: number, y: number, text: string, color?: string}>} [labels]  texts beside points
+ * @property {Map<number, string[]>} [hints]  further lines of the readout at an x
  * @property {string} [pick]
  *
  * @typedef {{text: string, tone?: string}} CellData

@@ -1,7 +1,7 @@
 // @ts-check
 /** What the four views share: presets, settings, pins, a summary that is read aloud, and commands. */
-import { latest } from "./api.js";
-import { Controls } from "./controls.js";
+import { Silence, alive, latest } from "./api.js";
+import { Controls, nearest } from "./controls.js";
 import { el, toast } from "./dom.js";
 import { copyText } from "./share.js";
 import { PIN_NAMES } from "./state.js";
@@ -9,6 +9,8 @@ import { PIN_NAMES } from "./state.js";
 /** @typedef {import("./state.js").Store} Store */
 /** @typedef {import("./types.js").Params} Params */
 /** @typedef {import("./types.js").Control} Control */
+
+const AGAIN = 1500; // milliseconds until a silent server is asked again
 
 export class View {
   /**
@@ -20,6 +22,7 @@ export class View {
   constructor(store, name, controls, presets) {
     this.store = store;
     this.name = name;
+    this.waiting = 0;
     this.controls = new Controls(controls, store, name);
     this.summary = el("div", { class: "summary", role: "status", "aria-live": "polite" });
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
@@ -58,12 +61,37 @@ export class View {
     latest(this.name, async () => {
       try {
         await this.refresh();
-        this.problem.hidden = true;
+        this.fresh();
       } catch (error) {
-        this.problem.textContent = error instanceof Error ? error.message : String(error);
-        this.problem.hidden = false;
+        this.stale(error);
       }
     });
+  }
+
+  fresh() {
+    this.problem.hidden = true;
+    this.element.classList.remove("stale");
+  }
+
+  /** What is shown is not the answer to the settings: grey it, say why, and try again if the server is silent. @param {unknown} error */
+  stale(error) {
+    const silent = error instanceof Silence;
+    const words = error instanceof Error ? error.message : String(error);
+    const kept = this.summary.children.length ? "\nWhat stands below in grey is the last answer, to other settings." : "";
+    this.problem.textContent = `${silent ? `${words}: trying again by itself.` : words}${kept}`;
+    this.problem.hidden = false;
+    this.element.classList.add("stale");
+    if (silent) this.wait();
+  }
+
+  /** Ask again as soon as the server answers. */
+  wait() {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(async () => {
+      if (this.store.view !== this.name) return;
+      if (await alive()) this.update();
+      else this.wait();
+    }, AGAIN);
   }
 
   /** @returns {Promise<void>} */
@@ -92,13 +120,14 @@ export class View {
     this.summary.replaceChildren(...sentences.map((sentence) => el("p", {}, sentence)));
   }
 
-  /** @param {string[]} commands */
-  showCommands(commands) {
-    const key = commands.join("\n");
+  /** @param {string[]} commands @param {Record<string, string>} [files]  that the commands read */
+  showCommands(commands, files = {}) {
+    const key = JSON.stringify([commands, files]);
     if (this.commands.dataset.key === key) return;
     this.commands.dataset.key = key;
-    this.commands.replaceChildren(el("h3", {}, "The same on the command line"), ...commands.map((command) =>
-      el("div", { class: "command" }, el("pre", { tabindex: "0" }, command), el("button", { type: "button", onclick: () => copyText(command, "Command") }, "Copy"))));
+    const blocks = [...Object.entries(files).map(([name, text]) => ({ what: name, text: `# ${name}\n${text.trim()}` })), ...commands.map((text) => ({ what: "Command", text }))];
+    this.commands.replaceChildren(el("h2", {}, "The same on the command line"), ...blocks.map(({ what, text }) =>
+      el("div", { class: "command" }, el("pre", { tabindex: "0", role: "group", "aria-label": what }, text), el("button", { type: "button", "aria-label": `Copy ${what}`, onclick: () => copyText(text, what) }, "Copy"))));
   }
 
   /** Dragging a handle in a chart. @param {Record<string, number>} changes @param {boolean} done */
@@ -114,7 +143,7 @@ export class View {
     for (const [id, value] of Object.entries(changes)) {
       const control = this.controls.controls.find((each) => each.id === id);
       const limited = Math.min(Math.max(value, control?.min ?? -Infinity), control?.max ?? Infinity);
-      tidied[id] = control?.scale === "log2" ? 2 ** Math.round(Math.log2(limited)) : control?.step ? Number((Math.round(limited / control.step) * control.step).toPrecision(6)) : Number(limited.toPrecision(3));
+      tidied[id] = control?.values ? nearest(control, limited) : control?.scale === "log2" ? 2 ** Math.round(Math.log2(limited)) : control?.step ? Number((Math.round(limited / control.step) * control.step).toPrecision(6)) : Number(limited.toPrecision(3));
     }
     return tidied;
   }

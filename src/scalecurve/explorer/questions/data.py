@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 import scalecurve as sc
+from scalecurve.auditing.claim import load_claim
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.fitting.fit import fitted_curve
@@ -56,14 +60,15 @@ class DataRequest(Request):
         return table
 
     def command(self, verb: str, options: str = "") -> str:
-        """The command that gives the same answer."""
-        return f"scalecurve {verb} {self.file} --regime {self.study.regime} {options}".rstrip()
+        """The command that gives the same answer; a study file states its own regime."""
+        regime = "" if _is_study(self.text) else f"--regime {self.study.regime}"
+        return " ".join(filter(None, ("scalecurve", verb, shlex.quote(self.file), regime, options)))
 
 
 class ForecastRequest(DataRequest):
     """Also how far beyond the data to look."""
 
-    reach: int = Field(8, ge=2, le=64, description="largest K asked for, as a multiple of the largest measured")
+    reach: int = Field(4, ge=2, le=64, description="largest K asked for, as a multiple of the largest measured")
     forecast_level: float = Field(0.9, gt=0, lt=1, description="level of the forecast's interval")
 
 
@@ -75,17 +80,27 @@ class CostRequest(DataRequest):
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
-@lru_cache(maxsize=8)
-def _load(text: str, name: str, regime: str | None) -> Study:
-    """Through a file, as every reader expects one; messages name the dropped file, not the temporary one."""
+@contextmanager
+def _as_file(text: str, name: str) -> Iterator[Path]:
+    """The text as a file, as every reader expects one; messages name the dropped file, not the temporary one."""
     with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
         path = Path(folder) / name
         path.write_text(text, encoding="utf-8")
-        stated = None if text.lstrip("\ufeff \t\r\n").startswith("{") else regime
         try:
-            study = as_study(path, regime=stated)
+            yield path
         except ScalecurveError as problem:
             raise InputError(str(problem).replace(str(path), name)) from None
+
+
+def _is_study(text: str) -> bool:
+    """Whether it is a study file, which states its own regime."""
+    return text.lstrip("\ufeff \t\r\n").startswith("{")
+
+
+@lru_cache(maxsize=8)
+def _load(text: str, name: str, regime: str | None) -> Study:
+    with _as_file(text, name) as path:
+        study = as_study(path, regime=None if _is_study(text) else regime)
     if len(study.samples) > MOST_SAMPLES:
         hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
         raise InputError(Fault("too many samples", value=str(len(study.samples)), remedy=hint))
@@ -140,7 +155,10 @@ def answer_diagnosis(request: DataRequest) -> dict[str, Any]:
 
 
 def answer_audit(request: DataRequest) -> dict[str, Any]:
-    audit = sc.audit(request.study)
+    """The audit of the file as the command reads it: a table is a claim, a study file brings its own regime."""
+    with _as_file(request.text, request.file) as path:
+        stated = None if _is_study(request.text) else request.regime
+        audit = sc.audit(load_claim(path, regime=stated))
     return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
 
 
@@ -164,7 +182,7 @@ def answer_forecast(request: ForecastRequest) -> dict[str, Any]:
     return {
         "bands": [bounds for row in forecast.rows if (bounds := band(row)) is not None],
         "html": html_of(forecast.document()),
-        "commands": [request.command("forecast", f"--at {','.join(map(str, at))}")],
+        "commands": [request.command("forecast", f"--at {','.join(map(str, at))} --level {request.forecast_level:g}")],
     }
 
 

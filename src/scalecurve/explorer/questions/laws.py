@@ -1,4 +1,7 @@
-"""The Laws view: one system under the strong and under the weak question, side by side."""
+"""The Laws view: one system under the strong and under the weak question, side by side.
+
+`assets/live.js` holds the same closed forms for the page without a server; a test compares the two over a grid.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
+from scalecurve.laws.communication import strong_time_ratio
 from scalecurve.laws.tables import LawCase, LawTable
 
 CURVE_POINTS = 96
@@ -21,35 +25,60 @@ class LawRequest(Request):
     largest: int = Field(128, ge=2, le=1_048_576, description="largest K")
     hold: float = Field(0.8, gt=0, lt=1, description="the efficiency to hold")
 
+    @property
+    def first_below(self) -> int | None:
+        """The first K whose strong E, which falls with K, is below the one to hold; None up to the largest."""
+        low, high = 1, self.largest
+        if self._efficiency(high) >= self.hold:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._efficiency(middle) < self.hold else (middle, high)
+        return high
+
+    def _efficiency(self, k: int) -> float:
+        return 1.0 / (k * strong_time_ratio(k, self.serial, self.comm))
+
 
 def answer(request: LawRequest) -> dict[str, Any]:
-    s, c, hold = request.serial, request.comm, request.hold
-    workers = doublings(request.largest)
+    """Rows, answers and the commands that print them; the tiles are about the system of the chart."""
+    s, c, hold, largest = request.serial, request.comm, request.hold, request.largest
+    first = request.first_below
+    best = sc.laws.law_table("logcomm", [1], serial=[s], comm=[c]).cases[0].answers[0].value
+    special = {k for k in (best, first, first and first - 1) if k is not None and 1 <= k <= largest}
+    workers = sorted(set(doublings(largest)) | special)
     steps = range(CURVE_POINTS + 1)  # whole K, evenly apart on a logarithmic axis
-    dense = sorted({round(request.largest ** (step / CURVE_POINTS)) for step in steps} | set(workers))
+    dense = sorted({round(largest ** (step / CURVE_POINTS)) for step in steps} | set(workers))
     strong, weak = sc.laws.law_table("logcomm", workers, serial=[s], comm=[c], regime="both").cases
     curves = sc.laws.law_table("logcomm", dense, serial=[s], comm=[c], regime="both").cases
-    amdahl = sc.laws.law_table("amdahl", workers, serial=[s], below=hold).cases[0]
+    ceiling = sc.laws.law_table("amdahl", None, serial=[s]).cases[0].answers[0]
     held = sc.laws.law_table("isoefficiency", workers, serial=s, comm=c, hold=hold)
     last, loose = strong.rows[-1], weak.rows[-1]
-    best = next(item for item in strong.answers if item.name == "optimum")
-    top = next(item for item in amdahl.answers if item.name == "ceiling")
-    peak = "more workers always help a little" if best.value is None else f"the fixed job is fastest at K = {best.text}"
-    ceiling = "without a ceiling" if top.value is None else f"and never beats Amdahl's ceiling of {top.text}"
-    settings = f"--serial {s:g} --comm {c:g} --workers {','.join(map(str, workers))}"
+    most = max(strong.rows, key=lambda row: row.speedup or 0.0)
+    peak = (
+        f"fastest at K = {most.k}" if best is not None and best <= largest else f"still getting faster at K = {largest}"
+    )
+    settings = f"--serial {s!r} --comm {c!r} --workers {','.join(map(str, workers))}"
+    below = f"none up to K = {largest}" if first is None else str(first)
     return {
         "strong": {"rows": [row.to_dict() for row in curves[0].rows], "table": _case_table(strong)},
         "weak": {"rows": [row.to_dict() for row in curves[1].rows], "table": _case_table(weak)},
         "isoefficiency": {"rows": held.records(), "table": _case_table(held.cases[0])},
-        "answers": {
-            item.name: {"label": item.label, "value": item.value, "text": item.text}
-            for item in (*amdahl.answers, *strong.answers)
-        },
+        "optimum": best,
+        "ceiling": ceiling.value,
+        "first_below": first,
+        "tiles": [
+            ["best K (strong)", strong.answers[0].text],
+            ["S there" if best is not None and best <= largest else f"S at K = {most.k}", f"{most.speedup:.4f}"],
+            [f"first K with E < {hold:g} (strong)", below],
+            [f"strong E at K = {last.k}", f"{last.efficiency:.4f}"],
+            [f"weak E at K = {loose.k}", f"{loose.efficiency:.4f}"],
+            ["ceiling 1/s, without communication", ceiling.text],
+        ],
         "sentences": [
-            f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches {last.speedup:.1f} times "
-            f"the speed, an efficiency of {last.efficiency:.1%}; asked to do {loose.k} times the work it keeps "
-            f"{loose.efficiency:.1%}.",
-            f"Under the first question {peak} {ceiling}; under the second only communication costs anything.",
+            f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches S = {last.speedup:.4f}, "
+            f"E = {last.efficiency:.4f}; asked to do {loose.k} times the work it keeps E = {loose.efficiency:.4f}.",
+            f"The fixed job is {peak}, S = {most.speedup:.4f}; under the second question only communication costs.",
         ],
         "formula": (
             f"strong: {strong.formula} = {s:g} + {1 - s:g}/{last.k} + {c:g} log2({last.k}) = {last.time:.4f}\n"
@@ -57,8 +86,8 @@ def answer(request: LawRequest) -> dict[str, Any]:
         ),
         "commands": [
             f"scalecurve law logcomm {settings} --regime both",
-            f"scalecurve law amdahl --serial {s:g} --below {hold:g}",
-            f"scalecurve law isoefficiency {settings} --hold {hold:g}",
+            f"scalecurve law amdahl --serial {s!r}",
+            f"scalecurve law isoefficiency {settings} --hold {hold!r}",
         ],
     }
 

@@ -1,4 +1,7 @@
-"""The Mechanisms view: roofline, collectives, the slowest of K, tail fan-out, work and depth."""
+"""The Mechanisms view: roofline, collectives, the slowest of K, tail fan-out, work and depth.
+
+`assets/live.js` holds the same closed forms for the page without a server; a test compares the two over a grid.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,18 @@ from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.explorer.questions.question import Nothing, Question, Request, doublings
+from scalecurve.hardware.networks import network
 from scalecurve.laws.collectives import candidates, lower_bound
 from scalecurve.laws.roofline import Ceilings, attainable
 from scalecurve.laws.stragglers import chance_of_any_slow, exponential_maximum, lognormal_maximum, normal_maximum
 from scalecurve.laws.workdepth import greedy_time, least_time, most_speedup, parallelism
-from scalecurve.units import format_bytes, format_seconds
+from scalecurve.units import format_bytes, format_flops, format_seconds
 
 Operation = Literal["allreduce", "allgather", "reduce_scatter", "broadcast", "reduce", "alltoall"]
 
 LEVEL = "memory"
+MOST_HARMONIC = 65_536
+NETWORKS = ("nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800", "ib100", "ib400", "eth10", "eth25", "nvlink")
 ADVICE = {
     "memory": "move fewer bytes per FLOP (fuse, tile, lower precision); more arithmetic units change nothing",
     "compute": "feed the arithmetic units better; more bandwidth changes nothing",
@@ -35,16 +41,16 @@ class CollectiveRequest(Request):
 class SlowestRequest(Request):
     """K workers whose times spread."""
 
-    spread: float = Field(0.1, ge=0, le=1.5, description="relative spread of one worker's time")
+    spread: float = Field(0.1, ge=0.001, le=1, description="relative spread of one worker's time")
     largest: int = Field(1024, ge=2, le=1_048_576)
-    slow_chance: float = Field(0.01, ge=0, le=1, description="chance that one worker, or one answer, is slow")
+    slow_chance: float = Field(0.01, gt=0, lt=1, description="chance that one worker, or one answer, is slow")
 
 
 class DepthRequest(Request):
     """A computation's work and depth."""
 
-    work: float = Field(1000, gt=0, le=1e15)
-    depth: float = Field(20, gt=0, le=1e15)
+    work: float = Field(1000.0, gt=0, le=1e15)
+    depth: float = Field(20.0, gt=0, le=1e15)
     largest: int = Field(256, ge=2, le=1_048_576)
 
 
@@ -58,30 +64,27 @@ class RooflineRequest(Request):
 
 
 def networks(_: Nothing) -> dict[str, Any]:
-    from scalecurve.hardware.networks import links
-
-    inside = [name for name, link in links().items() if link.per_node]
-    across = [name for name, link in links().items() if not link.per_node]
-    return {"inside": inside, "across": across, "pairs": ["nvlink+ib400", "nvlink3+ib200", "nvlink5+ib800"]}
+    """Every network of the page with the latency and slope of its protocols, as the page without a server needs."""
+    return {"networks": {name: network(name).to_dict() for name in NETWORKS}}
 
 
 def collectives(request: CollectiveRequest) -> dict[str, Any]:
-    operation, ranks = request.operation, doublings(request.ranks, first=2)
-    costs = sc.mechanisms.collective_cost(operation, request.bytes, ranks, request.network)
+    operation, ranks, message = request.operation, doublings(request.ranks, first=2), float(round(request.bytes))
+    costs = sc.mechanisms.collective_cost(operation, message, ranks, request.network)
     by_size = []
-    for size in (2.0**power for power in range(6, 35)):
+    for size in sorted({*(2.0**power for power in range(6, 35)), message}):
         bound = lower_bound(costs.operation, request.ranks, size, costs.network).seconds
         choices = candidates(costs.operation, request.ranks, size, costs.network)
         by_size.append({"x": size, "bound": bound, "algorithms": {item.algorithm: item.seconds for item in choices}})
     last = costs.rows[-1]
-    settings = f"--op {operation} --bytes {request.bytes:.0f}B --ranks {','.join(map(str, ranks))}"
+    settings = f"--op {operation} --bytes {message:.0f}B --ranks {','.join(map(str, ranks))}"
     return {
         "by_ranks": [{"x": row.ranks, "bound": row.bound, "algorithms": row.others} for row in costs.rows],
         "by_size": by_size,
         "algorithms": sorted({name for row in costs.rows for name in row.others}),
-        "best": {"name": last.choice.algorithm, "seconds": last.choice.seconds},
+        "best": {"name": last.choice.algorithm, "seconds": last.choice.seconds, "bound": last.bound},
         "sentences": [
-            f"{operation} of {format_bytes(request.bytes)} over {request.ranks} ranks: {last.choice.algorithm} is "
+            f"{operation} of {format_bytes(message)} over {request.ranks} ranks: {last.choice.algorithm} is "
             f"fastest, {format_seconds(last.choice.seconds)}; no algorithm can beat {format_seconds(last.bound)}."
         ],
         "commands": [f"scalecurve collective cost {settings} --network {request.network}"],
@@ -95,26 +98,33 @@ def slowest(request: SlowestRequest) -> dict[str, Any]:
             "k": k,
             "normal": normal_maximum(k, spread),
             "lognormal": lognormal_maximum(k, spread),
-            "exponential": 1 + spread * (exponential_maximum(k) - 1) if k <= 65_536 else None,
+            "exponential": 1 + spread * (exponential_maximum(k) - 1) if k <= MOST_HARMONIC else None,
             "any_slow": chance_of_any_slow(k, chance),
         }
         for k in workers
     ]
     k, normal, any_slow = workers[-1], normal_maximum(workers[-1], spread), chance_of_any_slow(workers[-1], chance)
+    counts = ",".join(map(str, workers))
     return {
         "rows": rows,
         "sentences": [
-            f"The slowest of {k} workers takes {normal:.3f} times the mean with normal times spread by {spread:.0%}: a "
-            f"barrier keeps {1 / normal:.1%} of the workers' time. If an answer is slow with chance {chance:.2%}, a "
+            f"The slowest of {k} workers takes {normal:.4g} times the mean with normal times spread by {spread:.4g}: a "
+            f"barrier keeps {1 / normal:.1%} of the workers' time. If an answer is slow with chance {chance:.4g}, a "
             f"request that waits for {k} of them is slow with chance {any_slow:.1%}.",
         ],
-        "commands": [f"scalecurve law stragglers --spread {spread:g} --workers {','.join(map(str, workers))}"],
+        "commands": [
+            f"scalecurve straggler --distribution norm:loc=1,scale={spread!r} --workers {counts} "
+            f"--slow-share {chance!r}",
+            f"scalecurve straggler --distribution lognorm:s={spread!r} --workers {counts}",
+            f"scalecurve straggler --distribution expon:loc={1 - spread!r},scale={spread!r} --workers {counts}",
+        ],
     }
 
 
 def depth(request: DepthRequest) -> dict[str, Any]:
     work, longest = request.work, min(request.depth, request.work)
     most = parallelism(work, longest)
+    workers = doublings(request.largest)
     rows = [
         {
             "k": k,
@@ -123,8 +133,13 @@ def depth(request: DepthRequest) -> dict[str, Any]:
             "least_time": least_time(work, longest, k),
             "greedy_time": greedy_time(work, longest, k),
         }
-        for k in doublings(request.largest)
+        for k in workers
     ]
+    code = (
+        f"from scalecurve.laws.workdepth import *; print(parallelism({work!r}, {longest!r})); "
+        f"[print(p, most_speedup({work!r}, {longest!r}, p), "
+        f"least_time({work!r}, {longest!r}, p), greedy_time({work!r}, {longest!r}, p)) for p in {workers}]"
+    )
     return {
         "rows": rows,
         "parallelism": most,
@@ -132,7 +147,7 @@ def depth(request: DepthRequest) -> dict[str, Any]:
             f"Work {work:g} over depth {longest:g} admits a speedup of at most {most:.4g}, on any machine: beyond "
             f"about {most:.4g} workers the rest only wait. A greedy schedule is within a factor of two of the best.",
         ],
-        "commands": ["scalecurve workdepth graph.json  # work and depth of a task graph of your own"],
+        "commands": [f'python -c "{code}"'],
     }
 
 
@@ -143,18 +158,20 @@ def roofline(request: RooflineRequest) -> dict[str, Any]:
     bound = "memory" if request.intensity < ridge else "compute"
     places = sorted({2.0 ** (step / 4) for step in range(-12, 57)} | {ridge})
     flops = request.intensity * 1e9  # of a kernel that moves a gigabyte
-    kernel = f"mine:{flops:.4g}:1e9:{flops / (roof * request.reached):.4g}"
+    kernel = f"mine:{flops!r}:1e9:{flops / (roof * request.reached)!r}"
+    described = f"bf16_tflops = {request.peak / 1e12!r}\nmemory_tb_s = {request.bandwidth / 1e12!r}\n"
     return {
         "roof": [{"x": x, "y": attainable(x, machine, LEVEL)} for x in places],
         "ridge": ridge,
         "kernel": {"x": request.intensity, "y": roof * request.reached, "roof": roof},
         "bound": bound,
         "sentences": [
-            f"At {request.intensity:.3g} FLOP per byte the kernel is {bound} bound: its roof is {roof / 1e12:.4g} "
-            f"TFLOP/s, {roof / request.peak:.0%} of the machine's peak (the ridge is at {ridge:.3g}). "
+            f"At {request.intensity:.4g} FLOP per byte the kernel is {bound} bound: its roof is "
+            f"{format_flops(roof)} (the ridge is at {ridge:.4g} FLOP per byte). "
             f"Next: {ADVICE[bound]}.",
         ],
-        "commands": [f"scalecurve roofline place --machine h100 --precision bf16 --kernel {kernel}"],
+        "commands": [f"scalecurve roofline place --machine own.toml --precision bf16 --kernel {kernel}"],
+        "files": {"own.toml": f'like = "h100"\n{described}'},
     }
 
 

@@ -1,159 +1,367 @@
-"""The Training scale view: one model, one batch, one cluster, and the efficiency over its size.
+"""The Training scale view: the planner's sweep from 8 to 131,072 accelerators, as the printed command gives it.
 
-The answers are those of the planner; while a slider moves (`exact` false) it tries fewer layouts.
+The request becomes the options of one `scalecurve plan` line, and the answer is the plan of exactly these options: page
+and command line cannot differ.  While a slider moves (`exact` false) fewer layouts are tried at every second P, and
+the page says so.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+import itertools
+import shlex
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
 from scalecurve.errors import InputError
-from scalecurve.explorer.questions.question import Nothing, Question, Request
-from scalecurve.training.answers.curve import PAYS, PlanRow, smallest_replica
-from scalecurve.training.answers.plan import Plan, plan_training
-from scalecurve.training.inputs.cluster import Cluster, cluster_preset
+from scalecurve.explorer.questions.question import Nothing, Question, Request, table_of
+from scalecurve.training.answers.curve import PlanRow
+from scalecurve.training.answers.evaluation import LEFT_OUT, evaluate_jobs
+from scalecurve.training.answers.plan import Plan, sweep
+from scalecurve.training.inputs.cluster import read_cluster
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.request import PlanRequest
 from scalecurve.training.inputs.transformer import Transformer, model_preset, models
-from scalecurve.training.physics.run import read_critical_batch
+from scalecurve.training.physics.memory import USABLE
+from scalecurve.training.physics.run import critical_batch_laws, read_critical_batch
 from scalecurve.training.search.search import COARSE, FULL
+from scalecurve.units import format_bytes, format_count
 
-BY_SIZE = "size"
-SMALLEST_P, LARGEST_P = 8, 65_536
+BY_SIZE, OWN, MEASURED = "size", "own", "measured"
+COUNTS = tuple(8 << power for power in range(15))  # 8 to 131,072
+QUICK = COUNTS[::2]
 VOCABULARY = 128_256
-CLUSTERS = ("h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h100-eth100", "v100-ib100")
-LEFT_OUT = (
-    "failures, checkpoints and stragglers (scalecurve plan --goodput)",
-    "whether the larger batch trains as well: B_crit is a guide that differs by a factor of eight between papers",
-    "data loading, evaluation and logging",
-)
+CLUSTERS = (
+    "h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h800-ib400", "h100-eth100", "v100-ib100",
+)  # fmt: skip
+DRAGGING = "While you drag: fewer layouts at every second P; on release the planner's own answer."
+JOBS = {"strong": "The fixed job", "batch grows": "With the batch growing,", "weak": "With the model growing,"}
+STACKS = ("usual", "megatron-core", "megatron-lm", "fsdp", "torchtitan", "deepspeed-zero3", "jax")
+SIXTEENTHS = (8, 10, 12, 14, 15)  # a batch is one of these times a power of two, so that replicas divide it
+COMMUNICATION = ("tensor", "context", "expert", "data", "pipeline", "bubble")
+SHOWN = (
+    "gpus", "layout", "global_batch_sequences", "global_batch_tokens", "step_seconds", "step_low", "step_high",
+    "breakdown", "comm_frac", "efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens",
+    "tokens_factor", "speedup", "doubling_speedup", "run_tokens", "run_seconds", "run_usd",
+)  # fmt: skip
 
 
 class TrainingRequest(Request):
     """A model, its batch and a cluster."""
 
     model: str = Field(BY_SIZE, max_length=60, description="a preset's name, or `size`")
-    size: float = Field(70e9, ge=1e8, le=5e12, description="parameters, where model is `size`")
-    tokens_per_parameter: float = Field(20.0, ge=0.1, le=10_000)
-    batch_tokens: float = Field(16e6, ge=1e3, le=1e10, description="target global batch")
-    pinned: bool = Field(False, description="whether the critical batch is given rather than derived from the data")
-    critical_tokens: float = Field(8e6, ge=1e3, le=1e11, description="critical batch, where it is pinned")
-    cluster: str = Field("h100-ib400", max_length=60)
+    size: float = Field(70e9, ge=1e8, le=5e12, description="parameters, where model is `size`: the nearest shape")
+    tokens_per_parameter: float = Field(20.0, ge=0.1, le=10_000, description="tokens per active parameter")
+    batch_tokens: float = Field(
+        16_777_216, ge=1e3, le=1e10, description="global batch; the nearest that replicas divide"
+    )
+    grows: bool = Field(False, description="the batch grows with P up to the critical batch")
+    critical: str = Field("zhang", max_length=20, description="a law of the critical batch, or `measured`")
+    critical_tokens: float = Field(8e6, ge=1e3, le=1e11, description="your gradient-noise scale, where it is measured")
+    loss: float = Field(2.0, gt=0, le=20, description="for laws that are functions of the loss")
+    cluster: str = Field("h100-ib400", max_length=60, description="a preset, or `own`")
+    own_tflops: float = Field(1000.0, gt=0, le=1e6, description="bf16 peak of an accelerator of your own")
+    own_memory: float = Field(96.0, gt=0, le=1e5, description="its memory in GB")
+    own_memory_rate: float = Field(4.0, gt=0, le=1e4, description="its memory's TB/s")
+    own_inner: float = Field(450.0, gt=0, le=1e6, description="GB/s of one accelerator inside a node")
+    own_outer: float = Field(50.0, gt=0, le=1e6, description="GB/s of one accelerator into the network")
+    own_node: int = Field(8, ge=1, le=1024, description="accelerators of a node")
     seq: int = Field(8192, ge=128, le=1_048_576)
-    at: int = Field(1024, ge=1, le=1_000_000, description="the P looked at closely")
-    price: float = Field(2.5, ge=0, le=1000, description="dollars per GPU-hour")
-    exact: bool = Field(True, description="every layout; false tries fewer, for answers while a slider moves")
+    precision: Literal["usual", "bf16", "fp16", "fp8"] = Field("usual", description="of the matrix products")
+    stack: str = Field("usual", max_length=30, description="a software stack, or the accelerator's usual one")
+    price: float = Field(2.5, ge=0, le=1000, description="dollars per accelerator-hour")
+    deadline_days: float = Field(0, ge=0, le=100_000, description="0 is none")
+    budget: float = Field(0, ge=0, le=1e12, description="dollars; 0 is none")
+    weak: bool = Field(False, description="model, tokens and batch grow with P; the fixed job beside it")
+    exact: bool = Field(True, description="every layout at every P; false answers sooner, while a slider moves")
+
+    @property
+    def transformer(self) -> Transformer:
+        return nearest_shape(self.size) if self.model == BY_SIZE else model_preset(self.model)
+
+    @property
+    def sequences(self) -> int:
+        """The global batch as whole sequences that replicas divide: the nearest of SIXTEENTHS times a power of two."""
+        wanted = max(self.batch_tokens / self.seq, 1.0)
+        counts = {max(part << power >> 3, 1) for power in range(40) for part in SIXTEENTHS}
+        return min(counts, key=lambda count: (abs(count - wanted), count))
+
+    @property
+    def tokens(self) -> float:
+        """Tokens of the run, to four digits, so that the command can say them."""
+        return float(f"{self.tokens_per_parameter * self.transformer.active_parameters:.4g}")
+
+    @property
+    def files(self) -> dict[str, str]:
+        """What the command reads: the description of an accelerator of one's own."""
+        if self.cluster != OWN:
+            return {}
+        lines = {
+            "bf16_tflops": self.own_tflops, "memory_gb": self.own_memory, "memory_tb_s": self.own_memory_rate,
+            "node": self.own_node, "inner_gb_s": self.own_inner, "outer_gb_s": self.own_outer,
+        }  # fmt: skip
+        return {"own.toml": "".join(f"{name} = {value:g}\n" for name, value in lines.items())}
+
+    def options(self) -> dict[str, str]:
+        """The options of `scalecurve plan` as texts; an empty text is a switch."""
+        model = self.transformer
+        sizes = f"hidden={model.hidden},layers={model.layers},heads={model.heads},vocab={model.vocab}"
+        named = sizes if self.model == BY_SIZE else model.name
+        own = self.cluster == OWN
+        measured = self.critical == MEASURED
+        options = {
+            "model": named, "cluster": "own.toml" if own else self.cluster, "gpus": f"{COUNTS[0]}..{COUNTS[-1]}",
+            "seq": str(self.seq), "global_batch": f"{self.sequences}seq", "tokens": f"{self.tokens:.0f}",
+            "critical_batch": f"{self.critical_tokens:.0f}" if measured else self.critical, "price": f"{self.price:g}",
+        }  # fmt: skip
+        if not measured and critical_batch_laws().get(self.critical, {}).get("variable") == "loss":
+            options["loss"] = f"{self.loss:g}"
+        options |= {name: getattr(self, name) for name in ("precision", "stack") if getattr(self, name) != "usual"}
+        if self.deadline_days:
+            options["deadline"] = f"{self.deadline_days:g}d"
+        if self.budget:
+            options["budget"] = f"{self.budget:.0f}"
+        if self.weak or self.grows:
+            options["weak" if self.weak else "batch_grows"] = ""
+        return options
+
+    @property
+    def command(self) -> str:
+        words = [
+            word for name, text in self.options().items() for word in (f"--{name.replace('_', '-')}", text) if word
+        ]
+        return "scalecurve plan " + " ".join(shlex.quote(word) for word in words)
+
+    def plan(self) -> Plan:
+        """The plan of the command's own options."""
+        kinds = {entry.name: entry.metadata["kind"] for entry in fields(PlanRequest)}
+        values: dict[str, Any] = {
+            name: True if kinds[name] is bool else kinds[name](text) for name, text in self.options().items()
+        }
+        if self.cluster == OWN:
+            with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:  # a file, as the command line reads it
+                path = Path(folder) / "own.toml"
+                path.write_text(self.files["own.toml"], encoding="utf-8")
+                values["cluster"] = read_cluster(path)
+        if not self.exact:
+            values["gpus"] = QUICK
+        return sweep(PlanRequest(**values), axes=FULL if self.exact else COARSE)
 
 
 def choices(_: Nothing) -> dict[str, Any]:
-    """The names a reader may choose from."""
-    return {"models": [BY_SIZE, *models()], "clusters": list(CLUSTERS)}
+    """What a reader may choose from: models, shapes by size, clusters, laws of the critical batch, published points."""
+    return {
+        "models": [BY_SIZE, *models()],
+        "experts": [name for name, model in models().items() if model.is_moe],
+        "shapes": [
+            {"parameters": shape.parameters, "hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads}
+            for shape in shapes()
+        ],
+        "clusters": [*CLUSTERS, OWN],
+        "stacks": list(STACKS),
+        "laws": [
+            {"name": name, "definition": law["definition"], "variable": law["variable"], "source": law["source"]}
+            for name, law in critical_batch_laws().items()
+        ],
+        "published": published(),
+        "left_out": list(LEFT_OUT),
+    }
+
+
+@cache
+def published() -> list[dict[str, Any]]:
+    """Runs with a published MFU or rate, each with its source."""
+    text = files("scalecurve.explorer").joinpath("published.toml").read_text(encoding="utf-8")
+    runs: list[dict[str, Any]] = tomllib.loads(text)["run"]
+    return runs
 
 
 def answer(asked: TrainingRequest) -> dict[str, Any]:
-    """The planner's sweep at B = min(target, critical), evened to each P, and the P looked at closely."""
-    model, cluster = _named(asked.model, asked.size, asked.seq, asked.cluster)
-    tokens = asked.tokens_per_parameter * model.parameters
-    law = asked.critical_tokens if asked.pinned else "zhang"
-    critical = read_critical_batch(law, tokens=tokens)
-    limit = critical.tokens.value if critical else asked.batch_tokens
-    batch = max(min(asked.batch_tokens, limit), asked.seq)
-    replicas = int(batch // asked.seq)
+    """The plan as the page draws it; a plan that is refused is told in its own words."""
+    model = asked.transformer
+    experts = f", {model.experts} experts, {format_count(model.active_parameters)} active" if model.is_moe else ""
+    words = (
+        f"{format_count(model.parameters)} parameters (hidden {model.hidden:,}, {model.layers} layers, {model.heads} "
+        f"heads{experts})"
+    )
     common: dict[str, Any] = {
-        "critical_tokens": limit,
-        "tokens": tokens,
-        "batch_tokens": replicas * asked.seq,
-        "cap_replicas": replicas,
-        "parameters": model.parameters,
-        "left_out": list(LEFT_OUT),
-        "commands": [
-            f"scalecurve plan --model {model.name if asked.model != BY_SIZE else _sizes(model)} --cluster "
-            f"{asked.cluster} --gpus {SMALLEST_P}..{LARGEST_P} --seq {asked.seq} --tokens {tokens:.0f} --global-batch "
-            f"{batch:.0f} --critical-batch {batch:.0f} --batch-grows --price {asked.price:g}"
-        ],
+        "model": {"parameters": model.parameters, "active": model.active_parameters, "words": words},
+        "tokens": asked.tokens,
+        "sequences": asked.sequences,
+        "seq": asked.seq,
+        "batch_tokens": asked.sequences * asked.seq,
+        "commands": [asked.command],
+        "files": asked.files,
+        "exact": asked.exact,
     }
     try:
-        plan = plan_training(
-            model, cluster, gpus=f"{SMALLEST_P}..{LARGEST_P}", seq=asked.seq, tokens=tokens, batch=batch,
-            critical_batch=batch, batch_grows=True, price=asked.price, axes=FULL if asked.exact else COARSE,
-        )  # fmt: skip
+        plan = asked.plan()
     except InputError as problem:
-        nothing: dict[str, Any] = {
-            "rows": [],
-            "cap_gpus": None,
-            "smallest_gpus": None,
-            "cost_effective_gpus": None,
-            "cursor": None,
-        }
-        fault = problem.faults[0]
-        return common | nothing | {"sentences": [f"{fault.message}; {fault.remedy or ''}"], "formula": None}
-    return common | _page_of(plan, asked, limit, replicas)
-
-
-def _page_of(plan: Plan, asked: TrainingRequest, critical: float, replicas: int) -> dict[str, Any]:
-    """What the page draws of a plan."""
-    smallest = smallest_replica(plan.rows)
-    cap = replicas * smallest
-    paying = plan.cost_effective_gpus
-    row = min(plan.rows, key=lambda row: abs(row.gpus - asked.at))
-    one, layout = row.outcome, row.outcome.layout
-    batch = replicas * asked.seq
-    kind = "critical batch" if critical < asked.batch_tokens else "target batch"
-    return {
-        "rows": [_row(row, cap) for row in plan.rows],
-        "cap_gpus": cap,
-        "smallest_gpus": smallest,
-        "cost_effective_gpus": paying,
-        "cursor": _row(row, cap) | {
-            "run_seconds": row.run_seconds,
-            "run_dollars": row.run_usd,
-            "usd_per_billion_tokens": one.usd_per_billion_tokens,
-            "steps": (row.run_tokens or 0.0) / one.tokens,
-        },
-        "sentences": [
-            f"The {kind} allows {replicas:,} replicas, {cap:,} GPUs: up to there data parallelism is cheap, beyond it "
-            "the model must be split further and every doubling pays less.",
-            f"The cost-effective scale is {paying:,} GPUs: the last doubling that gave at least {PAYS:g} times the "
-            "tokens per second.",
-        ],
-        "formula": "\n".join(
-            [
-                f"E = 1/(1 + comm_frac) = 1/(1 + {one.seconds - one.compute_seconds:.4g} s/{one.compute_seconds:.4g} s)"
-                f" = {one.efficiency:.3f} at P = {row.gpus}",
-                f"B = min(B_target, B_crit) = min({asked.batch_tokens:.4g}, {critical:.4g}) = {batch:.4g} tokens",
-                f"cap: dp <= B/(micro accum seq) = {batch:.4g}/(1 x 1 x {asked.seq}) = {replicas:,} replicas x "
-                f"{smallest} GPUs each = {cap:,} GPUs",
-                f"split at P = {row.gpus}: {layout.short()}",
-            ]
-        ),
-    }  # fmt: skip
-
-
-def _row(row: PlanRow, cap: int) -> dict[str, Any]:
-    """One P; the regime is data while replicas can still be added, model beyond the cap."""
-    one = row.outcome
-    return {
-        "gpus": row.gpus,
-        "regime": "data" if row.gpus <= cap else "model",
-        "layout": one.layout.to_dict(),
-        "step_seconds": one.seconds,
-        "breakdown": one.breakdown,
-        "comm_frac": one.comm_frac,
-        "efficiency": one.efficiency,
-        "mfu": one.mfu,
-        "memory_bytes": one.memory_bytes,
-        "batch_tokens": one.tokens,
-        "tokens_per_second": one.tokens_per_second,
+        told = "; ".join(
+            part for fault in problem.faults for part in (fault.message, fault.value, fault.remedy) if part
+        )
+        return common | {"rows": [], "refused": str(problem), "sentences": [f"The planner refuses: {told}."]}
+    lines = table_of(plan.document())
+    rows = [_row(row, asked.deadline_days * 86400.0) for row in plan.rows]
+    if asked.exact:
+        for row, (change, why) in zip(rows, layout_changes(plan.rows), strict=True):
+            row |= {"change": change, "why": why}
+    return common | {
+        "rows": rows,
+        "strong": [_row(row) for row in plan.strong],
+        "table": lines,
+        "regime": plan.regime,
+        "marks": [{"name": mark.name, "gpus": mark.gpus, "meaning": mark.meaning} for mark in plan.marks],
+        "critical": None if plan.critical is None else plan.critical.to_dict(),
+        "laws": _laws(asked),
+        "cost_effective_gpus": plan.cost_effective_gpus,
+        "chosen_gpus": plan.chosen_gpus,
+        "choice": plan.choice,
+        "evidence": f"{plan.evidence} ({plan.source})",
+        "findings": [finding.to_dict() for finding in plan.findings],
+        "sentences": _sentences(plan) if asked.exact else [DRAGGING],
     }
+
+
+def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
+    """One P: the planner's figures, what kind of split it is, and the ends of the 90 % interval of each measure."""
+    values = row.to_dict()
+    one = row.outcome
+    slow, fast = one.step.high or one.seconds, one.step.low or one.seconds
+    ends = {}
+    for name, value, rising in (
+        ("efficiency", one.efficiency, False), ("mfu", one.mfu, False),
+        ("tokens_per_second", one.tokens_per_second, False), ("run_seconds", row.run_seconds, True),
+        ("run_usd", row.run_usd, True),
+    ):  # fmt: skip
+        if value is not None:
+            low, high = value * one.seconds / slow, value * one.seconds / fast
+            if rising:
+                low, high = value * fast / one.seconds, value * slow / one.seconds
+            ends[name] = [low, min(high, 1.0) if name == "efficiency" else high]
+    chance = row.chance_within(deadline) if deadline else None
+    shown = {name: values[name] for name in SHOWN}
+    return shown | {
+        "split": split_of(one.layout),
+        "parameters": one.job.model.parameters,
+        "ends": ends,
+        "chance": chance,
+        "formula": (
+            f"compute share = 1/(1 + comm_frac) = 1/(1 + {one.seconds - one.compute_seconds:.4g} s/"
+            f"{one.compute_seconds:.4g} s) = {one.efficiency:.3f}\nP = {row.gpus:,}: {one.layout.short()}, so "
+            f"{one.layout.dp} replicas x {one.layout.micro} x {one.layout.accumulation} sequences "
+            f"= {one.layout.sequences:,} a step"
+        ),
+    }
+
+
+def split_of(layout: Layout) -> str:
+    """The kind of split that is there: data only, tensor, pipeline, both; with experts or context named."""
+    parts = [word for word, degree in (("tensor", layout.tp), ("pipeline", layout.pp), ("context", layout.cp),
+                                       ("expert", layout.ep)) if degree > 1]  # fmt: skip
+    return " + ".join(parts) or "data only"
+
+
+def layout_changes(rows: Sequence[PlanRow]) -> list[tuple[str, str]]:
+    """At each P what changed in the split since the P before, and why: what the old split with more replicas would do.
+
+    Where nothing changed, or the model itself grew, both texts say less or nothing.
+    """
+    told: list[tuple[str, str]] = [("", "")]
+    asked: list[tuple[int, PlanRow, PlanRow]] = []
+    jobs = []
+    for before, row in itertools.pairwise(rows):
+        old, new = before.outcome.layout, row.outcome.layout
+        names = [name for name in ("tp", "pp", "cp", "ep") if getattr(old, name) != getattr(new, name)]
+        change = ", ".join(f"{name} {getattr(old, name)} to {getattr(new, name)}" for name in names)
+        told.append((change, ""))
+        if not change:
+            continue
+        replicas, rest = divmod(row.gpus, old.tp * old.pp * old.cp)
+        if before.outcome.job.model != row.outcome.job.model:
+            told[-1] = (change, "the model grew")
+        elif rest or new.sequences % replicas:
+            told[-1] = (
+                change,
+                f"{new.sequences:,} sequences do not divide over {replicas:,} replicas of the old split",
+            )
+        else:
+            micro = max(
+                size for size in (1, 2, 4, 8, 16) if size <= old.micro and new.sequences % (replicas * size) == 0
+            )
+            steps = new.sequences // (replicas * micro)
+            chunks = old.interleave if steps % old.pp == 0 else 1
+            kept = replace(old, dp=replicas, micro=micro, accumulation=steps, interleave=chunks, shard=None)
+            asked.append((len(told) - 1, before, row))
+            jobs.append(replace(row.outcome.job, layout=kept))
+    outcomes = evaluate_jobs(jobs, rows[0].outcome.calibration) if jobs else []
+    for (place, _, row), kept_one in zip(asked, outcomes, strict=True):
+        capacity = kept_one.job.cluster.accelerator.capacity
+        slower = kept_one.seconds / row.step_seconds - 1.0
+        if kept_one.memory_bytes > USABLE * capacity:
+            why = f"the old split would need {format_bytes(kept_one.memory_bytes)} of {format_bytes(capacity)}"
+        elif slower > 0.005:
+            why = f"the old split on {row.gpus:,} would take {100 * slower:.0f} % longer"
+        else:
+            why = f"within {100 * abs(slower):.0f} % of the old split, and simpler by the planner's rule"
+        told[place] = (told[place][0], why)
+    return told
+
+
+def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
+    """The critical batch by every published law, to show how far they are apart."""
+    compute = 6.0 * asked.transformer.active_parameters * asked.tokens
+    answers = []
+    for name in critical_batch_laws():
+        law = read_critical_batch(name, tokens=asked.tokens, loss=asked.loss, compute=compute)
+        if law is not None:
+            answers.append({"name": name, "definition": law.given_as, **law.tokens.to_dict(), "source": law.source})
+    return answers
+
+
+def _sentences(plan: Plan) -> list[str]:
+    """How far, what the batch allows, and what was chosen."""
+    first, last = plan.rows[0], plan.rows[-1]
+    best = next(row for row in plan.rows if row.gpus == plan.cost_effective_gpus)
+    paying = next(mark.meaning for mark in plan.marks if mark.name == "cost-effective scale")
+    told = [
+        f"{JOBS[plan.regime]} from {first.gpus:,} to {last.gpus:,} accelerators: the compute share goes from "
+        f"{first.outcome.efficiency:.2f} to {last.outcome.efficiency:.2f} and MFU from {100 * first.mfu:.1f}% to "
+        f"{100 * last.mfu:.1f}%.",
+        f"The cost-effective scale is {best.gpus:,} ({paying}).",
+    ]
+    caps = [
+        f"{mark.name} at {mark.gpus:,.0f} ({mark.meaning})" for mark in plan.marks if "cap" in mark.name and mark.gpus
+    ]
+    if caps:
+        told.append(f"Limits of data parallelism: {'; '.join(caps)}.")
+    return [*told, plan.choice] if plan.choice else told
+
+
+@cache
+def shapes() -> tuple[Transformer, ...]:
+    """Plain decoders that exist as shapes, smallest first: depth about width / 128, as published models have."""
+    made = {}
+    for step in range(8 * 4 + 4):
+        shape = transformer_of_size(10 ** (8.6 + step / 9))
+        made[shape.hidden, shape.layers] = shape
+    return tuple(sorted(made.values(), key=lambda shape: shape.parameters))
 
 
 @lru_cache(maxsize=64)
-def _named(model: str, size: float, seq: int, cluster: str) -> tuple[Transformer, Cluster]:
-    return transformer_of_size(size, seq) if model == BY_SIZE else model_preset(model), cluster_preset(cluster)
+def nearest_shape(parameters: float) -> Transformer:
+    """The shape whose true count is nearest, in ratio."""
+    return min(shapes(), key=lambda shape: max(shape.parameters / parameters, parameters / shape.parameters))
 
 
-def transformer_of_size(parameters: float, seq: int) -> Transformer:
+def transformer_of_size(parameters: float) -> Transformer:
     """A plain decoder of about this size: width about 128 times depth, as published models have.
 
     12 L h^2 parameters in the layers (Kaplan et al. 2020); widths are multiples that tensor parallelism divides.
@@ -164,15 +372,10 @@ def transformer_of_size(parameters: float, seq: int) -> Transformer:
     layers = parameters / (12 * hidden**2)
     even = 16 if layers >= 64 else 8 if layers >= 24 else 4
     count = max(even, round(layers / even) * even)
-    name = f"{parameters / 1e9:.3g}B by size"
-    return Transformer(name=name, hidden=hidden, layers=count, heads=hidden // head, vocab=VOCABULARY, seq=seq)
-
-
-def _sizes(model: Transformer) -> str:
-    return f"hidden={model.hidden},layers={model.layers},heads={model.heads},vocab={model.vocab}"
+    return Transformer(hidden=hidden, layers=count, heads=hidden // head, vocab=VOCABULARY, seq=8192)
 
 
 QUESTIONS = {
-    "training": Question("Efficiency of training over the size of the cluster.", TrainingRequest, answer),
-    "training/choices": Question("Models and clusters by name.", Nothing, choices),
+    "training": Question("The best split of a training run at every P.", TrainingRequest, answer),
+    "training/choices": Question("Models, shapes, clusters, laws and published points.", Nothing, choices),
 }

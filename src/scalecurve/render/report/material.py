@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import scalecurve as sc
+from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table import rule_words
+from scalecurve.analysis.table import chance_words, rule_words, tabulate
+from scalecurve.auditing.audit import GRADE_WORDS, audit
+from scalecurve.auditing.history import history as read_history
+from scalecurve.diagnosis.diagnosis import diagnose
 from scalecurve.document import Document
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity
+from scalecurve.fitting.fit import fit
+from scalecurve.forecasting.forecast import forecast
+from scalecurve.planning.cost import cost
+from scalecurve.proposals.assessment import assess
 from scalecurve.study import Regime, Study
 
 CAUSES = {
@@ -29,6 +36,9 @@ MOST_NAMED = 3
 INCOMPLETE = {"interrupted", "missing-points"}  # errors that remove points and leave the others valid
 DIFFERENT_JOBS = {"work-differs", "answer-differs", "threads-differ", "workload-changed", "answer-changed"}
 AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"}  # audit errors that leave no curve
+LEVEL = 0.95  # of every interval of a report, so that one quantity at one K has one interval
+ENOUGH = 5  # measured K from which a report looks 8 times ahead
+MOST_JOINED = 2
 GRAVITY = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
@@ -61,16 +71,18 @@ class Material:
     audit: Part = None
     cost: Part = None
     proposal: Part = None
+    history: Part = None
     command: str | None = None
     version: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings once, errors first."""
+        """All findings once, errors first; those of one code are one finding, whose message names the others."""
         parts = (self.table, self.fits, self.forecast, self.diagnosis, self.audit, self.cost, self.proposal)
-        findings = [finding for part in parts for finding in getattr(part, "findings", ())]
-        unique = {(finding.code, finding.message): finding for finding in findings}
-        return tuple(sorted(unique.values(), key=lambda finding: GRAVITY[finding.severity]))
+        by_code: dict[str, dict[str, Finding]] = {}
+        for finding in (finding for part in (*parts, self.history) for finding in getattr(part, "findings", ())):
+            by_code.setdefault(finding.code, {}).setdefault(finding.message, finding)
+        return tuple(sorted(map(_joined, by_code.values()), key=lambda finding: GRAVITY[finding.severity]))
 
     @property
     def fault(self) -> Finding | None:
@@ -80,30 +92,40 @@ class Material:
         return next((finding for finding in (*own, *audited) if finding.severity is Severity.ERROR), None)
 
 
+def _joined(alike: Mapping[str, Finding]) -> Finding:
+    """Findings of one code as one: the gravest, and what the others say."""
+    first, *others = sorted(alike.values(), key=lambda finding: GRAVITY[finding.severity])
+    words = [finding.message for finding in others[:MOST_JOINED]]
+    words += [f"{len(others) - MOST_JOINED} more of this kind"] if len(others) > MOST_JOINED else []
+    return replace(first, message="; ".join([first.message, *words]))
+
+
 def gather(
-    study: Study, *, threshold: float = 0.7, price: float | None = None, proposal: str | Path | None = None
+    study: Study,
+    *,
+    threshold: float = 0.7,
+    price: float | None = None,
+    proposal: str | Path | None = None,
+    history: str | Path | None = None,
 ) -> Material:
     """Every result about a study, by the public verbs; a part that is refused carries its reason."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        release = f"scalecurve {version('scalecurve')}"
-    except PackageNotFoundError:  # run from a source tree
-        release = "scalecurve from source"
     options = "" if price is None else f" --price {price:g}"
     options += "" if proposal is None else " --proposal proposal.toml"
-    beyond = [study.all_k[-1] * factor for factor in (2, 4, 8)]  # short of where forecasts are refused
+    options += "" if history is None else " --history checks.jsonl"
+    factors = (2, 4, 8) if len(study.all_k) >= ENOUGH else (2, 4)  # short of where forecasts are refused
+    beyond = [study.all_k[-1] * factor for factor in factors]
     return Material(
         study=study,
-        table=sc.tabulate(study, threshold=threshold),
-        fits=attempt(lambda: sc.fit(study)),
-        forecast=attempt(lambda: sc.forecast(study, at=beyond)),
-        diagnosis=attempt(lambda: sc.diagnose(study)),
-        audit=attempt(lambda: sc.audit(study)),
-        cost=None if price is None else attempt(lambda: sc.cost(study, price)),
-        proposal=None if proposal is None else sc.assess(proposal),
+        table=tabulate(study, threshold=threshold, level=LEVEL),
+        fits=attempt(lambda: fit(study)),
+        forecast=attempt(lambda: forecast(study, at=beyond, level=LEVEL)),
+        diagnosis=attempt(lambda: diagnose(study)),
+        audit=attempt(lambda: audit(study)),
+        cost=None if price is None else attempt(lambda: cost(study, price, level=LEVEL)),
+        proposal=None if proposal is None else assess(proposal),
+        history=None if history is None else attempt(lambda: read_history(history, name=study.name)),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{options}",
-        version=release,
+        version=f"scalecurve {__version__}",
     )
 
 
@@ -117,10 +139,10 @@ def attempt(verb: Callable[[], Any]) -> Any:
 
 def answer(material: Material) -> tuple[str, ...]:
     """How far the job scales, why it stops, what to do, and the audit's verdict; for a broken study, what is broken."""
-    fault = material.fault
+    fault, verdict = material.fault, trust(material)
+    audited = () if verdict is None else (verdict,)
     if fault is None:
-        verdict = trust(material)
-        return (how_far(material), why(material), what_to_do(material), *([] if verdict is None else [verdict]))
+        return (how_far(material), why(material), what_to_do(material), *audited)
     message = fault.message.removeprefix("broken: ").rstrip(".")
     is_unsaid = fault.code in DIFFERENT_JOBS and "different jobs" not in message
     remedy = (fault.remedy or "fix this").rstrip(".")
@@ -128,6 +150,7 @@ def answer(material: Material) -> tuple[str, ...]:
         f"{'The points are different jobs' if is_unsaid else 'The study is broken'}: {message}.",
         "A broken study has no cause to name.",
         f"{remedy[:1].upper()}{remedy[1:]}; then measure again.",
+        *audited,
     )
 
 
@@ -151,9 +174,9 @@ def how_far(material: Material) -> str:
         reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as {than}"
         reach += f", an efficiency of {efficiency}"
     if table.bend is None:
-        chance = "" if table.no_bend is None else f", probability {table.no_bend:.2f}"
+        chance = "" if table.no_bend is None else f", probability {chance_words(table.no_bend)}"
         return f"{reach}; the curve does not bend up to K = {last.k} ({rule_words(table)}{chance})."
-    chance = "" if table.bend.probability is None else f", probability {table.bend.probability:.2f}"
+    chance = "" if table.bend.probability is None else f", probability {chance_words(table.bend.probability)}"
     return f"{reach}; the curve bends at K = {table.bend.k} ({rule_words(table)}{chance})."
 
 
@@ -162,7 +185,7 @@ def trust(material: Material) -> str | None:
     audited = {} if material.audit is None or isinstance(material.audit, Refusal) else material.audit.to_dict()
     if "verdict" not in audited:
         return None
-    return f"Audit: {audited['verdict']} ({audited['grade']}), score {audited['score']} of 100."
+    return f"Audit: {audited['verdict']}, {audited['score']} of 100 ({GRADE_WORDS[audited['grade']]})."
 
 
 def why(material: Material) -> str:
@@ -171,19 +194,19 @@ def why(material: Material) -> str:
         return f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}."
     diagnosis = {} if material.diagnosis is None else material.diagnosis.to_dict()
     cause, chance, separate = diagnosis.get("cause"), diagnosis.get("probability"), diagnosis.get("separate_by")
-    if cause is None:
+    if cause is None or chance is None:
         return "The cause was not asked for."
     if cause == "none":
         return "No cause limits it in the measured range: no overhead exceeds the noise."
     if cause != "undetermined":
-        return f"The cause is {CAUSES[cause]} (probability {chance:.2f})."
+        return f"The cause is {CAUSES[cause]} (probability {chance_words(chance)})."
     tail = f"; to tell, {separate}." if separate else "."
     if diagnosis.get("reason") is not None:
         return f"The cause is undetermined ({diagnosis['reason']}){tail}"
-    named = [CAUSES[name] for name in diagnosis["candidates"]]
-    words = "undetermined" if len(named) > MOST_NAMED else " or ".join(named)
-    several = f"{len(named)} causes" if len(named) > MOST_NAMED else "they"
-    return f"The cause is {words}: {several} cannot be told apart from {diagnosis['basis']}{tail}"
+    names = list(diagnosis["candidates"])
+    named = names if len(names) > MOST_NAMED else [CAUSES[name] for name in names]  # many: their short names
+    words = " or ".join([", ".join(named[:-1]), named[-1]])
+    return f"No single cause is sure: {words} cannot be told apart by {diagnosis['basis']}{tail}"
 
 
 def what_to_do(material: Material) -> str:
@@ -202,7 +225,8 @@ def what_to_do(material: Material) -> str:
     if keep is None:
         return f"No K above the baseline keeps an efficiency of {table.threshold:g}: find the cause before adding more."
     words = f"Use up to K = {_count(keep.k, table.k_unit)} for this job"
-    words += f", where efficiency is {_with_interval(keep.efficiency)}"
+    base = "" if table.baseline_k == 1 else f" relative to K0 = {table.baseline_k}"
+    words += f", where efficiency is {_with_interval(keep.efficiency)}{base}"
     if is_strong:
         return f"{words}; use more only if the work grows with the workers or the deadline is worth the waste."
     return f"{words}; beyond it you pay for workers that wait."

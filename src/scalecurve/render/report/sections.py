@@ -1,53 +1,161 @@
-"""The sections of a report; each is made from a result, and left out where there is no result."""
+"""The page of a report: its nouns, and its sections; each section is made from a result, and left out without one."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table import bend_sentence
+from scalecurve.auditing.history import History
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
-from scalecurve.document import Block, Cell, Column, FindingList, Listing, Paragraph, Table, one_line, table
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    FindingList,
+    Heading,
+    Listing,
+    Paragraph,
+    Table,
+    one_line,
+    table,
+)
+from scalecurve.findings import Severity
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import band
 from scalecurve.planning.cost import Cost
-from scalecurve.render.planning_plots import cost_in_report
-from scalecurve.render.plots import Picture, curve, phase_bars, rank_heat
+from scalecurve.render.curve_plots import curve, main_quantity, multiples_size, phase_bars, rank_heat
+from scalecurve.render.planning_plots import paint_cost, paint_history
+from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
-from scalecurve.render.report.page import Content, Download, Section
 from scalecurve.study import Regime, Study
 from scalecurve.study.file import count_steps
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
+FRONT = {  # how many blocks of a part stand at the front, and the title of the others in the appendix
+    "why": (1, "The evidence for the cause"),
+    "forecast": (2, "How the forecast was made"),
+    "cost": (2, "What each K costs"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A file inside the page."""
+
+    name: str
+    content: bytes
+    words: str
+    media: str = "application/json"
+
+    @property
+    def data_uri(self) -> str:
+        return f"data:{self.media};base64,{base64.b64encode(self.content).decode()}"
+
+
+Content = Block | Picture | Download
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Text blocks and pictures under one heading; a folded one stands in the appendix and opens on demand."""
+
+    key: str
+    title: str
+    contents: tuple[Content, ...]
+    folded: bool = False
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(content for content in self.contents if not isinstance(content, Picture | Download))
+
+    @property
+    def shown(self) -> tuple[Block | Picture, ...]:
+        """Everything but the downloads."""
+        return tuple(content for content in self.contents if not isinstance(content, Download))
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        return tuple(content for content in self.contents if isinstance(content, Picture))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPart:
+    """One study's part of the page."""
+
+    name: str
+    answer: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The whole report: the sections the studies share, then each study's part."""
+
+    title: str
+    subtitle: str
+    parts: tuple[StudyPart, ...]
+    shared: tuple[Section, ...] = ()
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        return tuple(content for content in self.contents if isinstance(content, Picture))
+
+    @property
+    def contents(self) -> Iterator[Block | Picture]:
+        """Text and pictures in reading order, for the formats without links and folds."""
+        yield Paragraph(self.subtitle)
+        for section in self.shared:
+            yield from (Heading(section.title), *section.shown)
+        for part in self.parts:
+            name = f": {part.name}" if len(self.parts) > 1 else ""
+            yield from (Heading(f"The answer{name}"), Paragraph(" ".join(part.answer)))
+            for section in part.sections:
+                yield from (Heading(section.title + name), *section.shown)
 
 
 def sections_of(material: Material) -> tuple[Section, ...]:
-    """Everything but the answer, in reading order."""
+    """Everything but the answer, in reading order: what a reader needs at once, then the appendix, folded."""
+    table_blocks = without_findings(material.table.document().blocks)
     sections = (
         curve_section(material),
-        Section(key="table", title="The table", contents=without_findings(material.table.document().blocks)),
-        phase_section(material.study),
-        rank_section(material.study),
+        Section(key="table", title="The table", contents=table_blocks),
         part_section("why", "Why it bends", material.diagnosis),
-        part_section("fits", "Laws fitted to the data", material.fits),
         forecast_section(material),
         cost_section(material),
         part_section("proposal", "The proposal", material.proposal),
-        part_section("checklist", "The checklist", material.audit),
+        history_section(material),
         findings_section(material),
+    )
+    fronts, behind = zip(*(split(section) for section in sections if section is not None), strict=True)
+    appendix = (
+        *behind,
+        phase_section(material.study),
+        rank_section(material.study),
+        part_section("fits", "Laws fitted to the data", material.fits),
+        part_section("checklist", "The checklist", material.audit),
+        notes_section(material),
         provenance_section(material.study),
         raw_section(material.study),
         reproduce_section(material),
     )
-    return tuple(section for section in sections if section is not None)
+    return fronts + tuple(replace(section, folded=True) for section in appendix if section is not None)
+
+
+def split(section: Section) -> tuple[Section, Section | None]:
+    """What a reader needs at once, and the blocks behind it for the appendix; None where there are none."""
+    count, title = FRONT.get(section.key, (len(section.contents), ""))
+    rest = section.contents[count:]
+    behind = Section(key=f"{section.key}-rest", title=title, contents=rest) if rest else None
+    return replace(section, contents=section.contents[:count]), behind
 
 
 def without_findings(blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -65,12 +173,9 @@ def part_section(key: str, title: str, part: Part) -> Section | None:
 
 
 def curve_section(material: Material) -> Section:
-    own = material.table
     rows = material.forecast.rows if isinstance(material.forecast, Forecast) else ()
     ahead = [bounds for row in rows if row.extrapolation > 1 and (bounds := band(row)) is not None]
-    held = f"{own.regime} scaling, {own.regime.held_fixed}; baseline K0 = {own.baseline_k}"
-    words = Paragraph(f"{own.name[:80]}: {held}. {bend_sentence(own)}")
-    return Section(key="curve", title=curve_title([own]), contents=(*curve_pictures([own], ahead), words))
+    return Section(key="curve", title=curve_title([material.table]), contents=curve_pictures([material.table], ahead))
 
 
 def curve_title(tables: Sequence[SpeedupTable]) -> str:
@@ -78,23 +183,22 @@ def curve_title(tables: Sequence[SpeedupTable]) -> str:
 
 
 def curve_pictures(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]] = ()) -> tuple[Picture, ...]:
-    """The plot that fits the regime; under strong scaling the efficiency beside it."""
+    """The plot that fits the regime; under strong scaling the efficiency beside it, over the same K."""
     is_strong = tables[0].regime is Regime.STRONG
-    heads = {"speedup": "Speedup by K against the diagonal S = K.", "efficiency": "Efficiency by K."}
-    if not is_strong:
-        heads = {"efficiency": "Efficiency by K against the flat line at 1."}
-    pictures: list[Picture] = []
-    for what, head in heads.items():
-        is_main = not pictures
-        alt = head
-        for own in tables:  # the points in words, for those who cannot see them
-            points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in own.rows[:16])
-            alt += f" {own.name[:60]}: {points}; {f'bend at K = {own.bend.k}' if own.bend else 'no bend'}."
-        alt += f" A forecast band reaches to K = {ahead[-1]['k']}." if ahead and is_main else ""
-        name = "curve" if is_main else what
-        painter = partial(curve, tables=tables, forecast=ahead, what=what)
-        pictures.append(Picture(name=name, alt=alt, painter=painter))
-    return tuple(pictures)
+    alt = "Speedup by K against the diagonal S = K, and efficiency." if is_strong else "Efficiency by K against 1."
+    for own in tables[:8]:  # the points in words, for those who cannot see them
+        what = main_quantity(own)
+        points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in own.rows[:16])
+        alt += f" {own.name[:60]}: {points}; {f'bend at K = {own.bend.k}' if own.bend else 'no bend'}."
+    alt += " A band shows the forecast." if ahead else ""
+    if len(tables) > 2:
+        wide = multiples_size(len(tables))
+        painter = partial(curve, tables=tables)
+        return (Picture(name="curve", alt=alt, painter=painter, wide=wide, narrow=(3.7, wide[1])),)
+    panels = ("speedup", "efficiency") if is_strong else ("efficiency",)
+    painter = partial(curve, tables=tables, forecast=ahead, panels=panels)
+    sizes = {"wide": (9.4, 3.9), "narrow": (3.7, 6.4)} if is_strong else {"wide": (7.6, 3.9), "narrow": (3.7, 3.5)}
+    return (Picture(name="curve", alt=alt, painter=painter, **sizes),)
 
 
 def phase_section(study: Study) -> Section | None:
@@ -128,31 +232,59 @@ def rank_section(study: Study) -> Section | None:
 
 
 def forecast_section(material: Material) -> Section | None:
-    """The forecast, its table marked as assumed: nobody measured it."""
+    """The forecast, its table marked as assumed: nobody measured it.  A bend that was measured stands in the table."""
     section = part_section("forecast", "Forecast beyond the data", material.forecast)
-    first = next((block for block in section.blocks if isinstance(block, Table)), None) if section else None
-    if section is None or first is None:
+    if section is None or not isinstance(material.forecast, Forecast):
         return section
-    rows = tuple((row[0], *(replace(cell, tone="assumed") for cell in row[1:])) for row in first.rows)
-    contents = tuple(replace(first, rows=rows) if block is first else block for block in section.contents)
-    return replace(section, contents=contents)
+    said = material.forecast.bend.sentence() if material.forecast.bend.measured else None
+    first = next((block for block in section.blocks if isinstance(block, Table)), None)
+    contents: list[Content] = []
+    for block in section.contents:
+        if block is first and isinstance(block, Table):
+            rows = tuple((row[0], *(replace(cell, tone="assumed") for cell in row[1:])) for row in block.rows)
+            contents.append(replace(block, rows=rows))
+        elif not (isinstance(block, Paragraph) and block.text == said):
+            contents.append(block)
+    return replace(section, contents=tuple(contents))
 
 
 def cost_section(material: Material) -> Section | None:
+    """The choices, then cost against time as a picture and a table."""
     section = part_section("cost", "What it costs", material.cost)
     if section is None or not isinstance(material.cost, Cost):
         return section
     costs = material.cost
     points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in costs.rows[:16])
-    alt = f"Cost against time. {points}."
-    picture = Picture(name="cost", alt=alt, painter=lambda figure: cost_in_report(figure, costs))
+    painter = partial(paint_cost, result=costs, title=False)
+    picture = Picture(name="cost", alt=f"Cost against time. {points}.", painter=painter)
+    front = FRONT["cost"][0]
+    return replace(section, contents=(*section.contents[:front], picture, *section.contents[front:]))
+
+
+def history_section(material: Material) -> Section | None:
+    """T and E over the commits of a history of checks, changes marked."""
+    section = part_section("history", "Over the commits", material.history)
+    if section is None or not isinstance(material.history, History):
+        return section
+    past = material.history
+    changes = "; ".join(map(str, past.changes)) or "no change beyond noise"
+    alt = f"T and E of each K over {len(past.entries)} checks: {changes}. The numbers are in the table below."
+    picture = Picture(name="history", alt=alt, painter=lambda figure: paint_history(figure, past), wide=(7.6, 6.0))
     return replace(section, contents=(picture, *section.contents))
 
 
 def findings_section(material: Material) -> Section:
-    findings = material.findings
-    block: Block = FindingList(findings) if findings else Paragraph("There are no warnings.")
-    return Section(key="findings", title=f"Findings ({len(findings)})", contents=(block,))
+    """Errors and warnings; what is only to be known stands in the appendix."""
+    grave = tuple(finding for finding in material.findings if finding.severity is not Severity.INFO)
+    block: Block = FindingList(grave) if grave else Paragraph("There are no warnings.")
+    return Section(key="findings", title=f"Findings ({len(grave)})", contents=(block,))
+
+
+def notes_section(material: Material) -> Section | None:
+    """Findings of the severity info."""
+    notes = tuple(finding for finding in material.findings if finding.severity is Severity.INFO)
+    title = f"Further notes ({len(notes)})"
+    return Section(key="notes", title=title, contents=(FindingList(notes),)) if notes else None
 
 
 def provenance_section(study: Study) -> Section:
@@ -212,7 +344,7 @@ def raw_section(study: Study) -> Section:
             first = ", ".join(f"{value:.6g}" for value in values[:MOST_SHOWN])
             more = f", ... {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else ""
             rows.append([str(k), str(len(values)), first + more])
-        samples = table(["K", "n", Column(str(study.quantity).replace("_", " "), "left")], rows)
+        samples = table(["K", "n", Column(f"{str(study.quantity).replace('_', ' ')} of each run", "left")], rows)
         contents = (Paragraph(words), download, samples)
     return Section(key="raw", title="Raw samples", contents=contents, folded=True)
 

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
+from string import ascii_uppercase
 
-import scalecurve as sc
 from scalecurve.analysis import SpeedupTable
-from scalecurve.document import Paragraph, table
+from scalecurve.analysis.comparison import compare
+from scalecurve.analysis.table import rule_words
+from scalecurve.document import Column, Paragraph, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.formats.loading import load
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
-from scalecurve.render.plots import paint
+from scalecurve.render.plots import Look, Picture, paint
 from scalecurve.render.report.material import Material, Part, answer, attempt, gather
-from scalecurve.render.report.page import Content, Page, Section, StudyPart
-from scalecurve.render.report.sections import curve_pictures, curve_title, part_section, sections_of
+from scalecurve.render.report.sections import (
+    Content,
+    Page,
+    Section,
+    StudyPart,
+    curve_pictures,
+    curve_title,
+    part_section,
+    sections_of,
+)
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
 
 Writer = Callable[[Page, Path], dict[Path, bytes]]
 NAME_LENGTH = 120
-LETTERS = "ABCDEFGH"
-FIGURE_INCHES = (6.3, 3.6)  # of a figure in LaTeX
+LETTERS = ascii_uppercase
+MOST_BESIDE = 3  # studies with a column each; more have a line each
 
 
 def write_report(
@@ -33,11 +43,13 @@ def write_report(
     threshold: float = 0.7,
     price: float | None = None,
     proposal: str | Path | None = None,
+    history: str | Path | None = None,
 ) -> list[Path]:
     """A page about one study, or several side by side, written to `path` (.html .md .tex .pdf .svg .png).
 
     `threshold` is the efficiency below which the curve bends, `price` in dollars per worker-hour adds what results
-    cost, `proposal` adds the assessment of a proposal file.  Returns the files written.
+    cost, `proposal` adds the assessment of a proposal file, `history` the checks of `scalecurve check --history`
+    over the commits.  Returns the files written.
     """
     if not studies:
         raise InputError("a report needs at least one study")
@@ -45,8 +57,13 @@ def write_report(
     loaded: list[Study] = []
     for source in sources:
         loaded += source.studies.values() if isinstance(source, StudySet) else [as_study(source)]
-    compared = attempt(lambda: sc.compare(*loaded)) if len(loaded) == 2 else None
-    materials = [gather(study, threshold=threshold, price=price, proposal=proposal) for study in loaded]
+    compared = attempt(lambda: compare(*loaded)) if len(loaded) == 2 else None
+    if history is not None and not Path(history).is_file():
+        remedy = "scalecurve check STUDY --history FILE writes one"
+        raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
+    materials = [
+        gather(study, threshold=threshold, price=price, proposal=proposal, history=history) for study in loaded
+    ]
     return write(Path(path), materials, compared)
 
 
@@ -82,7 +99,8 @@ def page_of(materials: Sequence[Material], comparison: Section | None = None) ->
         together = _side_by_side([material.table for material in materials])
         shared = (together,) if comparison is None else (together, comparison)
     subtitle = ". ".join(dict.fromkeys(subtitles)) + "."
-    return Page(title=" and ".join(names), subtitle=subtitle, parts=parts, shared=shared)
+    title = " and ".join(names) if len(names) <= MOST_BESIDE else f"{names[0]} and {len(names) - 1} more curves"
+    return Page(title=title, subtitle=subtitle, parts=parts, shared=shared)
 
 
 def _cut(name: str) -> str:
@@ -95,7 +113,8 @@ def _with_own_names(materials: Sequence[Material]) -> list[Material]:
     if len(set(names)) == len(names):
         return list(materials)
     stems = [PurePath(material.study.provenance.source or "").stem for material in materials]
-    marks = stems if all(stems) and len(set(stems)) == len(stems) else list(LETTERS)
+    numbers = [str(place + 1) for place in range(len(names))]
+    marks = stems if all(stems) and len(set(stems)) == len(stems) else [*LETTERS] if len(names) < 27 else numbers
     return [
         replace(material, table=replace(material.table, name=f"{_cut(material.table.name)} ({mark[:NAME_LENGTH]})"))
         for material, mark in zip(materials, marks, strict=False)
@@ -108,15 +127,28 @@ def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
     if len({own.regime for own in tables}) == 1:
         contents += curve_pictures(tables)
     else:
-        words = "One study is strong and the other weak scaling: they answer different questions and share no plot."
+        words = "Strong and weak scaling answer different questions and share no plot."
         contents.append(Paragraph(words, "warn"))
+    title = f"Side by side: {curve_title(tables).lower()}"
+    if len(tables) > MOST_BESIDE:
+        return Section(key="both", title=title, contents=(*contents, _one_line_each(tables)))
     by_k = [{row.k: (f"{row.speedup.value:.2f}", f"{row.efficiency.value:.3f}") for row in own.rows} for own in tables]
     heads = ["K", *(f"{what}, {LETTERS[i]}" for i in range(len(tables)) for what in ("S", "E"))]
     workers = sorted({k for rows in by_k for k in rows})
     cells = [[str(k), *(cell for rows in by_k for cell in rows.get(k, (None, None)))] for k in workers]
     caption = "; ".join(f"{LETTERS[i]} = {own.name[:NAME_LENGTH]}" for i, own in enumerate(tables))
-    title = f"Side by side: {curve_title(tables).lower()}"
     return Section(key="both", title=title, contents=(*contents, table(heads, cells, caption=caption)))
+
+
+def _one_line_each(tables: Sequence[SpeedupTable]) -> Table:
+    """A line for each of many curves: its largest K, S and E there, and its bend."""
+    rows = []
+    for own in tables:
+        last, bend = own.rows[-1], "none" if own.bend is None else f"K = {own.bend.k}"
+        figures = (str(last.k), f"{last.speedup.value:.2f}", f"{last.efficiency.value:.3f}", bend)
+        rows.append([_cut(own.name), *figures])
+    caption = f"At the largest K of each curve; the bend is the {rule_words(tables[0])}"
+    return table([Column("curve", "left"), "largest K", "S", "E", "bend"], rows, caption=caption)
 
 
 def to_html(page: Page) -> str:
@@ -126,20 +158,37 @@ def to_html(page: Page) -> str:
 
 def _markdown_files(page: Page, path: Path) -> dict[Path, bytes]:
     """Markdown with the plots as SVG files beside it."""
-    figures = {path.with_name(f"{path.stem}-{picture.name}.svg"): picture for picture in page.pictures}
-    links = "".join(f"![{markup.markdown_text(picture.alt)}]({name.name})\n\n" for name, picture in figures.items())
-    text = markup.to_markdown(page.document()) + "\n## Plots\n\n" + links
-    drawings = {name: paint(picture.painter, "svg", picture.wide) for name, picture in figures.items()}
-    return {path: text.encode()} | drawings
+    drawings: dict[Path, bytes] = {}
+    parts = [f"# {markup.markdown_text(page.title)}"]
+    for content in page.contents:
+        if isinstance(content, Picture):
+            name = _beside(path, content, len(drawings), "svg", drawings)
+            parts.append(f"![{markup.markdown_text(content.alt)}]({name.name})")
+            drawings[name] = paint(content.painter, "svg", content.wide)
+        elif text := markup.markdown_block(content):
+            parts.append(text)
+    return {path: ("\n\n".join(parts) + "\n").encode()} | drawings
+
+
+def _beside(path: Path, picture: Picture, place: int, kind: str, others: Mapping[Path, bytes]) -> Path:
+    """The file of a picture beside the report; a number tells the pictures of several studies apart."""
+    plain = path.with_name(f"{path.stem}-{picture.name}.{kind}")
+    return plain if plain not in others else path.with_name(f"{path.stem}-{picture.name}-{place}.{kind}")
 
 
 def _latex_files(page: Page, path: Path) -> dict[Path, bytes]:
     """A LaTeX document that compiles as it is, with the plots as PDF files beside it."""
-    figures = {path.with_name(f"{path.stem}-{picture.name}.pdf"): picture for picture in page.pictures}
-    floats = "\n".join(markup.latex_figure(name.name, picture.alt) for name, picture in figures.items())
-    body = markup.to_latex(page.document())
-    text = f"{markup.PREAMBLE}\\begin{{document}}\n{body}\n{floats}\n\\end{{document}}\n"
-    drawings = {name: paint(picture.painter, "pdf", FIGURE_INCHES) for name, picture in figures.items()}
+    drawings: dict[Path, bytes] = {}
+    parts = [f"\\section*{{{markup.latex_text(page.title)}}}"]
+    for content in page.contents:
+        if isinstance(content, Picture):
+            name = _beside(path, content, len(drawings), "pdf", drawings)
+            parts.append(markup.latex_figure(name.name, content.alt))
+            drawings[name] = paint(content.painter, "pdf", content.wide, Look(width="page", font_size=9))
+        elif text := markup.latex_block(content):
+            parts.append(text)
+    body = "\n\n".join(parts)
+    text = f"{markup.PREAMBLE}\\begin{{document}}\n{body}\n\\end{{document}}\n"
     return {path: text.encode()} | drawings
 
 

@@ -2,14 +2,15 @@
 /** My data: a dropped or pasted file, its points with error bars, and what can be said about them. */
 import { ask, latest } from "../api.js";
 import { el, showDocument, toast } from "../dom.js";
-import { dollars, duration, percent, short, whole } from "../format.js";
+import { dollars, formatSeconds, percent, short, whole } from "../format.js";
+import { carried } from "../live.js";
 import { Panel } from "../panel.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../types.js").Params} Params */
 
 /** @type {Params} */
-export const DATA = { text: "", name: "pasted.csv", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 8, price: 2.5, jobs: 1 };
+export const DATA = { text: "", name: "pasted.csv", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
 const MOST_TEXT = 2_000_000;
 
 /** @type {import("../types.js").Control[]} */
@@ -45,7 +46,7 @@ export class DataView extends View {
     this.curve = new Panel("curve", "The curve", this.dragged.bind(this));
     this.efficiency = new Panel("efficiency", "Efficiency", this.dragged.bind(this));
     this.table = el("section", { class: "block", "aria-label": "Table", id: "data-table" });
-    this.empty = el("p", { class: "empty" }, "Drop a CSV or a study file here, or paste one on the left. Nothing leaves this machine.");
+    this.empty = el("p", { class: "empty" }, carried() ? "Choose a study on the left." : "Drop a CSV or a study file here, or paste one on the left. Nothing leaves this machine.");
     this.charts = el("div", { class: "panels" }, this.curve.element, this.efficiency.element);
     this.money = new Panel("cost", "Time against cost", this.dragged.bind(this));
     this.money.element.hidden = true;
@@ -54,6 +55,7 @@ export class DataView extends View {
     this.lead.append(this.empty, this.charts);
     this.stage.append(this.filled);
     this.side.prepend(this.chooser());
+    if (carried()) for (const control of this.controls.controls) control.shown = () => false; // computed with the usual settings
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.dropped(event));
     this.examples();
@@ -63,7 +65,8 @@ export class DataView extends View {
     const file = el("input", { type: "file", id: "data-file", accept: ".csv,.tsv,.txt,.json" });
     file.addEventListener("change", () => { if (file.files?.[0]) this.read(file.files[0]); });
     this.cases = el("select", { id: "data-case" }, el("option", { value: "" }, "choose a worked case"));
-    return el("div", {}, el("div", { class: "control" }, el("label", { for: "data-file" }, "Open a file"), file),
+    const open = el("div", { class: "control" }, el("label", { for: "data-file" }, "Open a file"), file);
+    return el("div", {}, carried() ? el("p", { class: "note" }, "This page has no server: it shows studies that were analysed when it was made. For others run scalecurve explore.") : open,
       el("div", { class: "control choice" }, el("label", { for: "data-case" }, "Worked cases"), this.cases));
   }
 
@@ -86,6 +89,7 @@ export class DataView extends View {
 
   /** @param {File} file */
   async read(file) {
+    if (carried()) return toast("This page has no server to analyse a file: run scalecurve explore");
     if (file.size > MOST_TEXT) return toast(`${file.name} is larger than the page takes (2 MB); use the command line`);
     this.store.set({ text: await file.text(), name: file.name });
   }
@@ -101,7 +105,7 @@ export class DataView extends View {
     this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
     if (!this.more.diagnosis) this.say(answer.sentences);
     this.showCommands(answer.commands);
-    this.table.replaceChildren(el("h3", {}, "Table"), showDocument(answer.html));
+    this.table.replaceChildren(el("h2", {}, "Table"), showDocument(answer.html));
     this.draw(answer);
     for (const part of PARTS) this.fill(part);
   }
@@ -114,12 +118,12 @@ export class DataView extends View {
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
-    if (!box.children.length) box.replaceChildren(el("h3", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
+    if (!box.children.length) box.replaceChildren(el("h2", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
       const shown = found.error ? el("p", { class: "tone-warn" }, `Refused: ${found.error}`) : showDocument(found.html);
-      box.replaceChildren(el("h3", {}, part.title), shown);
+      box.replaceChildren(el("h2", {}, part.title), shown);
       this.more[part.name] = found.error ? null : found;
       if (part.name === "cost") this.drawCost(found);
       else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
@@ -132,14 +136,15 @@ export class DataView extends View {
     this.money.element.hidden = Boolean(found.error);
     if (found.error) return;
     const { rows, cheapest } = found.cost;
-    const points = rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, label: `${dollars(row.cost)} (K = ${row.k})` }));
+    const points = (/** @type {boolean} */ measured) => rows.filter((/** @type {any} */ row) => (row.kind === "measured") === measured).map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, label: `${dollars(row.cost)} (K = ${row.k})` }));
     const least = rows.find((/** @type {any} */ row) => row.k === cheapest);
     this.money.show({
-      id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${duration(row.elapsed_seconds)}`).join("; "),
-      x: { label: "time of all results", scale: "log10", format: duration }, y: { label: "cost", scale: "linear", min: 0, format: dollars },
-      series: [{ name: "each K", points, color: "var(--green)", kind: "both" }],
+      id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${formatSeconds(row.elapsed_seconds)}`).join("; "),
+      x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost", scale: "linear", min: 0, format: dollars },
+      series: [{ name: "measured", points: points(true), color: "var(--green)", kind: "points" }, { name: "forecast (not measured)", points: points(false), color: "var(--orange)", kind: "points", marker: "diamond" }].filter((each) => each.points.length),
+      labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K ${whole(row.k)}`, color: row.kind === "measured" ? "var(--green)" : "var(--orange)" })),
       marks: least ? [{ x: least.elapsed_seconds, label: `cheapest: K = ${whole(cheapest)}`, color: "var(--blue)" }] : [],
-    }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), duration(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);
+    }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), formatSeconds(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);
   }
 
   /** @param {any} answer */
@@ -147,7 +152,7 @@ export class DataView extends View {
     const table = answer.table;
     const shown = answer.shown;
     const strong = table.regime === "strong";
-    const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}${table.bend.probability === null ? "" : `, p = ${table.bend.probability.toFixed(2)}`}` }] : [];
+    const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}: ${ruleWords(this.store.params)}` }] : [];
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {
@@ -186,6 +191,11 @@ export class DataView extends View {
     return [...drawn, { name: "forecast interval", points, color: "var(--orange)", kind: "band" },
       { name: "forecast (not measured)", points: points.map(({ x, y }) => ({ x, y })), color: "var(--orange)", dash: "6 4", kind: "line" }];
   }
+}
+
+/** The rule that named the bend. @param {Params} params */
+function ruleWords({ rule, threshold }) {
+  return { efficiency: `E below ${percent(Number(threshold))}`, marginal: "the step gained too little", knee: "largest S times E" }[String(rule)] ?? String(rule);
 }
 
 /** @param {Params} params */

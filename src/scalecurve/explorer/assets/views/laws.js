@@ -37,7 +37,7 @@ export class LawsView extends View {
     this.weak = new Panel("weak", "Both questions, efficiency against 1", change);
     this.iso = new Panel("iso", "Isoefficiency: work per worker that holds the efficiency", change);
     this.facts = el("dl", { class: "facts" });
-    this.formula = el("pre", { class: "formula", tabindex: "0" });
+    this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
     this.lead.append(el("div", { class: "panels" }, this.strong.element, this.weak.element));
     this.stage.append(this.facts, this.formula, el("div", { class: "panels" }, this.iso.element));
   }
@@ -49,8 +49,7 @@ export class LawsView extends View {
     this.say(answer.sentences);
     this.showCommands(answer.commands);
     this.formula.textContent = answer.formula;
-    this.facts.replaceChildren(...Object.values(answer.answers).filter((/** @type {any} */ each) => each.label)
-      .map((/** @type {any} */ each) => el("div", {}, el("dt", {}, each.label), el("dd", {}, each.text))));
+    this.facts.replaceChildren(...answer.tiles.map((/** @type {string[]} */ [name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
     this.showStrong(answers, settings);
     this.showWeak(answers, settings);
     this.showIso(answers, settings);
@@ -61,8 +60,8 @@ export class LawsView extends View {
     const now = answers[0];
     const largest = now.strong.rows.at(-1).k;
     const points = (/** @type {any} */ answer) => answer.strong.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row.speedup }));
-    const optimum = now.answers.optimum.value;
-    const ceiling = now.answers.ceiling.value;
+    const optimum = now.optimum;
+    const ceiling = now.ceiling;
     const marks = optimum !== null && optimum <= largest ? [{ x: optimum, label: `best K = ${whole(optimum)}`, color: "var(--green)" }] : [];
     this.strong.show({
       id: "strong", title: "Strong scaling", alt: `Speedup by K up to ${largest}, reaching ${short(now.strong.rows.at(-1).speedup)}; ceiling ${ceiling === null ? "none" : short(ceiling)}.`,
@@ -84,6 +83,7 @@ export class LawsView extends View {
       series: [{ name: "strong (total work fixed)", points: curve(now.strong.rows), color: "var(--blue)" }, { name: "weak (work per worker fixed)", points: curve(now.weak.rows), color: "var(--green)", dash: "8 3" },
         ...pinned(answers, settings, (answer) => curve(answer.strong.rows), "strong"), ...pinned(answers, settings, (answer) => curve(answer.weak.rows), "weak")],
       levels: [{ y: 1, label: "ideal E = 1", color: "var(--muted)" }, { y: Number(this.store.params.hold), label: "held efficiency (drag)", color: "var(--red)", param: "hold" }],
+      marks: now.first_below === null ? [] : [{ x: now.first_below, label: `strong E below ${percent(Number(this.store.params.hold))} from K = ${whole(now.first_below)}`, color: "var(--red)" }],
     }, now.weak.table, now.commands[0], "The same system fails one plot and passes the other: they answer different questions.");
   }
 

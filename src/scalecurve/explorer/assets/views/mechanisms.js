@@ -3,7 +3,7 @@
 import { ask } from "../api.js";
 import { COLORS } from "../chart.js";
 import { el } from "../dom.js";
-import { bytes, duration, percent, short, whole } from "../format.js";
+import { formatBytes, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View } from "../view.js";
 
@@ -32,9 +32,9 @@ const CONTROLS = [
   { id: "bandwidth", label: "Memory bandwidth", kind: "range", min: 1e9, max: 1e14, scale: "log", format: (value) => `${short(value)}`, help: "bytes/s", shown: on("roofline") },
   { id: "operation", label: "Operation", kind: "choice", options: OPERATIONS.map((value) => ({ value, label: value.replace("_", "-") })), shown: on("collectives") },
   { id: "network", label: "Network", kind: "choice", options: NETWORKS.map((value) => ({ value, label: value })), shown: on("collectives") },
-  { id: "bytes", label: "Message size", kind: "range", min: 64, max: 17179869184, scale: "log", format: bytes, help: "drag the line in the chart", shown: on("collectives") },
+  { id: "bytes", label: "Message size", kind: "range", min: 64, max: 17179869184, scale: "log", format: formatBytes, help: "drag the line in the chart", shown: on("collectives") },
   { id: "ranks", label: "Ranks", kind: "range", min: 2, max: 16384, scale: "log2", format: whole, shown: on("collectives") },
-  { id: "spread", label: "Spread of one worker's time", kind: "range", min: 0, max: 1, step: 0.005, format: percent, shown: on("slowest") },
+  { id: "spread", label: "Spread of one worker's time", kind: "range", min: 0.005, max: 1, step: 0.005, format: percent, shown: on("slowest") },
   { id: "slow_chance", label: "Chance that one answer is slow", kind: "range", min: 0.0001, max: 0.2, scale: "log", format: (value) => `${short(value * 100)} %`, shown: on("slowest") },
   { id: "workers", label: "Largest K", kind: "range", min: 2, max: 65536, scale: "log2", format: whole, shown: on("slowest") },
   { id: "work", label: "Work", kind: "range", min: 1, max: 1e9, scale: "log", format: (value) => short(value), help: "all operations on one worker", shown: on("depth") },
@@ -78,11 +78,11 @@ export class MechanismsView extends View {
   /** @param {any} answer @param {string[]} titles */
   head(answer, titles) {
     this.say(answer.sentences);
-    this.showCommands(answer.commands);
+    this.showCommands(answer.commands, answer.files);
     const panels = [this.first, this.second];
     panels.forEach((panel, place) => {
       panel.element.hidden = place >= titles.length;
-      const heading = panel.element.querySelector("h3");
+      const heading = panel.element.querySelector("h2");
       if (heading) heading.textContent = titles[place] ?? "";
       panel.element.setAttribute("aria-label", titles[place] ?? "");
     });
@@ -123,15 +123,15 @@ export class MechanismsView extends View {
   async collectives(params) {
     const [answer, ...others] = await this.all("mechanisms/collectives", (each) => pick(each, ["operation", "network", "bytes", "ranks"]));
     const fastest = (/** @type {any[]} */ rows) => rows.map((row) => ({ x: row.x, y: Math.min(.../** @type {number[]} */ (Object.values(row.algorithms))) }));
-    this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${bytes(Number(params.bytes))}`]);
+    this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${formatBytes(Number(params.bytes))}`]);
     const curves = (/** @type {any[]} */ rows) => [
       ...answer.algorithms.map((/** @type {string} */ name, /** @type {number} */ place) => ({ name, color: COLORS[place % COLORS.length], dash: place >= COLORS.length ? "4 3" : undefined,
-        points: rows.filter((row) => row.algorithms[name] !== undefined).map((row) => ({ x: row.x, y: row.algorithms[name], label: duration(row.algorithms[name]) })) })),
-      { name: "no algorithm beats", points: rows.map((row) => ({ x: row.x, y: row.bound, label: duration(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
-    const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [head === "bytes" ? bytes(row.x) : row.x, ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : duration(row.algorithms[name])), duration(row.bound)]));
+        points: rows.filter((row) => row.algorithms[name] !== undefined).map((row) => ({ x: row.x, y: row.algorithms[name], label: formatSeconds(row.algorithms[name]) })) })),
+      { name: "no algorithm beats", points: rows.map((row) => ({ x: row.x, y: row.bound, label: formatSeconds(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
+    const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [head === "bytes" ? formatBytes(row.x) : row.x, ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : formatSeconds(row.algorithms[name])), formatSeconds(row.bound)]));
     const alt = `${answer.sentences[0]} Curves: ${answer.algorithms.join(", ")}.`;
-    this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log2", format: bytes }, y: { label: "time", scale: "log10", format: duration }, series: [...curves(answer.by_size), ...pins(others, (other) => fastest(other.by_size), "fastest")], marks: [{ x: Number(params.bytes), label: `${bytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
-    this.second.show({ id: "ranks", title: "Against ranks", alt, x: { label: "ranks", scale: "log2" }, y: { label: "time", scale: "log10", format: duration }, series: [...curves(answer.by_ranks), ...pins(others, (other) => fastest(other.by_ranks), "fastest")] }, numbers(answer.by_ranks, "ranks"), answer.commands[0]);
+    this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log10", format: formatBytes }, y: { label: "time", scale: "log10", format: formatSeconds }, series: [...curves(answer.by_size), ...pins(others, (other) => fastest(other.by_size), "fastest")], marks: [{ x: Number(params.bytes), label: `${formatBytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);
+    this.second.show({ id: "ranks", title: "Against ranks", alt, x: { label: "ranks", scale: "log2" }, y: { label: "time", scale: "log10", format: formatSeconds }, series: [...curves(answer.by_ranks), ...pins(others, (other) => fastest(other.by_ranks), "fastest")] }, numbers(answer.by_ranks, "ranks"), answer.commands[0]);
   }
 
   /** @param {Params} params */

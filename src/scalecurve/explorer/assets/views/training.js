@@ -1,39 +1,78 @@
 // @ts-check
-/** Training scale: how far more GPUs get one model, and where the batch stops them. */
-import { ask } from "../api.js";
+/** Training scale: how far more accelerators get one model, what stops them, and what a growing model changes. */
+import { ask, latest } from "../api.js";
 import { el } from "../dom.js";
-import { billions, dollars, duration, percent, short, whole } from "../format.js";
+import { billions, dollars, formatSeconds, percent, short, whole } from "../format.js";
 import { Panel, tableOf } from "../panel.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../types.js").Params} Params */
 
 /** @type {Params} */
-export const TRAINING = { model: "size", size: 70e9, tokens_per_parameter: 20, batch_tokens: 16e6, pinned: false, critical_tokens: 8e6, cluster: "h100-ib400", seq: 8192, at: 1024, price: 2.5, measure: "efficiency" };
-const TERMS = ["compute", "recompute", "tensor", "context", "expert", "data", "pipeline", "bubble", "optimizer"];
+export const TRAINING = {
+  model: "size", size: 70e9, tokens_per_parameter: 20, batch_tokens: 16777216, grows: false, seq: 8192, critical: "zhang", critical_tokens: 8e6, loss: 2,
+  cluster: "h100-ib400", own_tflops: 1000, own_memory: 96, own_memory_rate: 4, own_inner: 450, own_outer: 50, own_node: 8, precision: "usual", stack: "usual",
+  price: 2.5, deadline_days: 0, budget: 0, at: 1024, measure: "efficiency",
+};
+const LARGEST = 131072;
+const COUNTS = Array.from({ length: 15 }, (_, power) => 8 << power);
+const DAYS = [0, 1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 365];
+const BUDGETS = [0, ...[4, 5, 6, 7, 8].flatMap((power) => [1, 1.5, 2, 3, 5, 7].map((digit) => digit * 10 ** power))];
+const BATCHES = Array.from({ length: 16 }, (_, power) => 65536 * 2 ** power).flatMap((size) => [size, size * 1.25, size * 1.5, size * 1.75, size * 1.875]);
+const COMMUNICATION = ["tensor", "context", "expert", "data", "pipeline", "bubble"];
+const PART_COLORS = /** @type {Record<string, string>} */ ({ tensor: "var(--blue)", context: "var(--sky)", expert: "var(--red)", data: "var(--green)", pipeline: "var(--purple)", bubble: "var(--orange)" });
+const STYLES = /** @type {Record<string, {color: string, marker: string}>} */ ({
+  "data only": { color: "var(--green)", marker: "dot" }, tensor: { color: "var(--blue)", marker: "square" }, pipeline: { color: "var(--orange)", marker: "triangle" }, "tensor + pipeline": { color: "var(--purple)", marker: "diamond" },
+});
+const MEASURES = /** @type {Record<string, {label: string, short: string, format: (value: number) => string, scale: "linear" | "log10", max?: number}>} */ ({
+  efficiency: { label: "compute share, 1/(1 + comm_frac)", short: "compute share", format: percent, scale: "linear", max: 1 },
+  mfu: { label: "MFU, share of the peak", short: "MFU", format: percent, scale: "linear" },
+  tokens_per_second: { label: "tokens per second", short: "tokens/s", format: (value) => short(value), scale: "log10" },
+  run_seconds: { label: "time of the run", short: "time of the run", format: formatSeconds, scale: "log10" },
+  run_usd: { label: "dollars of the run", short: "cost of the run", format: dollars, scale: "log10" },
+});
+
+/** @param {string} value */
+const same = (value) => ({ value, label: value });
+const own = (/** @type {Params} */ params) => params.cluster === "own";
 
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
-  { id: "model", label: "Model", kind: "choice", group: "The job", options: [{ value: "size", label: "by its size" }] },
-  { id: "size", label: "Parameters", kind: "range", min: 1e9, max: 1e12, scale: "log", format: billions, help: "tokens follow the model, so B_crit grows with it", shown: (params) => params.model === "size" },
-  { id: "tokens_per_parameter", label: "Tokens per parameter", kind: "range", min: 1, max: 2000, scale: "log", format: (value) => short(value) },
-  { id: "batch_tokens", label: "Target global batch", kind: "range", min: 1e5, max: 2e8, scale: "log", format: (value) => short(value), help: "tokens per step" },
-  { id: "pinned", label: "Pin the critical batch", kind: "toggle" },
-  { id: "critical_tokens", label: "Critical batch", kind: "range", min: 1e5, max: 2e8, scale: "log", format: (value) => short(value), help: "tokens; beyond it a larger batch hardly learns more", shown: (params) => Boolean(params.pinned) },
+  { id: "measure", label: "Shown as", kind: "choice", options: Object.entries(MEASURES).map(([value, { label }]) => ({ value, label })) },
+  { id: "at", label: "Look closely at", kind: "range", values: COUNTS, format: (value) => `${whole(value)} GPUs`, help: "or click in a chart" },
+  { id: "model", label: "Model", kind: "choice", group: "The job", options: [{ value: "size", label: "plain decoder by its size" }] },
+  { id: "size", label: "Parameters", kind: "range", values: [70e9], format: billions, shown: (params) => params.model === "size" },
+  { id: "batch_tokens", label: "Global batch", kind: "range", values: BATCHES, format: (value) => short(value), help: "tokens per step, in whole sequences that replicas divide" },
+  { id: "grows", label: "The batch grows with P, up to the critical batch", kind: "toggle" },
+  { id: "tokens_per_parameter", label: "Tokens per active parameter", kind: "range", min: 1, max: 2000, scale: "log", format: (value) => short(value) },
   { id: "seq", label: "Sequence length", kind: "range", min: 512, max: 131072, scale: "log2", format: whole },
-  { id: "cluster", label: "Cluster", kind: "choice", group: "The machines", options: [{ value: "h100-ib400", label: "h100-ib400" }] },
-  { id: "at", label: "Look closely at", kind: "range", min: 8, max: 65536, scale: "log2", format: (value) => `${whole(value)} GPUs`, help: "or click in the chart" },
-  { id: "price", label: "Price of a GPU-hour", kind: "range", min: 0.1, max: 20, scale: "log", format: dollars },
-  { id: "measure", label: "Shown as", kind: "choice", options: [{ value: "efficiency", label: "efficiency, 1/(1 + comm_frac)" }, { value: "mfu", label: "MFU, share of the peak" }, { value: "tokens_per_second", label: "tokens per second" }] },
+  { id: "critical", label: "Critical batch", kind: "choice", options: ["zhang", "merrill", "kaplan", "deepseek"].map(same), help: "published laws differ by a factor of eight and more" },
+  { id: "critical_tokens", label: "Gradient noise scale, measured", kind: "range", min: 1e5, max: 5e8, scale: "log", format: (value) => short(value), help: "tokens; or drag the cap in the chart", shown: (params) => params.critical === "measured" },
+  { id: "loss", label: "Loss at that time", kind: "range", min: 1, max: 6, step: 0.05, format: (value) => short(value), shown: (params) => ["kaplan", "mccandlish", "minicpm"].includes(String(params.critical)) },
+  { id: "cluster", label: "Cluster", kind: "choice", group: "The machines", options: [same("h100-ib400")] },
+  { id: "own_tflops", label: "bf16 peak, TFLOP/s", kind: "range", min: 10, max: 20000, scale: "log", shown: own },
+  { id: "own_memory", label: "Memory, GB", kind: "range", min: 8, max: 1024, scale: "log", shown: own },
+  { id: "own_memory_rate", label: "Memory, TB/s", kind: "range", min: 0.1, max: 50, scale: "log", shown: own },
+  { id: "own_inner", label: "Inside a node, GB/s", kind: "range", min: 10, max: 5000, scale: "log", shown: own },
+  { id: "own_outer", label: "Between nodes, GB/s", kind: "range", min: 1, max: 1000, scale: "log", shown: own },
+  { id: "own_node", label: "Accelerators of a node", kind: "range", values: [1, 2, 4, 8, 16, 32, 64, 72], format: whole, shown: own },
+  { id: "precision", label: "Precision", kind: "choice", options: ["usual", "bf16", "fp16", "fp8"].map(same) },
+  { id: "stack", label: "Software", kind: "choice", options: [same("usual")] },
+  { id: "price", label: "Price of a GPU-hour", kind: "range", group: "Limits", min: 0.1, max: 20, scale: "log", format: dollars },
+  { id: "deadline_days", label: "Deadline", kind: "range", values: DAYS, format: (value) => (value ? `${whole(value)} days` : "none"), help: "a line to drag where time is shown" },
+  { id: "budget", label: "Budget", kind: "range", values: BUDGETS, format: (value) => (value ? dollars(value) : "none"), help: "a line to drag where dollars are shown" },
 ];
 
 /** @type {Array<{label: string, params: Params}>} */
 const PRESETS = [
   { label: "A 70B model, 16M tokens a step", params: {} },
-  { label: "The same with a small critical batch: the cheap zone collapses", params: { pinned: true, critical_tokens: 1e6 } },
-  { label: "Llama 3 405B, 16M tokens a step", params: { model: "llama3-405b", batch_tokens: 16e6, at: 16384, tokens_per_parameter: 38 } },
-  { label: "Llama 3 8B on 15T tokens", params: { model: "llama3-8b", batch_tokens: 4e6, tokens_per_parameter: 1875, at: 512 } },
-  { label: "GPT-3 175B on A100, 3.2M tokens a step", params: { model: "gpt3-175b", cluster: "a100-ib200", seq: 2048, batch_tokens: 3.2e6, tokens_per_parameter: 1.7 } },
+  { label: "The same with a critical batch of 1M: the cap comes early", params: { critical: "measured", critical_tokens: 1e6 } },
+  { label: "The same with the batch growing to the critical batch", params: { grows: true, batch_tokens: 2097152 } },
+  { label: "Llama 3 405B, 16M tokens a step, with the published MFU", params: { model: "llama3-405b", measure: "mfu", at: 16384, tokens_per_parameter: 38 } },
+  { label: "GPT-3 175B on A100 as in 2021, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-lm", seq: 2048, batch_tokens: 3145728, tokens_per_parameter: 1.7, measure: "mfu" } },
+  { label: "MegaScale 175B on A100, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-core", seq: 2048, batch_tokens: 12582912, tokens_per_parameter: 1.7, measure: "mfu", at: 8192 } },
+  { label: "DeepSeek-V3 on H800, experts, with the published rate", params: { model: "deepseek-v3", cluster: "h800-ib400", precision: "fp8", seq: 4096, batch_tokens: 62914560, tokens_per_parameter: 400, measure: "tokens_per_second", at: 2048 } },
+  { label: "Llama 3 8B on 15T tokens, in 30 days", params: { model: "llama3-8b", batch_tokens: 4194304, tokens_per_parameter: 1875, deadline_days: 30, measure: "run_seconds", at: 2048 } },
 ];
 
 export class TrainingView extends View {
@@ -41,88 +80,284 @@ export class TrainingView extends View {
   constructor(store) {
     super(store, "training", CONTROLS, PRESETS);
     const change = this.dragged.bind(this);
-    this.curve = new Panel("training", "Efficiency over the size of the cluster", change);
-    this.time = new Panel("step", "Where the step's time goes", change);
+    /** @type {any} */
+    this.names = null;
+    /** The settings of the last exact answer: looking at another P needs no new one. */
+    this.exactly = "";
+    this.curve = new Panel("training", "Strong: the job is fixed", change);
+    this.grown = new Panel("weak", "Weak: model, tokens and batch grow with P", change);
+    this.shares = new Panel("shares", "Where the step goes, over P", change);
+    this.parts = new Panel("step", "The step at one P", change);
+    this.tilesHead = el("h2", { class: "tiles-head" });
     this.facts = el("dl", { class: "facts" });
-    this.formula = el("pre", { class: "formula", tabindex: "0" });
-    this.left = el("ul", { class: "left-out" });
-    this.lead.append(this.curve.element);
-    this.stage.append(this.facts, el("h3", {}, "The formula with these numbers"), this.formula,
-      el("div", { class: "panels" }, this.time.element), el("h3", {}, "What is left out"), this.left);
-    this.choices();
+    this.formula = el("pre", { class: "formula", tabindex: "0", role: "group", "aria-label": "Formula" });
+    this.notes = el("div", { class: "notes" });
+    this.lead.append(el("div", { class: "panels" }, this.curve.element, this.grown.element));
+    this.stage.append(this.tilesHead, this.facts, el("div", { class: "panels" }, this.shares.element, this.parts.element), el("h2", {}, "The formula with these numbers"), this.formula, this.notes);
+    this.choices = this.fill();
   }
 
-  async choices() {
-    const { models, clusters } = await ask("training/choices", {});
-    const fill = (/** @type {string} */ id, /** @type {string[]} */ names) => {
+  /** Names to choose from; a page without a server has fewer, those that were computed. */
+  async fill() {
+    const names = await ask("training/choices", {});
+    this.names = names;
+    const put = (/** @type {string} */ id, /** @type {string[]} */ values, /** @type {(value: string) => string} */ label = (value) => value) => {
       const select = this.controls.element.querySelector(`#training-${id}`);
-      const known = new Set([.../** @type {NodeListOf<HTMLOptionElement>} */ (this.controls.element.querySelectorAll(`#training-${id} option`))].map((option) => option.value));
-      select?.append(...names.filter((name) => !known.has(name)).map((name) => el("option", { value: name }, name)));
+      select?.replaceChildren(...values.map((value) => el("option", { value }, label(value))));
     };
-    fill("model", models);
-    fill("cluster", clusters);
+    const experts = new Set(names.experts);
+    put("model", names.models, (value) => (value === "size" ? "plain decoder by its size" : experts.has(value) ? `${value} (experts)` : value));
+    put("cluster", names.clusters, (value) => (value === "own" ? "an accelerator of my own" : value));
+    put("stack", names.stacks);
+    put("critical", [...names.laws.map((/** @type {any} */ law) => law.name), "measured"], (value) => (value === "measured" ? "my own gradient noise scale" : `law of ${value}`));
+    const size = this.controls.control("size");
+    if (size) {
+      size.values = names.shapes.map((/** @type {any} */ shape) => shape.parameters);
+      size.say = (value) => this.shapeWords(value);
+    }
+    const batch = this.controls.control("batch_tokens");
+    if (names.batches && batch) batch.values = names.batches;
+    for (const id of names.frozen ?? []) {
+      const control = this.controls.control(id);
+      if (control) control.shown = () => false;
+    }
     this.controls.show();
   }
 
+  /** @param {number} value */
+  shapeWords(value) {
+    const shape = this.names?.shapes.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(Math.log(one.parameters / value)) < Math.abs(Math.log(best.parameters / value)) ? one : best));
+    return shape ? `${billions(shape.parameters)} parameters: hidden ${whole(shape.hidden)}, ${shape.layers} layers, ${shape.heads} heads` : "";
+  }
+
   async refresh() {
+    await this.choices.catch((error) => { this.choices = this.fill(); throw error; });
     const settings = this.settings;
-    const exact = !this.store.moving;
+    const key = JSON.stringify(settings.map((each) => request(each.params)));
+    const exact = !this.store.moving || key === this.exactly;
+    if (exact) this.exactly = key;
+    this.element.classList.toggle("moving", !exact);
     const answers = await Promise.all(settings.map((each) => ask("training", { ...request(each.params), exact })));
     const answer = answers[0];
-    this.say(answer.sentences);
-    this.showCommands(answer.commands);
-    this.showCurve(answers, settings);
-    if (answer.cursor) this.showCursor(answer);
-    this.formula.textContent = answer.formula ?? "";
-    if (!this.left.children.length) this.left.append(...answer.left_out.map((/** @type {string} */ words) => el("li", {}, words)));
+    this.said = answer.sentences;
+    this.showAll(answers, settings);
+    if (exact) this.growing(settings);
+    else this.grown.element.classList.add("stale");
+  }
+
+  /** The weak answer comes on its own, so that the strong one does not wait for it. @param {any[]} settings */
+  growing(settings) {
+    latest("training-weak", async () => {
+      try {
+        const asked = settings.map((each) => ask("training", { ...request(each.params), grows: false, weak: true, exact: true }));
+        const answers = await Promise.all(asked);
+        if (JSON.stringify(request(this.store.params)) !== JSON.stringify(request(settings[0].params))) return;
+        this.drawCurve(this.grown, answers, settings, true);
+        this.say([...(this.said ?? []), answers[0].sentences[0]]);
+        this.showCommands([...(this.mine ?? []), ...answers[0].commands], answers[0].files);
+        this.grown.element.classList.remove("stale");
+      } catch (error) {
+        this.grown.element.classList.add("stale");
+        this.stale(error);
+      }
+    });
   }
 
   /** @param {any[]} answers @param {any[]} settings */
-  showCurve(answers, settings) {
+  showAll(answers, settings) {
+    const answer = answers[0];
+    this.mine = answer.commands;
+    this.say(answer.sentences);
+    this.showCommands(answer.commands, answer.files);
+    const heading = this.curve.element.querySelector("h2");
+    if (heading) heading.textContent = this.store.params.grows ? "The batch grows up to the critical batch" : "Strong: the job is fixed";
+    this.drawCurve(this.curve, answers, settings, false);
+    const none = !answer.rows.length;
+    for (const element of [this.shares.element, this.parts.element, this.facts, this.tilesHead, this.formula]) element.hidden = none;
+    if (none) return;
+    const row = this.row(answer);
+    this.showTiles(answer, row);
+    for (const panel of [this.shares, this.parts]) panel.element.classList.toggle("stale", !answer.exact);
+    if (!answer.exact) return; // while dragging only the curve and the tiles follow
+    this.showShares(answer);
+    this.showParts(answer, row);
+    this.formula.textContent = `${row.formula}\nbatch: ${whole(answer.sequences)} sequences of ${whole(answer.seq)} = ${whole(answer.batch_tokens)} tokens asked; model: ${answer.model.words}`;
+    this.showNotes(answer);
+  }
+
+  /** The row looked at: the P asked for, or the nearest that has a layout. @param {any} answer */
+  row(answer) {
+    const at = Number(this.store.params.at);
+    return answer.rows.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(Math.log(one.gpus / at)) < Math.abs(Math.log(best.gpus / at)) ? one : best));
+  }
+
+  /** @param {Panel} panel @param {any[]} answers @param {any[]} settings @param {boolean} weak */
+  drawCurve(panel, answers, settings, weak) {
     const now = answers[0];
-    const measure = String(this.store.params.measure);
-    const rate = measure === "tokens_per_second";
-    const points = (/** @type {any[]} */ rows) => rows.map((row) => ({ x: row.gpus, y: row[measure] }));
-    const cheap = now.rows.filter((/** @type {any} */ row) => row.regime === "data");
-    const dear = now.rows.filter((/** @type {any} */ row) => row.regime === "model");
+    const params = this.store.params;
+    const name = String(params.measure);
+    const measure = MEASURES[name] ?? MEASURES.efficiency;
+    const points = (/** @type {any[]} */ rows) => rows.filter((row) => row[name] !== null).map((row) => ({ x: row.gpus, y: row[name], low: row.ends[name]?.[0], high: row.ends[name]?.[1] }));
+    const rows = now.rows;
+    const splits = [...new Set(rows.map((/** @type {any} */ row) => row.split))];
+    const plain = (/** @type {any[]} */ list) => points(list).map(({ x, y }) => ({ x, y }));
+    /** @type {import("../types.js").Series[]} */
+    const series = [
+      { name: "90 % band", kind: "band", points: points(rows), color: weak ? "var(--green)" : "var(--blue)" },
+      { name: weak ? "grown job" : "this job", points: points(rows), color: weak ? "var(--green)" : "var(--blue)", width: 2.4 },
+      ...splits.map((split) => ({ name: `split: ${split}`, kind: /** @type {const} */ ("points"), points: plain(rows.filter((/** @type {any} */ row) => row.split === split)), quiet: true, ...styleOf(String(split)) })),
+      ...(weak && now.strong?.length ? [{ name: "the fixed job", points: plain(now.strong), color: "var(--muted)", dash: "5 4", width: 1.6 }] : []),
+      ...settings.slice(1).map((each, place) => ({ name: `pin ${each.name}`, points: plain(answers[place + 1].rows), color: place ? "var(--red)" : "var(--orange)", dash: "3 3", width: 2 })),
+    ];
+    const real = weak ? [] : this.published(name);
+    if (real.length) series.push({ name: "published", kind: "points", marker: "star", color: "var(--red)", points: real.map((run) => ({ x: run.gpus, y: run[name], label: `${measure.format(run[name])}: ${run.name}, ${whole(run.sequences)} sequences; ${run.source}` })) });
+    const limits = { run_seconds: { param: "deadline_days", factor: 1 / 86400, y: (Number(params.deadline_days) || 30) * 86400, word: "deadline", set: Number(params.deadline_days) }, run_usd: { param: "budget", factor: 1, y: Number(params.budget) || 1e6, word: "budget", set: Number(params.budget) } };
+    const limit = weak ? undefined : limits[/** @type {keyof typeof limits} */ (name)];
+    const levels = limit ? [{ y: limit.y, label: limit.set ? `${limit.word} (drag)` : `${limit.word}: none yet (drag to set)`, color: limit.set ? "var(--red)" : "var(--muted)", param: limit.param, factor: limit.factor }] : [];
+    panel.show({
+      id: weak ? "weak" : "training", title: measure.label, pick: "at",
+      alt: rows.length ? `${measure.short}: ${rows.map((/** @type {any} */ row) => `${measure.format(row[name])} at ${row.gpus}`).join(", ")}.` : now.sentences[0],
+      x: { label: "P (accelerators)", scale: "log2", min: 8, max: LARGEST, format: thousands },
+      y: { label: measure.short, scale: measure.scale, ...(measure.scale === "linear" ? { min: 0, max: measure.max } : {}), format: measure.format },
+      series, levels, zones: gains(rows), marks: this.marks(now, weak), strip: strip(rows), hints: hints(rows, weak),
+      labels: rows.filter((/** @type {any} */ row) => row.change && !weak).map((/** @type {any} */ row) => ({ x: row.gpus, y: row[name], text: row.change.replaceAll(" to ", "→") })),
+    }, now.table ?? tableOf([], []), now.commands[0], rows.length ? this.noteOf(now, weak) : now.sentences[0]);
+  }
+
+  /** Runs of this model with a published figure. @param {string} measure @returns {any[]} */
+  published(measure) {
+    const { model, cluster } = this.store.params;
+    return (this.names?.published ?? []).filter((/** @type {any} */ run) => run.model === model && run[measure] !== undefined && String(cluster).startsWith(run.accelerator));
+  }
+
+  /** @param {any} answer @param {boolean} weak */
+  noteOf(answer, weak) {
+    const first = answer.rows[0].gpus;
+    const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : `Shading: what the last doubling gave. Red in the strip: the split changed; point at it for the reason.`];
+    if (first > 8) parts.push(`Below ${whole(first)} no layout fits.`);
+    if (answer.critical && !weak) parts.push(`The bar at the cap spans the published laws.`);
+    if (!answer.exact) parts.push("While you drag: fewer layouts, every second P.");
+    return parts.join(" ");
+  }
+
+  /** @param {any} answer @param {boolean} weak @returns {import("../types.js").Mark[]} */
+  marks(answer, weak) {
+    /** @type {import("../types.js").Mark[]} */
     const marks = [];
-    if (now.cap_gpus !== null) marks.push({ x: now.cap_gpus, label: `cap: ${whole(now.cap_replicas)} replicas, ${whole(now.cap_gpus)} GPUs` });
-    if (now.cost_effective_gpus !== null) marks.push({ x: now.cost_effective_gpus, label: `cost-effective: ${whole(now.cost_effective_gpus)}`, color: "var(--green)" });
-    if (now.cursor) marks.push({ x: now.cursor.gpus, label: "", color: "var(--ink)", param: "at" });
-    const format = rate ? (/** @type {number} */ value) => short(value) : percent;
-    this.curve.show({
-      id: "training", title: "Training scale", pick: "at",
-      alt: `${now.sentences.join(" ")} ${now.rows.map((/** @type {any} */ row) => `${percent(row.efficiency)} at ${row.gpus} GPUs`).join(", ")}.`,
-      x: { label: "P (GPUs)", scale: "log2", min: 8, max: 65536, format: (value) => (value >= 1024 ? `${value / 1024}k` : String(value)) },
-      y: { label: { efficiency: "efficiency E", mfu: "MFU", tokens_per_second: "tokens per second" }[measure] ?? "", scale: rate ? "log10" : "linear", ...(rate ? {} : { min: 0, max: measure === "mfu" ? 0.7 : 1.02 }), format },
-      series: [{ name: "data-parallel: cheap", points: points(dear.length ? [...cheap, dear[0]] : cheap), color: "var(--blue)", kind: "line", width: 3 },
-        { name: "model-parallel: decaying", points: points(dear), color: "var(--orange)", kind: "line", dash: "7 4", width: 3 },
-        { name: "", points: points(now.rows), color: "var(--ink)", kind: "points", quiet: true },
-        ...settings.slice(1).map((each, place) => ({ name: `pin ${each.name}`, points: points(answers[place + 1].rows), color: place ? "var(--red)" : "var(--purple)", dash: "3 3", width: 1.8 }))],
-      zones: now.cap_gpus === null ? [] : [{ from: 8, to: now.cap_gpus, label: "cheap zone", color: "var(--blue)" }, { from: now.cap_gpus, to: 65536, label: "split the model", color: "var(--orange)", high: true }],
-      marks,
-    }, tableOf(["P", "regime", "dp", "tp", "pp", "micro x accum", "step", "E", "MFU", "tokens/s", "memory"], now.rows.map((/** @type {any} */ row) => [row.gpus, row.regime, row.layout.dp, row.layout.tp, row.layout.pp, `${row.layout.micro} x ${row.layout.accumulation}`, duration(row.step_seconds), row.efficiency.toFixed(3), percent(row.mfu), short(row.tokens_per_second), `${short(row.memory_bytes / 1e9)} GB`])), now.commands[0]);
+    if (!answer.rows.length) return marks;
+    const cap = answer.marks.find((/** @type {any} */ mark) => mark.name === "statistical cap");
+    if (cap && answer.critical && !weak) {
+      const perToken = cap.gpus / answer.critical.tokens.value;
+      const laws = answer.laws.map((/** @type {any} */ law) => law.value);
+      marks.push({ x: cap.gpus, label: cap.gpus <= LARGEST ? `cap of data parallelism ${whole(cap.gpus)} (drag)` : "", low: Math.min(...laws) * perToken, high: Math.max(...laws) * perToken, param: "critical_tokens", factor: 1 / perToken, color: "var(--red)" });
+    }
+    if (answer.exact) marks.push({ x: answer.cost_effective_gpus, label: `cost-effective ${whole(answer.cost_effective_gpus)}`, color: "var(--green)" });
+    if (answer.exact && answer.choice && answer.chosen_gpus) marks.push({ x: answer.chosen_gpus, label: `chosen ${whole(answer.chosen_gpus)}`, color: "var(--purple)" });
+    marks.push({ x: this.row(answer).gpus, label: "", color: "var(--ink)" });
+    return marks;
+  }
+
+  /** @param {any} answer @param {any} row */
+  showTiles(answer, row) {
+    const at = Number(this.store.params.at);
+    const place = answer.rows.indexOf(row);
+    const cells = answer.table.rows[place];
+    this.tilesHead.textContent = row.gpus === at ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
+    const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [column.header, cells[index].text]);
+    if (row.chance !== null && row.chance !== undefined) tiles.push(["meets the deadline", `${Math.round(100 * row.chance)} %`]);
+    this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === "layout" ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));
   }
 
   /** @param {any} answer */
-  showCursor(answer) {
-    const row = answer.cursor;
-    const parts = TERMS.filter((term) => row.breakdown[term] > 0);
-    const share = (/** @type {string} */ term) => row.breakdown[term] / row.step_seconds;
-    this.time.show({
-      id: "step", title: "The step", alt: `At ${row.gpus} GPUs a step takes ${duration(row.step_seconds)}: ${parts.map((term) => `${term} ${percent(share(term))}`).join(", ")}.`,
-      x: { label: `at ${whole(row.gpus)} GPUs`, scale: "linear", categories: parts }, y: { label: "share of the step", scale: "linear", min: 0, max: 1, format: percent },
-      series: [{ name: "computing", kind: "bars", color: "var(--blue)", points: parts.flatMap((term, place) => (["compute", "recompute", "optimizer"].includes(term) ? [{ x: place, y: share(term), label: duration(row.breakdown[term]) }] : [])) },
-        { name: "waiting and talking", kind: "bars", color: "var(--orange)", points: parts.flatMap((term, place) => (["compute", "recompute", "optimizer"].includes(term) ? [] : [{ x: place, y: share(term), label: duration(row.breakdown[term]) }])) }],
-    }, tableOf(["part", "time", "share"], parts.map((term) => [term, duration(row.breakdown[term]), percent(share(term))])), answer.commands[0]);
-    const facts = [["Parameters", billions(answer.parameters)], ["Tokens", billions(answer.tokens)], ["Critical batch", `${short(answer.critical_tokens)} tokens`], ["Batch used", `${short(answer.batch_tokens)} tokens`],
-      ["Step", duration(row.step_seconds)], ["Run takes", duration(row.run_seconds)], ["Run costs", dollars(row.run_dollars)], ["Per billion tokens", dollars(row.usd_per_billion_tokens)], ["MFU", percent(row.mfu)], ["Memory per GPU", `${short(row.memory_bytes / 1e9)} GB`]];
-    this.facts.replaceChildren(...facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", { class: "tone-assumed" }, value))));
+  showShares(answer) {
+    const used = COMMUNICATION.filter((part) => answer.rows.some((/** @type {any} */ row) => row.breakdown[part] > 0));
+    const share = (/** @type {any} */ row, /** @type {string} */ part) => row.breakdown[part] / row.step_seconds;
+    const under = (/** @type {any} */ row, /** @type {number} */ place) => used.slice(0, place).reduce((sum, part) => sum + share(row, part), 0);
+    this.shares.show({
+      id: "shares", title: "Communication and waiting", alt: answer.rows.map((/** @type {any} */ row) => `${percent(1 - row.efficiency)} at ${row.gpus}`).join(", "),
+      x: { label: "P (accelerators)", scale: "log2", min: 8, max: LARGEST, format: thousands }, y: { label: "share of the step", scale: "linear", min: 0, max: 1, format: percent }, pick: "at",
+      series: used.map((part, place) => ({ name: part, kind: /** @type {const} */ ("area"), color: PART_COLORS[part], points: answer.rows.map((/** @type {any} */ row) => ({ x: row.gpus, y: under(row, place) + share(row, part), low: under(row, place), high: under(row, place) + share(row, part), label: `${percent(share(row, part))}, ${formatSeconds(row.breakdown[part])}` })) })),
+      marks: [{ x: this.row(answer).gpus, label: "", color: "var(--ink)" }],
+    }, tableOf(["P", ...used, "all of it"], answer.rows.map((/** @type {any} */ row) => [row.gpus, ...used.map((part) => percent(share(row, part))), percent(1 - row.efficiency)])), answer.commands[0], "What is not computing, from tensor parallelism up to the pipeline's bubble; above it the accelerators compute.");
+  }
+
+  /** @param {any} answer @param {any} row */
+  showParts(answer, row) {
+    const parts = Object.keys(row.breakdown).filter((part) => row.breakdown[part] > 0);
+    const share = (/** @type {string} */ part) => row.breakdown[part] / row.step_seconds;
+    const computes = (/** @type {string} */ part) => !COMMUNICATION.includes(part);
+    const bars = (/** @type {(part: string) => boolean} */ chosen) => parts.flatMap((part, place) => (chosen(part) ? [{ x: place, y: share(part), label: `${percent(share(part))}, ${formatSeconds(row.breakdown[part])}` }] : []));
+    this.parts.show({
+      id: "step", title: "The step", alt: `At ${row.gpus} accelerators a step takes ${formatSeconds(row.step_seconds)}: ${parts.map((part) => `${part} ${percent(share(part))}`).join(", ")}.`,
+      x: { label: `at ${whole(row.gpus)} accelerators, step ${formatSeconds(row.step_seconds)}`, scale: "linear", categories: parts }, y: { label: "share of the step", scale: "linear", min: 0, max: 1, format: percent },
+      series: [{ name: "computing", kind: "bars", color: "var(--blue)", points: bars(computes) }, { name: "waiting and talking", kind: "bars", color: "var(--orange)", points: bars((part) => !computes(part)) }],
+    }, tableOf(["part", "time", "share"], parts.map((part) => [part, formatSeconds(row.breakdown[part]), percent(share(part))])), `${answer.commands[0]} --explain ${row.gpus}`);
+  }
+
+  /** @param {any} answer */
+  showNotes(answer) {
+    const key = JSON.stringify([answer.findings, answer.laws]);
+    if (this.notes.dataset.key === key) return;
+    this.notes.dataset.key = key;
+    const list = (/** @type {Array<string | HTMLElement>} */ items) => el("ul", {}, ...items.map((item) => el("li", {}, item)));
+    this.notes.replaceChildren(
+      el("h2", {}, "What a reader must know"), list(answer.findings.map((/** @type {any} */ one) => `${one.severity}: ${one.message}${one.remedy ? `; ${one.remedy}` : ""}`)),
+      el("h2", {}, "The critical batch, by paper"), list(answer.laws.map((/** @type {any} */ law) => `${law.name}: ${short(law.value)} tokens (${short(law.low)} to ${short(law.high)}; stated as ${law.definition}). ${law.source}`)),
+      el("h2", {}, "What is left out"), list(this.names?.left_out ?? []), el("p", { class: "note" }, `Constants: ${answer.evidence}.`));
+  }
+
+  /** Dragging the cap says what the critical batch is. @param {Record<string, number>} changes */
+  tidy(changes) {
+    const tidied = super.tidy(changes);
+    return "critical_tokens" in changes ? { ...tidied, critical: "measured" } : tidied;
   }
 }
 
-/** @param {Params} params */
+/** @param {number} value */
+const thousands = (value) => (value >= 1024 && value % 1024 === 0 ? `${value / 1024}k` : String(Math.round(value)));
+
+/** @param {string} split */
+function styleOf(split) {
+  if (STYLES[split]) return STYLES[split];
+  return split.includes("expert") ? { color: "var(--red)", marker: "square" } : { color: "var(--sky)", marker: "triangle" };
+}
+
+/** Stretches of P by what a doubling gives there. @param {any[]} rows */
+function gains(rows) {
+  const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "less than 1.3x", color: "var(--red)" }];
+  /** @type {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} */
+  const zones = [];
+  rows.slice(1).forEach((row, place) => {
+    if (row.doubling_speedup === null) return;
+    const kind = kinds.find((each) => row.doubling_speedup >= each.least) ?? kinds[2];
+    const last = zones.at(-1);
+    if (last && last.label === kind.label && last.to === rows[place].gpus) last.to = row.gpus;
+    else zones.push({ from: rows[place].gpus, to: row.gpus, label: kind.label, color: kind.color });
+  });
+  return zones;
+}
+
+/** The split under the axis: a degree that changed is red. @param {any[]} rows */
+function strip(rows) {
+  const names = ["tp", "pp", "cp", "ep", "dp"].filter((name) => ["tp", "pp", "dp"].includes(name) || rows.some((row) => row.layout[name] > 1));
+  return rows.length ? names.map((name) => ({
+    name: name.toUpperCase(),
+    cells: rows.map((row, place) => ({ x: row.gpus, text: thousands(row.layout[name]), changed: name !== "dp" && place > 0 && row.layout[name] !== rows[place - 1].layout[name] })),
+  })) : [];
+}
+
+/** @param {any[]} rows @param {boolean} weak */
+function hints(rows, weak) {
+  return new Map(rows.map((row) => [row.gpus, [
+    ...(weak ? [`model ${billions(row.parameters)}`] : []),
+    `split: ${row.split} (${["tp", "pp", "cp", "ep", "dp"].filter((name) => row.layout[name] > 1).map((name) => `${name} ${row.layout[name]}`).join(", ")})`,
+    ...(row.doubling_speedup === null ? [] : [`the last doubling gave ${row.doubling_speedup.toFixed(2)}x`]),
+    ...(row.change ? [`${row.change}: ${row.why}`] : []),
+  ]]));
+}
+
+/** What the planner is asked: all but what only the page shows. @param {Params} params */
 function request(params) {
-  const { measure: _, ...asked } = params;
+  const { measure: _, at: __, ...asked } = params;
   return asked;
 }

@@ -1,0 +1,153 @@
+"""How the explorer holds up: many clients at once, slow clients, slow questions, and its memory over many requests.
+
+    python bench/explorer_load.py [--requests 10000] [--clients 200]
+
+Starts a real server, drives it over sockets, prints the figures, and keeps them in bench/reliability.json under the key
+`explorer`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+RELIABILITY = Path(__file__).parent / "reliability.json"
+LARGE = "gpus,seconds\n" + "".join(f"{k},{1 / k + 0.0001 * i:.6f}\n" for k in range(1, 200) for i in range(40))
+
+
+class Client:
+    """One address with its token."""
+
+    def __init__(self, address: str) -> None:
+        match = re.fullmatch(r"http://([^:]+):(\d+)/\?token=(\S+)", address)
+        if match is None:
+            raise SystemExit(f"not an address with a token: {address}")
+        self.host, self.port, self.token = match[1], int(match[2]), match[3]
+
+    def head(self, name: str, length: int) -> bytes:
+        lines = [
+            f"POST /api/{name} HTTP/1.1", f"Host: {self.host}:{self.port}", f"Cookie: scalecurve={self.token}",
+            "Content-Type: application/json", f"Content-Length: {length}", "Connection: close", "", "",
+        ]  # fmt: skip
+        return "\r\n".join(lines).encode()
+
+    async def ask(self, name: str, body: bytes) -> tuple[int, float]:
+        """The status and the seconds it took."""
+        start = time.perf_counter()
+        try:
+            reader, writer = await asyncio.open_connection(self.host, self.port)
+            writer.write(self.head(name, len(body)) + body)
+            answer = await asyncio.wait_for(reader.read(), 60)
+            writer.close()
+        except (OSError, TimeoutError):
+            return 0, time.perf_counter() - start
+        return int(answer.split(b" ", 2)[1]) if answer else 0, time.perf_counter() - start
+
+    async def dawdle(self) -> float:
+        """A client that never finishes its question: seconds until the server drops it."""
+        start = time.perf_counter()
+        reader, writer = await asyncio.open_connection(self.host, self.port)
+        writer.write(self.head("laws", 1000) + b"{")
+        await asyncio.wait_for(reader.read(), 60)
+        writer.close()
+        return time.perf_counter() - start
+
+
+def memory(process: int) -> float:
+    """Resident megabytes of the server and its workers."""
+    listed = subprocess.run(
+        ["ps", "-o", "rss=", "--pid", str(process), "--ppid", str(process)], capture_output=True, text=True
+    )
+    return sum(int(word) for word in listed.stdout.split()) / 1024
+
+
+def question(rng: random.Random) -> tuple[str, bytes]:
+    """A question with settings hardly asked before."""
+    names = ["laws", "mechanisms/depth", "mechanisms/roofline", "training"]
+    name = rng.choices(names, [5, 7, 7, 1])[0]
+    settings: dict[str, dict[str, Any]] = {
+        "laws": {"serial": rng.random() / 2, "comm": rng.random() / 10},
+        "mechanisms/depth": {"work": 1 + 1e6 * rng.random()},
+        "mechanisms/roofline": {"intensity": 1 + 1000 * rng.random()},
+        "training": {"exact": False, "price": 1 + rng.random(), "tokens_per_parameter": 1 + 100 * rng.random()},
+    }
+    return name, json.dumps(settings[name] if rng.random() < 0.9 else {"nonsense": rng.random()}).encode()
+
+
+async def drive(client: Client, process: int, requests: int, clients: int) -> dict[str, Any]:
+    rng = random.Random(3)
+    await client.ask("training", b"{}")
+
+    async def burst(count: int) -> list[tuple[int, float]]:
+        return await asyncio.gather(*(client.ask(*question(rng)) for _ in range(count)))
+
+    crowd = await burst(clients)
+    slow = [
+        asyncio.create_task(
+            client.ask("data/diagnosis", json.dumps({"text": LARGE, "regime": "strong", "name": f"{n}.csv"}).encode())
+        )
+        for n in range(2)
+    ]
+    await asyncio.sleep(0.2)
+    beside = [await client.ask("laws", json.dumps({"serial": rng.random() / 2}).encode()) for _ in range(20)]
+    dawdlers = [asyncio.create_task(client.dawdle()) for _ in range(50)]
+    meanwhile = [await client.ask("laws", json.dumps({"serial": rng.random() / 2}).encode()) for _ in range(20)]
+    dropped = await asyncio.gather(*dawdlers)
+    await asyncio.gather(*slow)
+    await burst(200)  # the caches are full before memory is watched
+    levels, statuses = [memory(process)], []
+    for _ in range(requests // 50):
+        statuses += [status for status, _ in await burst(50)]
+        levels.append(memory(process))
+    early = sum(levels[len(levels) // 5 : 2 * len(levels) // 5]) / max(1, len(levels) // 5)
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": f"python bench/explorer_load.py --requests {requests} --clients {clients}",
+        "clients_at_once": clients,
+        "crowd_unanswered": sum(status not in (200, 422) for status, _ in crowd),
+        "crowd_p90_seconds": round(quantiles([taken for _, taken in crowd], n=10)[-1], 3),
+        "beside_two_slow_questions_unanswered": sum(status != 200 for status, _ in beside),
+        "beside_two_slow_questions_median_seconds": round(median(taken for _, taken in beside), 3),
+        "beside_fifty_slow_clients_unanswered": sum(status != 200 for status, _ in meanwhile),
+        "slow_clients_dropped_after_seconds": round(max(dropped), 1),
+        "requests": len(statuses),
+        "requests_unanswered": sum(status not in (200, 422) for status in statuses),
+        "memory_mb_first": round(levels[0], 1),
+        "memory_mb_last": round(levels[-1], 1),
+        "memory_growth_of_the_later_part": round(levels[-1] / early - 1, 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--clients", type=int, default=200)
+    chosen = parser.parse_args()
+    command = [sys.executable, "-m", "scalecurve", "explore", "--no-open", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        address = re.search(r"http://\S+", line)
+        if address is None:
+            raise SystemExit(f"the server did not start: {line}")
+        figures = asyncio.run(drive(Client(address[0]), process.pid, chosen.requests, chosen.clients))
+    finally:
+        process.terminate()
+        process.wait()
+    print(json.dumps(figures, indent=1))
+    kept = json.loads(RELIABILITY.read_text()) if RELIABILITY.exists() else {}
+    RELIABILITY.write_text(json.dumps(kept | {"explorer": figures}, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""The explorer as a page without a server: one HTML file, a folder, or a cell of a notebook.
+
+Laws and mechanisms compute in the page (`assets/live.js`).  Training comes from a grid that the planner computed, and a
+study with its whole analysis; sliders move over what was computed, so that every number is exact.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.explorer.questions.mechanisms import networks
+from scalecurve.explorer.questions.question import Nothing
+from scalecurve.explorer.questions.training import choices
+from scalecurve.explorer.worker import answer
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.render.html import stylesheet
+from scalecurve.study.atomic import write_atomically
+from scalecurve.study.file import save
+from scalecurve.training.inputs.cluster import read_cluster
+from scalecurve.training.inputs.transformer import model_preset
+
+MODELS = ("llama3-70b", "llama3-8b", "llama3-405b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3")
+CLUSTERS = ("h100-ib400", "a100-ib200", "b200-ib800", "h100-eth100")
+BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
+LONGEST_SEQ = 8192
+DATA_PARTS = ("table", "diagnosis", "forecast", "fits", "cost", "audit")
+FROZEN = (
+    "size", "grows", "tokens_per_parameter", "seq", "critical", "critical_tokens", "loss", "precision", "stack",
+    "price", "deadline_days", "budget",
+)  # fmt: skip
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\.{1,2}/(views/)?([^"]+)";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Scalecurve explorer</title>
+<style>{style}</style>
+</head>
+{body}
+{scripts}
+</html>
+"""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class ExplorerPage:
+    """A page that stands alone; a notebook shows it in a frame."""
+
+    html: str
+    height: int = 900
+
+    def __repr__(self) -> str:
+        return f"<ExplorerPage of {len(self.html) / 1e6:.1f} MB>"
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.html, quote=True)
+        frame = f'width="100%" height="{self.height}" style="border: 1px solid #ccc"'
+        return f'<iframe title="Scalecurve explorer" srcdoc="{text}" {frame}></iframe>'
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as one file."""
+        write_atomically(Path(path), self.html.encode())
+
+
+def explore(
+    study: StudyLike | None = None,
+    *,
+    regime: str | None = None,
+    models: Sequence[str] = ("llama3-8b", "llama3-70b"),
+    clusters: Sequence[str] = ("h100-ib400",),
+    height: int = 900,
+) -> ExplorerPage:
+    """The explorer in a notebook: live laws and mechanisms, the planner's grid, and a study with its analysis."""
+    carried = json.dumps(page_data(study, regime=regime, models=models, clusters=clusters))
+    return ExplorerPage(_single_page(carried), height)
+
+
+def write_page(
+    path: str | Path,
+    study: StudyLike | None = None,
+    *,
+    regime: str | None = None,
+    models: Sequence[str] = MODELS,
+    clusters: Sequence[str] = CLUSTERS,
+    progress: Progress | None = None,
+) -> tuple[Path, ...]:
+    """Write the page as one .html file, or into a folder as index.html and data.js; returns what was written."""
+    target = Path(path)
+    if target.exists() and target.is_dir() == (target.suffix == ".html"):
+        hint = "give a folder, or a file that ends in .html"
+        raise InputError(Fault("cannot write the page there", where=str(path), remedy=hint))
+    carried = json.dumps(page_data(study, regime=regime, models=models, clusters=clusters, progress=progress))
+    if target.suffix == ".html":
+        write_atomically(target, _single_page(carried).encode())
+        return (target,)
+    target.mkdir(parents=True, exist_ok=True)
+    scripts = f'<script src="data.js"></script>\n<script>{bundle()}</script>'
+    index, data = target / "index.html", target / "data.js"
+    write_atomically(data, f"globalThis.SCALECURVE = {carried};\n".encode())
+    write_atomically(index, PAGE.format(style=_style(), body=_body(), scripts=scripts).encode())
+    return index, data
+
+
+def page_data(
+    study: StudyLike | None = None,
+    *,
+    regime: str | None = None,
+    models: Sequence[str] = MODELS,
+    clusters: Sequence[str] = CLUSTERS,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """What the page carries: networks, defaults, and every computed answer packed."""
+    names = [model_preset(name).name for name in models]  # an unknown name is refused before anything is computed
+    for cluster in clusters:
+        read_cluster(cluster)
+    answers: dict[str, Any] = {}
+    asked = list(_grid(names, clusters))
+    for done, (key, request) in enumerate(asked):
+        answers[f"training {key}"] = _answered("training", request)
+        if progress is not None:
+            progress(done + 1, len(asked))
+    cases = _answered("data/cases", {})["cases"]
+    start: dict[str, Any] = {}
+    if study is not None:
+        mine = _study_case(study, regime)
+        cases = [mine, *cases]
+        start = {"data": {name: mine[name] for name in ("name", "text", "regime")}}
+    for case in cases:
+        body = {name: case[name] for name in ("text", "name", "regime")}
+        answers |= {f"data/{part} {case['name']}": _answered(f"data/{part}", body) for part in DATA_PARTS}
+    known = choices(Nothing())
+    limited = known | {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
+    everything = {"choices": limited, "cases": cases, "answers": answers}
+    packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
+    middle = BATCHES[len(BATCHES) // 2]
+    return {
+        "start": start,
+        "networks": networks(Nothing())["networks"],
+        "defaults": {"training": {"model": names[0], "cluster": clusters[0], "batch_tokens": middle}},
+        "packed": base64.b64encode(packed).decode(),
+    }
+
+
+def _grid(models: Sequence[str], clusters: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every setting of the training view that the page can be asked, with its key there."""
+    for model in models:
+        seq = min(model_preset(model).seq, LONGEST_SEQ)
+        for cluster in clusters:
+            for batch in BATCHES:
+                for weak in (False, True):
+                    request = {"model": model, "cluster": cluster, "batch_tokens": batch, "seq": seq, "weak": weak}
+                    yield f"{model} {cluster} {batch:.0f} {'weak' if weak else 'strong'}", request
+
+
+def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The answer of the server's own question; a refusal is kept in its words."""
+    _, content = answer(question, json.dumps(body).encode())
+    data: dict[str, Any] = json.loads(content)
+    return data
+
+
+def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
+    """A study as the My data view takes it: the text of its file, or of a study file made from it."""
+    loaded = as_study(study, regime=regime)
+    if isinstance(study, str | Path) and Path(study).suffix in (".csv", ".tsv", ".txt", ".json"):
+        path = Path(study)
+        text, name = path.read_text(encoding="utf-8-sig"), path.name
+    else:
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
+            path = Path(folder) / "study.json"
+            save(loaded, path)
+            text, name = path.read_text(encoding="utf-8"), f"{loaded.name or 'study'}.json"
+    return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
+
+
+def _single_page(carried: str) -> str:
+    """The page with its data inside; it may load nothing from anywhere."""
+    policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    data = carried.replace("<", "\\u003c")  # no text of a study can end the script
+    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle()}</script>"
+    page = PAGE.format(style=_style(), body=_body(), scripts=scripts)
+    return page.replace("<title>", f"{meta}\n<title>", 1)
+
+
+def _style() -> str:
+    return stylesheet() + _asset("app.css")
+
+
+def _body() -> str:
+    """The body of index.html."""
+    text = _asset("index.html")
+    return text[text.index("<body>") : text.index("</html>")].strip()
+
+
+def _asset(name: str) -> str:
+    return files("scalecurve.explorer").joinpath("assets", *PurePosixPath(name).parts).read_text(encoding="utf-8")
+
+
+@cache
+def bundle() -> str:
+    """The modules of the page as one script, each after its imports: a file opened from disk can load no modules."""
+    made: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in made:
+            return
+        text = _asset(name)
+        needs = [(wanted, f"{folder}{path}") for wanted, folder, path in IMPORT.findall(text)]
+        for _, path in needs:
+            add(path)
+        names = EXPORT.findall(text)
+        plain = IMPORT.sub("", text)
+        plain = re.sub(r"^export (?=async |function|class|const|let)", "", plain, flags=re.MULTILINE)
+        inputs = "\n".join(f'const {{{wanted}}} = modules["{path}"];' for wanted, path in needs)
+        outputs = ", ".join(word.strip() for word in names)
+        made[name] = f'modules["{name}"] = (() => {{\n{inputs}\n{plain}\nreturn {{ {outputs} }};\n}})();'
+
+    add("app.js")
+    script = '"use strict";\nconst modules = {};\n' + "\n".join(made.values())
+    if "</script" in script:
+        raise ValueError("a module would end the script of the page")
+    return script

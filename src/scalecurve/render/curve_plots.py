@@ -1,0 +1,357 @@
+"""Pictures of curves over K: studies, forecasts, laws, T(N, K) for every size N; where the time goes, rank by rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from scalecurve.analysis import SpeedupTable
+from scalecurve.analysis.side_by_side import SideBySide
+from scalecurve.analysis.table import rule_words
+from scalecurve.errors import InputError
+from scalecurve.fitting.grid_fit import GridFit, GridForecast
+from scalecurve.forecasting.forecast import Forecast
+from scalecurve.forecasting.rows import GREY as GREY_BEYOND
+from scalecurve.laws.tables import LawTable
+from scalecurve.render.plots import (
+    BLUE,
+    GREY,
+    MARKERS,
+    NARROW_INCHES,
+    ORANGE,
+    RED,
+    SERIES,
+    USUAL,
+    Size,
+    log_axis,
+    plain_numbers,
+    plain_text,
+    shorten,
+    wrapped,
+    xy,
+)
+from scalecurve.study import Regime
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from scalecurve.diagnosis.phases import PhaseShares, RankStrip
+
+WIDE_GRID = (9.5, 4.6)
+DASHES = ("-", "--", "-.", ":")
+HATCHES = ("", "//", "\\\\", "--", "xx", "||", "++")
+MOST_OVERLAID, MOST_PANELS = 2, 12  # curves in one plot; panels of small multiples
+
+
+def curve(
+    figure: Figure,
+    tables: Sequence[SpeedupTable],
+    forecast: Sequence[dict[str, Any]] = (),
+    *,
+    panels: Sequence[str] = (),
+    title: bool = False,
+) -> None:
+    """`speedup` against S = K and `efficiency` against 1, with intervals, bends and the band of a forecast.
+
+    Without `panels`, strong scaling is drawn as speedup and weak scaling as efficiency, never the other way round.  All
+    panels have the same K.  Of more than two curves each has its own panel, with the others in grey behind it.
+    """
+    first = tables[0]
+    panels = panels or [main_quantity(first)]
+    if title:
+        names = first.name[:60] if len(tables) == 1 else f"{len(tables)} curves"
+        held = f"{first.regime} scaling, {first.regime.held_fixed}, baseline K0 = {first.baseline_k}"
+        figure.suptitle(plain_text(wrapped(f"{names}: {held}", figure)), x=0.01, ha="left", fontsize="medium")
+    if len(tables) > MOST_OVERLAID:
+        _multiples(figure, tables, panels[0])
+        return
+    ahead = near(tables, forecast) if len(tables) == 1 else []
+    stacked = figure.get_figwidth() < NARROW_INCHES
+    grid = (len(panels), 1) if stacked else (1, len(panels))
+    for what, axes in zip(panels, figure.subplots(*grid, squeeze=False).flat, strict=True):
+        _ideal(axes, tables, ahead, what)
+        for place, table in enumerate(tables):
+            name = "measured" if len(tables) == 1 else plain_text(shorten(table.name))
+            _points(axes, table, what, SERIES[place], MARKERS[place], name)
+        if ahead:
+            _forecast_band(axes, first, ahead, what)
+        _frame(axes, tables, ahead, what)
+        for place, table in enumerate(tables):
+            _mark_bend(axes, table, what, place, RED if len(tables) == 1 else SERIES[place])
+        axes.legend(loc="upper left" if what == "speedup" else "lower left")
+
+
+def main_quantity(table: SpeedupTable) -> str:
+    """`speedup` under strong scaling, else `efficiency`."""
+    return "speedup" if table.regime is Regime.STRONG else "efficiency"
+
+
+def near(tables: Sequence[SpeedupTable], forecast: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a forecast that a plot shows: at most a third of its width, and at least one."""
+    rows = tables[0].rows
+    farthest = max(2.0, math.sqrt(rows[-1].k / rows[0].k)) * rows[-1].k
+    return [row for row in forecast if row["k"] <= farthest and row.get("speedup") is not None]
+
+
+def _ideal(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], what: str) -> None:
+    if what == "speedup":
+        ends = _span(tables, ahead)
+        axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1, label="ideal, S = K")
+    else:
+        floor = tables[0].threshold
+        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal, E = 1")
+        axes.axhline(floor, color=RED, linestyle=":", linewidth=1, label=f"threshold, E = {floor:g}")
+
+
+def _span(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """The smallest and the largest K drawn."""
+    workers = {row.k for table in tables for row in table.rows} | {row["k"] for row in ahead}
+    return min(workers), max(workers)
+
+
+def _points(axes: Axes, table: SpeedupTable, what: str, colour: str, marker: str, name: str) -> None:
+    """Measured values joined by a line, with their intervals."""
+    points = [(row.k, getattr(row, what)) for row in table.rows]
+    axes.plot(*xy([(k, estimate.value) for k, estimate in points]), color=colour, marker=marker, label=name, zorder=4)
+    for k, estimate in points:
+        if estimate.low is not None and estimate.high is not None:
+            axes.vlines(k, estimate.low, estimate.high, color=colour, linewidth=2, alpha=0.55, zorder=3)
+
+
+def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], what: str) -> None:
+    """Axes and their labels: the same K in every panel, S from the smallest value to the ideal line, E from 0."""
+    workers = sorted({row.k for table in tables for row in table.rows} | {row["k"] for row in ahead})
+    smallest, largest = _span(tables, ahead)
+    margin = 1.12 * (largest / smallest) ** 0.02
+    values = [getattr(row, what).value for table in tables for row in table.rows]
+    if what == "efficiency":
+        axes.set_ylim(0, 1.25 * max(1.0, *values))  # room for the label of the bend
+    else:
+        lowest = min([*values, *(row["speedup"] for row in ahead), smallest])
+        axes.set_ylim(lowest / margin**2, max(largest, *values) * margin)
+    log_axis(axes, workers, both=what == "speedup")
+    axes.set_xlim(smallest / margin, largest * margin)
+    axes.set_xlabel(f"K ({plain_text(shorten(tables[0].k_unit))})")
+    base = "" if tables[0].baseline_k == 1 else f", K0 = {tables[0].baseline_k}"
+    axes.set_ylabel(f"speedup S(K){base}" if what == "speedup" else f"efficiency E(K){base}")
+
+
+def _forecast_band(axes: Axes, table: SpeedupTable, rows: Sequence[dict[str, Any]], what: str) -> None:
+    """The band opens at the last measured point; forecast points are hollow."""
+    last = table.rows[-1]
+    start = getattr(last, what)
+    workers = [last.k, *(row["k"] for row in rows)]
+    lows = [start.low or start.value, *(row[f"{what}_low"] for row in rows)]
+    highs = [start.high or start.value, *(row[f"{what}_high"] for row in rows)]
+    axes.fill_between(workers, lows, highs, color=ORANGE, alpha=0.28, linewidth=0)
+    middle = [start.value, *(row[what] for row in rows)]
+    axes.plot(workers, middle, color=ORANGE, linestyle="--", linewidth=1.5)
+    hollow: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "markersize": 4.5, "zorder": 4}
+    axes.plot([], [], color=ORANGE, linestyle="--", label="forecast and its interval", **hollow)
+    axes.plot(workers[1:], middle[1:], color=ORANGE, linestyle="none", **hollow)
+
+
+def _mark_bend(axes: Axes, table: SpeedupTable, what: str, place: int, colour: str) -> None:
+    """A line at the bend, and its K and rule at the foot of the speedup, at the head of the efficiency."""
+    if table.bend is None:
+        return
+    axes.axvline(table.bend.k, color=colour, linestyle=(0, (1, 2)), linewidth=1.2)
+    left, right = axes.get_xlim()
+    is_late = table.bend.k**2 > left * right
+    at_foot = what == "speedup"
+    axes.annotate(
+        f"bend at K = {table.bend.k}\n{rule_words(table)}",
+        (table.bend.k, 0.03 + 0.13 * place if at_foot else 0.985 - 0.13 * place),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if is_late else 5, 0),
+        textcoords="offset points",
+        ha="right" if is_late else "left",
+        va="bottom" if at_foot else "top",
+        fontsize="small",
+        color=colour,
+        zorder=6,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+    )
+
+
+def tables_of(result: SideBySide) -> list[SpeedupTable]:
+    """The tables of a set by the names of its curves; InputError where the answers are no tables."""
+    tables = [replace(answer, name=name) for name, answer in result.answers.items() if isinstance(answer, SpeedupTable)]
+    if not tables:
+        raise InputError("there is no picture of these answers side by side; draw the table")
+    return tables
+
+
+def multiples_size(count: int) -> Size:
+    """Inches for one curve, two in one plot, or small multiples of more."""
+    return USUAL if count <= MOST_OVERLAID else (8.4, 0.6 + 2.3 * math.ceil(min(count, MOST_PANELS) / 3))
+
+
+def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> None:
+    """A small panel for each curve, the others in grey behind it; all panels have the same axes."""
+    shown = tables[:MOST_PANELS]
+    columns = 1 if figure.get_figwidth() < 3 else 2 if figure.get_figwidth() < NARROW_INCHES else 3
+    grid = figure.subplots(math.ceil(len(shown) / columns), columns, sharex=True, sharey=True, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        if place >= len(shown):
+            axes.set_axis_off()
+            continue
+        table = shown[place]
+        _ideal(axes, tables, (), what)
+        for other in tables:
+            points = [(row.k, getattr(row, what).value) for row in other.rows]
+            axes.plot(*xy(points), color="#b8b8b8", linewidth=0.8, zorder=2)
+        _points(axes, table, what, BLUE, "o", "")
+        _frame(axes, tables, (), what)
+        bend = "no bend" if table.bend is None else f"bend at K = {table.bend.k}"
+        axes.set_title(plain_text(f"{shorten(table.name)}: {bend}"), loc="left", fontsize="small")
+        axes.label_outer()
+        if table.bend is not None:
+            axes.axvline(table.bend.k, color=RED, linestyle=(0, (1, 2)), linewidth=1.2)
+    left = "" if len(tables) == len(shown) else f" ({len(tables) - len(shown)} in grey only)"
+    words = f"dashed: ideal; grey: the other curves{left}; bend: {rule_words(tables[0])}"
+    figure.supxlabel(words, fontsize="small", color=GREY)
+
+
+def paint_forecast(figure: Figure, result: Forecast) -> None:
+    """Measured medians, and the expected values beyond them with their interval; grey where the forecast is far."""
+    axes, study = figure.subplots(), result.view.study
+    workers, medians = zip(*result.measured, strict=True)
+    band = [(row.k, row.low, row.high) for row in result.curve if row.low is not None and row.high is not None]
+    ahead, lows, highs = zip(*band, strict=True) if band else ((), (), ())
+    axes.fill_between(ahead, lows, highs, color=ORANGE, alpha=0.22, linewidth=0, label=f"{result.level:.0%} interval")
+    expected = [(row.k, row.value) for row in result.curve if row.value is not None]
+    if expected:
+        axes.plot(*xy(expected), color=ORANGE, linestyle="--", label="forecast")
+    for alike in result.explanation.alike if result.explained and result.explanation else ():
+        label = plain_text(f"shape of {alike.source[:40]}")
+        axes.plot(*xy(list(alike.line)), color=GREY, linewidth=0.9, linestyle=":", label=label)
+    axes.plot(workers, medians, color=BLUE, marker="o", label="measured (median)")
+    for row in result.rows:
+        if row.low is None or row.high is None or row.extrapolation <= 1:
+            continue
+        colour = GREY if row.extrapolation > GREY_BEYOND else RED
+        if row.value is not None:
+            style: dict[str, Any] = {"color": colour, "marker": "D", "markerfacecolor": "white", "linestyle": "none"}
+            axes.plot([row.k], [row.value], zorder=4, **style)
+        axes.vlines(row.k, row.low, row.high, color=colour, linewidth=1.3, zorder=3)
+    log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
+    axes.set_yscale("log")
+    plain_numbers(axes.yaxis)
+    axes.set_xlabel(f"K ({plain_text(study.k_unit)})")
+    axes.set_ylabel(str(study.quantity).replace("_", " "))
+    title = f"{result.name[:60]}: {study.regime} scaling, {study.regime.held_fixed}, measured to K = {workers[-1]}"
+    axes.set_title(plain_text(wrapped(title, figure)), loc="left", fontsize="medium")
+    axes.legend(loc="best")
+
+
+def law_axes(axes: Axes, result: LawTable) -> None:
+    """One axis for all cases: speedups against the diagonal, or efficiencies when any case lets the work grow."""
+    workers = [row.k for row in result.cases[0].rows]
+    grows = any(case.grows for case in result.cases)
+    if grows:
+        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal, E = 1")
+    else:
+        axes.plot(workers, workers, color=GREY, linestyle="--", linewidth=1, label="ideal, S = K")
+    for place, case in enumerate(result.cases):
+        colour, dash = SERIES[place % len(SERIES)], DASHES[place // len(SERIES) % len(DASHES)]
+        held = "weak, work per worker fixed" if case.grows else "strong, total work fixed"
+        points = [(row.k, row.efficiency if grows else row.speedup) for row in case.rows]
+        label = f"{held}: {case.label}" if grows else case.label
+        axes.plot(*xy(points), color=colour, linestyle=dash, marker="o", markersize=3.5, label=label)
+        if case.ceiling is not None and not grows:
+            axes.axhline(case.ceiling, color=colour, linewidth=0.9, linestyle=":", label=f"ceiling {case.ceiling:g}")
+    log_axis(axes, workers, both=not grows)
+    axes.set_xlabel("K (workers)")
+    axes.set_ylabel("efficiency E(K)" if grows else "speedup S(K)")
+    if grows:
+        axes.set_ylim(0, 1.08)
+        is_both = any(not case.grows for case in result.cases)
+        held = "strong (total work fixed) and weak (work per worker fixed)" if is_both else "work grows with K"
+        axes.set_title(f"{result.law}: {held}", loc="left", fontsize="medium")
+    else:
+        axes.set_title(f"{result.cases[0].title}: strong scaling, total work fixed", loc="left", fontsize="medium")
+    axes.legend(loc="best")
+
+
+def phase_bars(figure: Figure, rows: Sequence[PhaseShares]) -> None:
+    """Stacked shares of the time by K; both colours and hatches tell the phases apart."""
+    axes = figure.subplots()
+    bottoms = [0.0] * len(rows)
+    places = list(range(len(rows)))
+    for number, name in enumerate(dict.fromkeys(name for row in rows for name in row.shares)):
+        heights = [row.shares.get(name, 0.0) for row in rows]
+        style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "hatch": HATCHES[number % len(HATCHES)]}
+        label = plain_text(shorten(name))
+        axes.bar(places, heights, bottom=bottoms, edgecolor="white", linewidth=0.4, label=label, **style)
+        bottoms = [below + height for below, height in zip(bottoms, heights, strict=True)]
+    axes.set_xticks(places, [str(row.k) for row in rows])
+    axes.set_ylim(0, 1.0)
+    axes.set_xlabel("K")
+    axes.set_ylabel("share of a rank's time")
+    columns = 2 if figure.get_figwidth() < NARROW_INCHES else 5
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns)  # bars fill the axes
+
+
+def rank_heat(figure: Figure, strips: Sequence[RankStrip]) -> None:
+    """One line per K, one cell per rank: the rank's time relative to the mean of all ranks."""
+    axes = figure.subplots()
+    reach = max(0.01, *(abs(value - 1.0) for strip in strips for value in strip.relative))
+    for place, strip in enumerate(strips):
+        image = axes.imshow(
+            [list(strip.relative)],
+            extent=(0.0, 1.0, place - 0.42, place + 0.42),
+            aspect="auto",
+            cmap="PuOr_r",
+            vmin=1 - reach,
+            vmax=1 + reach,
+            interpolation="nearest",
+        )
+    axes.set_ylim(-0.5, len(strips) - 0.5)
+    axes.set_yticks(range(len(strips)), [str(strip.k) for strip in strips])
+    axes.set_ylabel("K")
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 1], ["first rank", "last rank"])
+    axes.grid(visible=False)
+    figure.colorbar(image, ax=axes, location="bottom", label="rank's time / mean of ranks", shrink=0.8, aspect=30)
+
+
+def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
+    """T over K with a curve for every size, measured and modelled; beside a fit the isoefficiency lines over K."""
+    lines = result.curves()
+    axes = figure.subplots(1, 2) if isinstance(result, GridFit) else [figure.subplots()]
+    for i, line in enumerate(lines):
+        colour, dash = SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]
+        axes[0].plot(line.k, line.time, color=colour, linestyle=dash, label=f"N = {line.label}")
+        axes[0].fill_between(line.k, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+        axes[0].plot(line.measured_k, line.measured, MARKERS[i % len(MARKERS)], color=colour)
+    axes[0].set(xscale="log", yscale="log", xlabel=f"K ({result.k_unit})", ylabel="T", title="T over K by size")
+    axes[0].legend(fontsize=8)
+    if isinstance(result, GridFit):
+        isoefficiency_axes(axes[1], result)
+
+
+def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
+    """The size that holds each E, with its band, and the textbook answers."""
+    for i, hold in enumerate(dict.fromkeys(row.hold for row in result.isoefficiency)):
+        rows = [(row, row.size) for row in result.isoefficiency if row.hold == hold and row.size is not None]
+        if not rows:
+            continue
+        colour, k = SERIES[i % len(SERIES)], [row.k for row, _ in rows]
+        axes.plot(k, [size.value for _, size in rows], "o-", color=colour, label=f"E = {hold:g}")
+        band = [(row.k, size.low, size.high) for row, size in rows if size.low is not None and size.high is not None]
+        if band:
+            at, low, high = zip(*band, strict=True)
+            axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        for name, dash in zip(rows[0][0].theory, DASHES[1:], strict=False):
+            axes.plot(
+                k, [row.theory[name] for row, _ in rows], dash, color=GREY, label=f"N ~ {name}" if i == 0 else None
+            )
+    axes.set(xscale="log", yscale="log", xlabel=f"K ({result.k_unit})", ylabel="N", title="Size that holds E")
+    ticks = sorted({row.k for row in result.isoefficiency})
+    axes.set_xticks(ticks, [str(k) for k in ticks])
+    axes.minorticks_off()
+    axes.legend(fontsize=8)

@@ -1,0 +1,301 @@
+"""A Document on a terminal: it fits the width and one screen, colours say verdicts, and a small plot shows the curve.
+
+A table that is too wide first loses the columns that matter least (`Column.rank`), then wraps its text, then goes on
+below; nothing else is left out.  Every text passes through `document.one_line`, so that no name moves the cursor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from textwrap import wrap
+from unicodedata import combining, east_asian_width
+
+from scalecurve.document import (
+    Block,
+    Document,
+    FindingList,
+    Heading,
+    Listing,
+    Paragraph,
+    Result,
+    Table,
+    Tone,
+    finding_text,
+    one_line,
+    safe_lines,
+)
+from scalecurve.findings import Finding, Severity
+
+GAP = "  "
+LEAST_WRAPPED = 14  # columns of text that a wrapped cell keeps
+MOST_PROSE = 110  # columns; longer lines are hard to read
+CODES: dict[str, str] = {"good": "32", "bad": "31", "warn": "33", "muted": "2", "assumed": "3", "bold": "1"}
+SEVERITY_TONES: dict[Severity, Tone] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "muted"}
+ANSWER = 2  # blocks that always stand: the head and the table
+PLOT_ROWS, MOST_COLUMNS = 11, 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screen:
+    """A terminal: its width and height in characters, and whether it shows colours; `height` None is endless."""
+
+    width: int = 100
+    height: int | None = None
+    colour: bool = False
+
+    def paint(self, text: str, tone: str) -> str:
+        """The text in the colour of a tone, where the terminal shows colours."""
+        return f"\x1b[{CODES[tone]}m{text}\x1b[0m" if self.colour and tone in CODES and text else text
+
+
+def to_terminal(document: Document, screen: Screen) -> str:
+    """The document as lines that fit the screen; what one screen does not hold is named, and --verbose shows it."""
+    title = [screen.paint("\n".join(_prose(document.title, screen)), "bold")] if document.title else []
+    parts = title + [text for block in document.blocks if (text := _block(block, screen))]
+    if screen.height is None or sum(part.count("\n") + 2 for part in parts) <= screen.height:
+        return "\n\n".join(parts) + "\n"
+    return "\n\n".join(title + _cut(document, screen, len(title))) + "\n"
+
+
+def _cut(document: Document, screen: Screen, used: int) -> list[str]:
+    """The blocks that fit one screen: the answer, then whole sections in their order, then warnings."""
+    lists = [block for block in document.blocks if isinstance(block, FindingList)]
+    grave = [finding for block in lists for finding in block.findings if finding.severity is not Severity.INFO]
+    notes = sum(len(block.findings) for block in lists) - len(grave)
+    warnings = [_finding(finding, screen) for finding in grave]
+    room = (screen.height or 0) - 2 * used - 2
+    kept, left = [], 0
+    for place, texts in enumerate(_sections(document, screen)):
+        lines = sum(text.count("\n") + 2 for text in texts)
+        if place < ANSWER or (not left and lines + min(len(warnings), 4) * 2 <= room):
+            kept += texts
+            room -= lines
+        else:
+            left += 1
+    shown: list[str] = []
+    for text in warnings:
+        if text.count("\n") + 1 > room:
+            break
+        shown.append(text)
+        room -= text.count("\n") + 1
+    counts = {"more part": left, "more warning": len(warnings) - len(shown), "note": notes}
+    rest = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
+    tail = [screen.paint(f"Also: {', '.join(rest)}; --verbose shows all.", "muted")] if rest else []
+    return kept + (["\n".join(shown)] if shown else []) + tail
+
+
+def _sections(document: Document, screen: Screen) -> list[list[str]]:
+    """The texts of the blocks that are not findings, a heading together with the block below it."""
+    sections: list[list[str]] = []
+    below_heading = False
+    for block in document.blocks:
+        text = "" if isinstance(block, FindingList) else _block(block, screen)
+        if text and below_heading:
+            sections[-1].append(text)
+        elif text:
+            sections.append([text])
+        below_heading = isinstance(block, Heading) or (below_heading and not text)
+    return sections
+
+
+def _block(block: Block, screen: Screen) -> str:
+    match block:
+        case Heading(text):
+            lines = _prose(text, screen)
+            rule = [] if screen.colour else ["-" * max(map(cells, lines))]
+            return "\n".join([*(screen.paint(line, "bold") for line in lines), *rule])
+        case Paragraph(text, tone):
+            return "\n".join(screen.paint(line, tone) for line in _prose(text, screen))
+        case Listing(text):
+            return "\n".join("    " + line for line in safe_lines(text))
+        case Table():
+            return "\n".join(_table(block, screen))
+        case FindingList(findings):
+            return "\n".join(_finding(finding, screen) for finding in findings)
+
+
+def _prose(text: str, screen: Screen) -> list[str]:
+    return [line for part in safe_lines(text) for line in fold(part, min(screen.width, MOST_PROSE))]
+
+
+def fold(text: str, width: int) -> list[str]:
+    """A text as lines of at most `width` columns; one that fits keeps its spaces."""
+    if cells(text) <= width:
+        return [text]
+    return wrap(text, width if cells(text) == len(text) else max(1, width // 2)) or [""]
+
+
+def _finding(finding: Finding, screen: Screen) -> str:
+    """A finding, its severity in colour."""
+    text, word = finding_text(finding, min(screen.width, MOST_PROSE)), str(finding.severity)
+    return screen.paint(word, SEVERITY_TONES[finding.severity]) + text.removeprefix(word)
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for wide characters, none for marks on others."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _table(block: Table, screen: Screen) -> Iterator[str]:
+    """The lines of a table that fits: the least needed columns dropped, text wrapped, the rest continued below."""
+    grid = [[one_line(cell.text) for cell in row] for row in block.rows]
+    heads = [one_line(column.header) for column in block.columns]
+    widths = [max(map(cells, [head, *(row[i] for row in grid)])) for i, head in enumerate(heads)]
+    shown = list(range(len(widths)))
+    dropped: list[str] = []
+    for place in sorted((i for i in shown if block.columns[i].rank), key=lambda i: -block.columns[i].rank):
+        if _total(widths, shown) > screen.width:
+            shown.remove(place)
+            dropped.append(block.columns[place].meaning or one_line(block.columns[place].header))
+    for place in (i for i in shown if block.columns[i].align == "left"):
+        excess = _total(widths, shown) - screen.width
+        if excess > 0:
+            widths[place] = max(min(widths[place], LEAST_WRAPPED), widths[place] - excess)
+    yield from _prose(block.caption or "", screen) if block.caption else ()
+    for number, part in enumerate(_parts(widths, shown, screen.width)):
+        yield from ([""] if number else [])
+        yield from _grid(block, grid, [min(widths[i], screen.width) for i in part], part, screen)
+    if dropped:
+        words = f"(left out at {screen.width} columns: {', '.join(dropped)})"
+        yield from (screen.paint(line, "muted") for line in _prose(words, screen))
+
+
+def _total(widths: Sequence[int], shown: Sequence[int]) -> int:
+    return sum(widths[i] for i in shown) + len(GAP) * (len(shown) - 1)
+
+
+def _parts(widths: Sequence[int], shown: Sequence[int], width: int) -> list[list[int]]:
+    """The columns in groups that fit the width, the first column before each group."""
+    parts: list[list[int]] = [[shown[0]]]
+    for place in shown[1:]:
+        if len(parts[-1]) > 1 and _total(widths, [*parts[-1], place]) > width:
+            parts.append([shown[0]])
+        parts[-1].append(place)
+    return parts
+
+
+def _grid(
+    block: Table, grid: Sequence[Sequence[str]], widths: Sequence[int], part: Sequence[int], screen: Screen
+) -> Iterator[str]:
+    """A header, a rule and the rows of some columns; a cell that is too long goes on in the next line."""
+
+    def line(texts: Sequence[str], tones: Sequence[str]) -> Iterator[str]:
+        columns = [fold(text, width) for text, width in zip(texts, widths, strict=True)]
+        for number in range(max(map(len, columns))):
+            pieces = []
+            for i, (place, lines, width) in enumerate(zip(part, columns, widths, strict=True)):
+                text = lines[number] if number < len(lines) else ""
+                blank = " " * (width - cells(text))
+                text = screen.paint(text, tones[i])
+                pieces.append(text + blank if block.columns[place].align == "left" else blank + text)
+            yield GAP.join(pieces).rstrip()
+
+    yield from line([one_line(block.columns[i].header) for i in part], ["bold"] * len(part))
+    yield GAP.join("-" * width for width in widths)
+    for row, texts in zip(block.rows, grid, strict=True):
+        yield from line([texts[i] for i in part], [row[i].tone for i in part])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mark:
+    """A value to draw at K, with its interval; `kind` is measured or forecast."""
+
+    k: float
+    value: float
+    low: float | None
+    high: float | None
+    is_forecast: bool = False
+
+
+def sketch(result: Result, screen: Screen) -> str | None:
+    """A small plot of a curve in characters: points, intervals, the ideal line; None where there is nothing to draw."""
+    marks, is_speedup, unit = _marks(result)
+    if len(marks) < 2 or screen.width < 40:
+        return None
+    width = min(screen.width - 10, MOST_COLUMNS)
+    k_low, k_high = min(mark.k for mark in marks), max(mark.k for mark in marks)
+    values = [mark.value for mark in marks] + ([k_low, k_high] if is_speedup else [0.0, 1.0])
+    bottom, top = min(values), max(values)
+    scale: Callable[[float], float] = math.log if is_speedup else float
+    span = scale(top) - scale(bottom)
+    canvas = [[" "] * width for _ in range(PLOT_ROWS)]
+
+    def column(k: float) -> int:
+        return round(math.log(k / k_low) / math.log(k_high / k_low) * (width - 1))
+
+    def row(value: float) -> int:
+        clipped = min(max(value, bottom), top)
+        return PLOT_ROWS - 1 - round((scale(clipped) - scale(bottom)) / span * (PLOT_ROWS - 1))
+
+    for x in range(0, width, 2):
+        ideal = k_low * (k_high / k_low) ** (x / (width - 1)) if is_speedup else 1.0
+        canvas[row(ideal)][x] = "·"
+    ahead = [mark for mark in marks if mark.is_forecast and mark.low is not None and mark.high is not None]
+    last = max((mark for mark in marks if not mark.is_forecast), key=lambda mark: mark.k, default=None)
+    _shade(canvas, ([last] if last else []) + ahead, column, row)
+    for mark in marks:
+        x = column(mark.k)
+        if mark.low is not None and mark.high is not None:
+            for y in range(row(mark.high), row(mark.low) + 1):
+                canvas[y][x] = "│"
+        canvas[row(mark.value)][x] = "○" if mark.is_forecast else "●"
+    name = "S(K)" if is_speedup else "E(K)"
+    lines = []
+    for y, cells_of_row in enumerate(canvas):
+        label = f"{top:.4g}" if y == 0 else f"{bottom:.4g}" if y == PLOT_ROWS - 1 else ""
+        lines.append(f"{label:>7} ┤{''.join(cells_of_row)}".rstrip())
+    axis = [" "] * width
+    for mark in marks:
+        text, place = f"{mark.k:g}", column(mark.k)
+        start = max(0, min(place - len(text) // 2, len(axis) - len(text)))
+        if all(char == " " for char in axis[max(0, start - 1) : start + len(text) + 1]):
+            axis[start : start + len(text)] = text
+    lines.append(" " * 8 + "└" + "─" * width)
+    lines.append((" " * 9 + "".join(axis)).rstrip())
+    legend = f"{name} over K ({one_line(unit)[:20]}): ● measured, │ interval, · ideal"
+    legend += ", ○ ░ forecast and its interval" if ahead else ""
+    return "\n".join([*lines, *(screen.paint(line, "muted") for line in _prose(legend, screen))])
+
+
+def _shade(
+    canvas: list[list[str]], marks: Sequence[_Mark], column: Callable[[float], int], row: Callable[[float], int]
+) -> None:
+    """The band between neighbouring forecasts, their ends joined by straight lines."""
+    for left, right in pairwise(marks):
+        first, after = column(left.k), column(right.k)
+        ends = [(row(mark.high or mark.value), row(mark.low or mark.value)) for mark in (left, right)]
+        for x in range(first + 1, after + 1):
+            share = (x - first) / (after - first)
+            upper, lower = (round(a + (b - a) * share) for a, b in zip(*ends, strict=True))
+            for y in range(upper, lower + 1):
+                canvas[y][x] = "░"
+
+
+def _marks(result: Result) -> tuple[list[_Mark], bool, str]:
+    """What a table or a forecast has to draw, whether it is S on logarithmic axes, and what a worker is."""
+    from scalecurve.analysis import SpeedupTable, tabulate
+    from scalecurve.forecasting.forecast import Forecast
+    from scalecurve.forecasting.rows import band
+    from scalecurve.study import Regime
+
+    if isinstance(result, SpeedupTable):
+        is_strong = result.regime is Regime.STRONG
+        picked = [(row.k, row.speedup if is_strong else row.efficiency) for row in result.rows]
+        marks = [_Mark(k=k, value=own.value, low=own.low, high=own.high) for k, own in picked]
+        return marks, is_strong and all(mark.value > 0 for mark in marks), result.k_unit
+    if isinstance(result, Forecast):
+        marks, is_speedup, unit = _marks(tabulate(result.view.study))
+        marks = [replace(mark, low=None, high=None) for mark in marks]
+        what = "speedup" if is_speedup else "efficiency"
+        for row in result.rows:
+            bounds = band(row) if row.extrapolation > 1 else None
+            if bounds is not None:
+                low, high = bounds[f"{what}_low"], bounds[f"{what}_high"]
+                marks.append(_Mark(k=row.k, value=bounds[what], low=low, high=high, is_forecast=True))
+        return marks, is_speedup, unit
+    return [], False, ""

@@ -1,0 +1,150 @@
+"""The page without a server: the numbers of Python and the command line, from a file, in a frame, in a notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scalecurve as sc
+from tests.explorer_drag import ask, command_line, missing_numbers, states
+
+CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
+READY = "() => (document.documentElement.dataset.asking ?? '0') === '0'"
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One page as a file and one as a folder, with a study."""
+    from scalecurve.explorer.export import write_page
+
+    place = tmp_path_factory.mktemp("static")
+    (place / "mine.csv").write_text(CSV)
+    write_page(place / "page.html", place / "mine.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
+    write_page(place / "site", models=["llama3-8b"], clusters=["h100-ib400"])
+    return place
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
+    """A page from disk; it may complain of nothing and ask nobody."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    complaints: list[str] = []
+    asked: list[str] = []
+
+    def open_file(name: str) -> Any:
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"file://{folder / name}")
+        page.wait_for_selector("#main .view")
+        page.wait_for_timeout(200)
+        page.wait_for_function(READY)
+        return page
+
+    yield open_file
+    context.close()
+    assert complaints == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+
+
+def unlike(page: Any, python: Any, tolerance: float, where: str = "") -> list[str]:
+    """Where the answers of the page and of Python differ."""
+    if isinstance(python, dict):
+        keys = set(page) ^ set(python)
+        return (
+            [f"{where}: {sorted(keys)}"]
+            if keys
+            else [found for key in python for found in unlike(page[key], python[key], tolerance, f"{where}.{key}")]
+        )
+    if isinstance(python, list):
+        if len(page) != len(python):
+            return [f"{where}: {len(page)} and {len(python)} entries"]
+        return [
+            found
+            for place, each in enumerate(python)
+            for found in unlike(page[place], each, tolerance, f"{where}[{place}]")
+        ]
+    if isinstance(python, int | float) and not isinstance(python, bool) and isinstance(page, int | float):
+        return [] if abs(page - python) <= tolerance * max(abs(python), 1e-12) else [f"{where}: {page} and {python}"]
+    return [] if page == python else [f"{where}: {page!r} and {python!r}"]
+
+
+def test_the_closed_forms_of_the_page_are_pythons(opened: Callable[..., Any]) -> None:
+    page = opened("page.html")
+    found = []
+    asked = list(states(23, {"laws": 120, "mechanisms": 160}))
+    for question, body in asked:
+        status, python = ask(question, body)
+        assert status == 200
+        here = page.evaluate("([name, body]) => modules['live.js'].LIVE[name](body)", [question, body])
+        tolerance = 2e-7 if question.endswith("slowest") else 1e-9  # two quadratures of one integral
+        found += [f"{question} {body}: {one}" for one in unlike(here, json.loads(json.dumps(python)), tolerance)]
+    assert len(asked) == 280
+    assert found == []
+
+
+@pytest.mark.parametrize("name", ["page.html", "site/index.html"])
+def test_training_shows_what_the_command_prints(opened: Callable[..., Any], name: str, tmp_path: Path) -> None:
+    page = opened(name)
+    page.locator("#tab-training").click()
+    page.wait_for_selector("#panel-weak svg[role=img]")
+    for batch in ("64M", "1M"):
+        box = page.locator("[data-exact=batch_tokens]")
+        box.fill(batch)
+        box.press("Enter")
+        page.wait_for_function(READY)
+        page.wait_for_timeout(100)
+        commands = page.evaluate("[...document.querySelectorAll('.commands pre')].map(p => p.textContent)")
+        assert len(commands) == 2
+        texts = "".join(command_line(command, {}, tmp_path)[1] for command in commands)
+        tiles = page.evaluate("[...document.querySelectorAll('#view-training .facts dd')].map(d => d.textContent)")
+        assert len(tiles) >= 12
+        assert [tile for tile in tiles if re.sub(r"\s+", "", tile) not in re.sub(r"\s+", "", texts)] == []
+        summary = page.evaluate("[...document.querySelectorAll('#view-training .summary p')].map(d => d.textContent)")
+        assert missing_numbers(summary, texts) == []
+
+
+def test_a_study_comes_with_its_whole_analysis(opened: Callable[..., Any], folder: Path) -> None:
+    page = opened("page.html")  # it opens with the study it was made of
+    page.wait_for_selector("#data-audit table, #data-audit p")
+    for part in ("table", "diagnosis", "forecast", "fits", "cost", "audit"):
+        assert len(page.locator(f"#data-{part}").inner_text()) > 60, part
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#data-table tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    text = command_line("scalecurve table mine.csv --regime strong", {}, folder)[1]
+    lines = [line.split() for line in text.splitlines()]
+    assert len(rows) == 4
+    assert all(" ".join(row).split() in lines for row in rows)
+
+
+def test_it_can_be_embedded_and_shown_in_a_notebook(opened: Callable[..., Any], folder: Path) -> None:
+    shown = sc.explore(models=["llama3-8b"])
+    (folder / "frame.html").write_text(
+        '<main id="main"><div class="view">beside</div></main><iframe src="page.html" width=900 height=700></iframe>'
+    )
+    (folder / "notebook.html").write_text(f'<main id="main"><div class="view">beside</div></main>{shown._repr_html_()}')
+    for name in ("frame.html", "notebook.html"):
+        frame = opened(name).frame_locator("iframe")
+        frame.locator("#tab-laws").click()
+        frame.locator("[data-exact=serial]").fill("0.2")
+        frame.locator("[data-exact=serial]").press("Enter")
+        assert frame.locator("#panel-strong svg[role=img]").count() == 1
+        assert "0.2" in frame.locator("#view-laws .commands").inner_text()
+
+
+def test_nothing_in_a_study_can_end_the_script(opened: Callable[..., Any], folder: Path) -> None:
+    from scalecurve.explorer.export import write_page
+
+    (folder / "bad.csv").write_text(
+        "gpus,seconds,note\n" + "".join(f"{k},{1 / k},</script><img src=x onerror=hacked=1>\n" for k in (1, 2, 4))
+    )
+    write_page(folder / "bad.html", folder / "bad.csv", regime="strong", models=["llama3-8b"], clusters=["h100-ib400"])
+    page = opened("bad.html")
+    assert page.evaluate("globalThis.hacked === undefined && !document.querySelector('main img')")

@@ -1,0 +1,35 @@
+"""The page without a server, as text; tests/browser/test_static.py opens it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scalecurve.errors import InputError
+from scalecurve.explorer.export import ExplorerPage, bundle, write_page
+
+
+def test_the_modules_become_one_script_without_imports() -> None:
+    script = bundle()
+    assert 'modules["live.js"]' in script
+    assert "\nimport " not in script
+    assert "\nexport " not in script
+    assert (
+        script.index('modules["format.js"] =')
+        < script.index('modules["chart.js"] =')
+        < script.index('modules["app.js"] =')
+    )
+
+
+def test_unknown_names_are_refused_before_anything_is_computed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nonsense"):
+        write_page(tmp_path / "page.html", models=["nonsense"])
+    with pytest.raises(InputError):
+        write_page(tmp_path / "page.html", models=["llama3-8b"], clusters=["nonsense"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notebook_shows_it_in_a_frame() -> None:
+    shown = ExplorerPage('<p class="x">&</p>')._repr_html_()
+    assert 'srcdoc="&lt;p class=&quot;x&quot;&gt;&amp;&lt;/p&gt;"' in shown

@@ -1,0 +1,90 @@
+"""The pictures of README and docs, made by the commands a reader would run: python tools/pictures.py [NAME ...]
+
+Curves are SVG; the pages of report and explorer are PNG at the widths of a desk and of a phone, light and dark, and
+need Chromium (`tools/engines-install`).  Without NAME, all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from scalecurve.cli.main import run
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+STUDY = "examples/hosts/study.json"
+CURVES = {
+    "readme-curve.svg": ["report", "examples/reference/strong.csv", "--regime", "strong", "-q", "-o"],
+    "tutorial-table.svg": ["report", STUDY, "-q", "-o"],
+    "tutorial-forecast.svg": ["forecast", STUDY, "-q", "--plot"],
+}
+SCREENS = {"desk": (1440, 900), "phone": (390, 844)}
+CHROMIUM = os.environ.get("SCALECURVE_CHROMIUM", "/usr/bin/chromium")
+
+
+def pages() -> None:
+    """The report at two widths in two themes, and its first screen for the tutorial."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
+        page = Path(folder) / "report.html"
+        run(["report", STUDY, "--price", "2.50", "-q", "-o", str(page)])
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, (width, height) in SCREENS.items():
+            for theme in ("light", "dark"):
+                tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+                tab.goto(page.as_uri())
+                tab.screenshot(path=PICTURES / f"report-{name}-{theme}.png")
+                tab.close()
+        browser.close()
+    (PICTURES / "tutorial-report.png").write_bytes((PICTURES / "report-desk-light.png").read_bytes())
+
+
+def explorer() -> None:
+    """Every view of the explorer's page at two widths in two themes, from the page without a server; few colours, so
+    that the files stay small.  SCALECURVE_FULL names a folder for the whole pages, to look at."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    full = os.environ.get("SCALECURVE_FULL")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as engine:
+        page = Path(folder) / "explorer.html"
+        run(["explore", STUDY, "--export", str(page), "--models", "llama3-70b", "--clusters", "h100-ib400"])
+        browser = engine.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, (width, height) in SCREENS.items():
+            for theme in ("light", "dark"):
+                tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+                for view in ("training", "laws", "data", "mechanisms"):
+                    tab.goto(page.as_uri())
+                    tab.wait_for_selector("#main .view")
+                    tab.locator(f"#tab-{view}").click()
+                    tab.wait_for_selector(f"#view-{view} svg[role=img]", state="attached")
+                    tab.add_style_tag(content="#toast { display: none; }")
+                    tab.wait_for_timeout(400)
+                    tab.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
+                    picture = PICTURES / f"explorer-{view}-{name}-{theme}.png"
+                    tab.screenshot(path=picture)
+                    Image.open(picture).convert("RGB").quantize(64).save(picture, optimize=True)
+                    if full is not None:
+                        tab.screenshot(path=Path(full) / picture.name, full_page=True)
+                tab.close()
+        browser.close()
+
+
+def main(names: list[str]) -> None:
+    os.chdir(ROOT)
+    PICTURES.mkdir(exist_ok=True)
+    for name, words in CURVES.items():
+        if not names or name in names:
+            run([*words, f"docs/pictures/{name}"])
+    if not names or "report" in names:
+        pages()
+    if not names or "explorer" in names:
+        explorer()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
