@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from scalecurve.mechanisms.load import LoadCurve, ReplicaPlan, load_curve, replicas_needed
     from scalecurve.mechanisms.network_extension import HeldOutNetworks, hold_out_collectives
     from scalecurve.mechanisms.network_fit import FittedNetwork, FittedNetworks, fit_collectives, fit_sweep, save_sweep
-    from scalecurve.mechanisms.recorder import TaskRecorder
     from scalecurve.mechanisms.roofline import Roofline, place_kernels
     from scalecurve.mechanisms.stragglers import StragglerCost, straggler_cost
     from scalecurve.mechanisms.tails import Tails, tail_latency
-    from scalecurve.mechanisms.workdepth import WorkDepth, work_depth
+    from scalecurve.mechanisms.workdepth import TaskRecorder, WorkDepth, work_depth
 
 __all__ = [
     "CollectiveCost",
@@ -60,10 +59,9 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspe
             "load": "LoadCurve ReplicaPlan load_curve replicas_needed",
             "network_extension": "HeldOutNetworks hold_out_collectives",
             "network_fit": "FittedNetwork FittedNetworks fit_collectives fit_sweep save_sweep",
-            "recorder": "TaskRecorder",
             "roofline": "Roofline place_kernels",
             "stragglers": "StragglerCost straggler_cost",
             "tails": "Tails tail_latency",
-            "workdepth": "WorkDepth work_depth",
+            "workdepth": "TaskRecorder WorkDepth work_depth",
         },
     )

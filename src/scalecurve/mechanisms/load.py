@@ -17,8 +17,7 @@ from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, 
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
-from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
-from scalecurve.mechanisms.percentiles import Percentile, clock_findings, percentiles
+from scalecurve.mechanisms.latencies import LatenciesLike, Percentile, clock_findings, latency_records, percentiles
 from scalecurve.units import format_seconds
 
 SATURATED = 0.95  # finished per offered below which the server no longer keeps up

@@ -10,8 +10,7 @@ from typing import Any
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.laws.roofline import Ceilings, KernelBound, attainable, intensity, least_time
-from scalecurve.study.kernel import Kernel
+from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
 from scalecurve.units import format_bytes, format_flops, format_seconds
 
 Points = tuple[tuple[float, float], ...]

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.mechanisms.latencies import LatenciesLike, latency_records
-from scalecurve.mechanisms.percentiles import percentile_name, samples_needed
+from scalecurve.mechanisms.latencies import LatenciesLike, latency_records, percentile_name, samples_needed
 from scalecurve.study.latency_record import Histogram, merged
 from scalecurve.units import WorkersLike, as_workers, format_seconds
 

@@ -38,11 +38,10 @@ from scalecurve.planning.cost_rows import (
     steps_between,
     unit_words,
 )
-from scalecurve.planning.currency import format_amount, format_money
 from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
 from scalecurve.planning.pricing import Campaign
-from scalecurve.planning.tariff import Tariff
-from scalecurve.units import WorkersLike, format_seconds
+from scalecurve.planning.tariff import Tariff, format_amount, format_money
+from scalecurve.units import WorkersLike, as_number, format_seconds
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
@@ -62,7 +61,8 @@ class Goal:
     chance: float | None = None
 
     def __post_init__(self) -> None:
-        limits = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
+        stated = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
+        limits = {where: None if value is None else as_number(value, where) for where, value in stated.items()}
         faults = [
             Fault("must be above 0", where=where, value=f"{value:g}")
             for where, value in limits.items()
@@ -185,7 +185,8 @@ class Cost(Result):
     def _choice(self, row: PricedRow) -> str:
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""
         total = format_money(row.cost.value, self.tariff.currency)
-        return f"K = {row.k} {unit_words(self.k_unit)}{side}, {format_seconds(row.elapsed.value)}, {total}"
+        by = " (forecast)" if row.kind is Kind.FORECAST else ""
+        return f"K = {row.k} {unit_words(self.k_unit)}{side}, {format_seconds(row.elapsed.value)}, {total}{by}"
 
     def _table(self) -> Table:
         """The columns that apply: intervals, lanes, the campaign, interruptions, the deadline and energy."""
@@ -230,6 +231,7 @@ def cost(
     subject: Timed | Forecast,
     price: float | Tariff,
     *,
+    regime: str | None = None,
     at: WorkersLike | None = None,
     work_per_job: float | None = None,
     level: float = 0.95,
@@ -249,15 +251,17 @@ def cost(
 
     `subject` is a study (or a path, a mapping, a frame), a forecast, a training plan (or its JSON), or a law with its
     `parameters`, T(1) and worker counts: `cost(law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[256, 512])`.
+    `regime` is for a path, mapping or frame that does not state it.
     `price` is dollars per worker-hour or a Tariff, and `notes` are findings about it.  `at` are the K to price,
     `work_per_job` the work of one result where a rate is known, `deadline` seconds, `budget` and `value_per_hour`
     money, and `chance` the probability with which the deadline must be met.
     """
-    tariff = price if isinstance(price, Tariff) else Tariff(per_hour=price)
+    tariff = price if isinstance(price, Tariff) else Tariff(per_hour=as_number(price, "price"))
     campaign = Campaign(jobs=jobs, fleet=fleet, one_rental=one_rental)
     goal = Goal(deadline=deadline, budget=budget, value_per_hour=value_per_hour, chance=chance)
     curve = time_curve(
         subject,
+        regime=regime,
         at=at,
         work_per_job=work_per_job,
         level=level,
@@ -291,7 +295,8 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     faults = []
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
-        possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}"
+        by = " by forecast, which nobody measured" if best.kind is Kind.FORECAST else ""
+        possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}{by}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
         faults.append(Fault("no K meets the deadline", where="deadline", value=limit, remedy=hint))
@@ -323,7 +328,7 @@ def cost_findings(
         if idle:
             listed = ", ".join(f"{count} at K = {k}" for k, count in idle.items())
             message = f"of the fleet of {campaign.fleet}, these workers are idle and not paid for here: {listed}"
-            yield info("fleet-idle", message, idle=idle)
+            yield info("fleet-idle", message, idle={str(k): count for k, count in idle.items()})
     yield from _tariff_findings(tariff, rows)
     if budget is not None and not any(row.within_budget for row in rows):
         least = min(rows, key=lambda row: row.job_cost.value)

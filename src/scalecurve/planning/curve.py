@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scalecurve.analysis.curve import is_load
 from scalecurve.analysis.table import tabulate
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
@@ -104,6 +105,7 @@ Timed = StudyLike | TimeCurve | Law | Mapping[str, Any] | PlanLike
 def time_curve(
     subject: Timed | Forecast,
     *,
+    regime: str | None = None,
     at: WorkersLike | None = None,
     work_per_job: float | None = None,
     level: float = 0.95,
@@ -131,7 +133,7 @@ def time_curve(
         return curve_of_plan(subject, tokens_per_job=work_per_job)  # type: ignore[arg-type]
     if hasattr(subject, "to_dict") and not isinstance(subject, Study | DataFrame):
         return curve_of_plan(subject.to_dict(), tokens_per_job=work_per_job)
-    return curve_of_study(as_study(subject), at=workers, work_per_job=work_per_job, level=level)  # type: ignore[arg-type]
+    return curve_of_study(as_study(subject, regime=regime), at=workers, work_per_job=work_per_job, level=level)  # type: ignore[arg-type]
 
 
 def curve_of_study(
@@ -142,6 +144,12 @@ def curve_of_study(
     level: float = 0.95,
 ) -> TimeCurve:
     """Measured K, the doublings between them, and forecasts to four times the largest; `at` names the K instead."""
+    if is_load(study.k_unit):  # nobody rents clients
+        remedy = "price what serves them: its price per hour over its rate; or --k-unit nodes where K counts machines"
+        raise InputError(
+            Fault("K is the load on a server, which is not paid by K", value=study.k_unit, remedy=remedy),
+            subject=study.name,
+        )
     per_result, result = _per_result(study, work_per_job)
     table = tabulate(study, level=level)
     measured = []

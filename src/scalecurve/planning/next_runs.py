@@ -19,7 +19,7 @@ import numpy as np
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.findings import Finding, info, warning
+from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.curves import Array, LogCurve
 from scalecurve.forecasting.prediction import predict
@@ -150,10 +150,10 @@ def next_runs(
 
     result = _within_reach(study, within) if largest is None else within(float(largest))
     if study.quantity is Quantity.SECONDS:
-        return result
+        return replace(result, findings=carried(study, own=result.findings))
     message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
     assumed = info("run-length-assumed", message, remedy="state it: --run-seconds")
-    return replace(result, findings=(*result.findings, assumed))
+    return replace(result, findings=carried(study, own=(*result.findings, assumed)))
 
 
 def _within_reach(study: Study, within: Callable[[float], NextRuns]) -> NextRuns:

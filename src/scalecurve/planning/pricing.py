@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.planning.currency import DEFAULT, Money
-from scalecurve.planning.tariff import Tariff
+from scalecurve.planning.tariff import DEFAULT, Money, Tariff
 
 HOUR = 3600.0
 JOULES_PER_KWH = 3.6e6

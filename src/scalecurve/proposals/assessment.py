@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,19 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.planning.cost import Cost
 from scalecurve.planning.cost_rows import PricedRow, unit_words
-from scalecurve.planning.currency import format_money
-from scalecurve.proposals.decision import Sensitivity, decide, most_sensitive
+from scalecurve.planning.tariff import format_money
+from scalecurve.proposals.decision import (
+    Judgement,
+    ProposalVerdict,
+    Sensitivity,
+    decide,
+    judge,
+    most_sensitive,
+    overall,
+    regimes_of,
+)
 from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposal
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
-from scalecurve.proposals.verdict import Judgement, ProposalVerdict, judge, overall, regimes_of
 from scalecurve.units import format_seconds
 
 TONES: dict[ProposalVerdict, Tone] = {
@@ -165,10 +173,10 @@ def _number(estimate: Estimate | None, digits: int) -> str | None:
     return f"{text} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
 
 
-def assess(proposal: str | Path | Proposal) -> Assessment:
-    """Will this cluster size help?  A proposal file or a Proposal, held against the checklist."""
+def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:
+    """Will this cluster size help?  A proposal file, its fields, or a Proposal, held against the checklist."""
     if not isinstance(proposal, Proposal):
-        proposal = read_proposal(Path(proposal))
+        proposal = read_proposal(proposal)
     judgements = tuple(judge(proposal, regime) for regime in regimes_of(proposal))
     verdict, first = overall(proposal, judgements), judgements[0]
     priced = price_proposal(proposal, first)

@@ -54,7 +54,7 @@ def check_range(low: float | None, value: float | None, high: float | None) -> N
     if value is None or (low is None and high is None):
         return
     if low is None or high is None or not low <= value <= high:
-        raise ValueError(f"a range is low <= value <= high, with both ends (saw {low}, {value}, {high})")
+        raise ValueError(f"a range is low <= value <= high, with both ends (got {low}, {value}, {high})")
 
 
 class SerialShare(StatedSection):

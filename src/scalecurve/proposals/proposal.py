@@ -5,6 +5,7 @@ Every part that is None is missing, and the assessment says so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, FiniteFloat, PrivateAttr, model_validator
 
-from scalecurve.errors import FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.user_file import (
     Bandwidth,
@@ -32,8 +33,7 @@ from scalecurve.hardware.accelerators import accelerator
 from scalecurve.hardware.networks import network
 from scalecurve.hardware.prices import find_offer, offer_findings
 from scalecurve.laws.collectives import Link, Network
-from scalecurve.planning.currency import Money, parse_money, same_currency
-from scalecurve.planning.tariff import Tariff
+from scalecurve.planning.tariff import Money, Tariff, parse_money, same_currency
 from scalecurve.proposals.evidence import (
     Efficiency,
     Evidence,
@@ -301,9 +301,15 @@ class Proposal(FileSection):
         return changed
 
 
-def read_proposal(path: Path) -> Proposal:
-    """The proposal in a TOML file, every fault at once; a study it names is read from beside the file."""
-    data = read_toml(path, hint=HINT)
+def read_proposal(source: object) -> Proposal:
+    """The proposal in a TOML file or a mapping, every fault at once; a study it names is read from beside the file."""
+    if isinstance(source, Mapping):
+        path, data = Path("proposal"), {str(name): value for name, value in source.items()}
+    elif isinstance(source, str | Path):
+        path, data = Path(source), read_toml(Path(source), hint=HINT)
+    else:
+        remedy = "give a path, a Proposal, or a mapping with the fields of a proposal.toml"
+        raise InputError(Fault("this is no proposal", value=repr(source)[:80], remedy=remedy))
     for section in (data.get("strong"), data.get("weak")):
         if isinstance(section, dict) and isinstance(section.get("study"), str):
             section["study"] = path.parent / section["study"]

@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scalecurve.estimate import Estimate
-from scalecurve.laws.amdahl import ceiling, serial_for
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws.amdahl import ceiling, serial_for, serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
 from scalecurve.planning.cost import Cost, cost
 from scalecurve.planning.cost_rows import cost_text, share_text
-from scalecurve.planning.currency import format_amount, format_money
 from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
 from scalecurve.planning.pricing import HOUR, price_job
-from scalecurve.planning.tariff import Tariff
+from scalecurve.planning.tariff import Tariff, format_amount, format_money
+from scalecurve.proposals.decision import Judgement
 from scalecurve.proposals.evidence import Evidence, exchange_seconds
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
-from scalecurve.proposals.verdict import Judgement
 from scalecurve.study import Regime
 from scalecurve.units import format_bytes, format_seconds
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from scalecurve.errors import InputError
 from scalecurve.mechanisms import tail_latency
-from scalecurve.mechanisms.latencies import LatencySummaries, summarise_latency
-from scalecurve.mechanisms.percentiles import corrected, percentiles, samples_needed
+from scalecurve.mechanisms.latencies import LatencySummaries, corrected, percentiles, samples_needed, summarise_latency
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 
 

@@ -8,9 +8,8 @@ import pytest
 from scalecurve.errors import InputError
 from scalecurve.formats.kernels import parse_kernel
 from scalecurve.hardware.accelerators import accelerator
-from scalecurve.laws.roofline import Ceilings
+from scalecurve.laws.roofline import Ceilings, Kernel
 from scalecurve.mechanisms import place_kernels
-from scalecurve.study.kernel import Kernel
 
 BOX = Ceilings(peak=1e12, bandwidths={"memory": 1e11, "network": 1e9})
 

@@ -317,3 +317,19 @@ def test_a_path_and_the_answer_in_one_line(tmp_path: Path) -> None:
 def test_a_law_needs_worker_counts() -> None:
     with pytest.raises(InputError, match="a law needs worker counts"):
         cost(sc.law("amdahl"), 2.5, parameters={"serial": 0.05})
+
+
+def test_clients_of_a_server_are_not_rented() -> None:
+    study = sc.Study.from_samples(
+        {1: [100.0], 8: [700.0]}, regime="strong", quantity="throughput", k_unit="clients", name="pgbench"
+    )
+    with pytest.raises(sc.InputError, match="load on a server"):
+        sc.cost(study, 2.5)
+
+
+def test_what_is_only_forecast_is_called_so() -> None:
+    study = sc.Study.from_samples({k: [100 / k, 101 / k, 99 / k] for k in (1, 2, 4, 8)}, regime="strong")
+    with pytest.raises(sc.InputError, match="by forecast, which nobody measured"):
+        sc.cost(study, 2.5, deadline=0.5)
+    fastest = sc.cost(study, 2.5, budget=1000.0)
+    assert "(forecast)" in str(fastest)

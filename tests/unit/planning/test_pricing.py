@@ -135,7 +135,7 @@ def test_every_fault_of_a_tariff_at_once() -> None:
         )
 
     assert len(caught.value.faults) == 10
-    assert "price: must be a number from 0 up (saw '-2.5')" in str(caught.value)
+    assert "price: must be a number from 0 up (got '-2.5')" in str(caught.value)
 
 
 @pytest.mark.parametrize(("workers", "seconds", "jobs"), [(0, 1.0, 1), (1, -1.0, 1), (1, math.nan, 1), (1, 1.0, 0)])

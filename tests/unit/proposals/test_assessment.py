@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import scalecurve as sc
-from scalecurve.proposals.verdict import ProposalVerdict as Verdict
+from scalecurve.proposals.decision import ProposalVerdict as Verdict
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "proposals"
 

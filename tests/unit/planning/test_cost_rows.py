@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scalecurve.estimate import Estimate
-from scalecurve.planning.chances import allowed_seconds, chance_by, slowest_lane_chance
+from scalecurve.planning.cost_rows import allowed_seconds, chance_by, slowest_lane_chance
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff

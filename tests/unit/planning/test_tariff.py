@@ -3,7 +3,7 @@
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.planning.currency import Money, format_money, parse_money, same_currency
+from scalecurve.planning.tariff import Money, format_money, parse_money, same_currency
 
 
 @pytest.mark.parametrize(

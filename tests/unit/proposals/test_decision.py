@@ -8,9 +8,9 @@ import scalecurve as sc
 from scalecurve.errors import InputError
 from scalecurve.laws.collectives import Link, Network
 from scalecurve.laws.stragglers import lognormal_maximum
+from scalecurve.proposals.decision import ProposalVerdict as Verdict
 from scalecurve.proposals.evidence import Evidence, Known, SerialShare, time_ratio
 from scalecurve.proposals.proposal import Proposal, StepExchange
-from scalecurve.proposals.verdict import ProposalVerdict as Verdict
 from scalecurve.study import Regime
 
 
