@@ -39,8 +39,11 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.errors import ScalecurveError as ScalecurveError
     from scalecurve.errors import Undecided as Undecided
     from scalecurve.estimate import Estimate as Estimate
+    from scalecurve.explorer.export import explore as explore
     from scalecurve.findings import Finding as Finding
     from scalecurve.fitting.fit import fit as fit
+    from scalecurve.fitting.grid_fit import fit_grid as fit_grid
+    from scalecurve.fitting.grid_fit import forecast_grid as forecast_grid
     from scalecurve.forecasting.forecast import forecast as forecast
     from scalecurve.formats.loading import load as load
     from scalecurve.laws import law as law
@@ -72,9 +75,12 @@ HOMES = {
     "compare": "scalecurve.analysis.comparison",
     "cost": "scalecurve.planning.cost",
     "diagnose": "scalecurve.diagnosis.diagnosis",
+    "explore": "scalecurve.explorer.export",
     "export": "scalecurve.render.exports",
     "fit": "scalecurve.fitting.fit",
+    "fit_grid": "scalecurve.fitting.grid_fit",
     "forecast": "scalecurve.forecasting.forecast",
+    "forecast_grid": "scalecurve.fitting.grid_fit",
     "law": "scalecurve.laws",
     "load": "scalecurve.formats.loading",
     "measure": "scalecurve.measurement.sweep",

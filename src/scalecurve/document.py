@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
+from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding
 
 Tone = Literal["plain", "good", "warn", "bad", "muted", "assumed"]
 
 ABSENT = "-"
 TEXT_WIDTH = 100
+FRAME_LIBRARIES = ("pandas", "polars", "xarray")
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
+    """A column of a table; where the room is short, the one of the highest `rank` goes first, and 0 always stays."""
+
     header: str
     align: Literal["left", "right"] = "right"
     meaning: str | None = None
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,9 +105,6 @@ class Result:
 
     def to_frame(self, library: str | None = None) -> Any:
         """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
-        from scalecurve.errors import InputError
-        from scalecurve.frames import frame_of
-
         records = getattr(self, "records", None)
         if records is None:
             raise InputError(f"a {type(self).__name__} has no table to give as a frame; use to_dict()")
@@ -156,12 +160,12 @@ def to_text(document: Document) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def finding_text(finding: Finding) -> str:
-    """A finding as wrapped lines: severity, code, sentence and remedy."""
+def finding_text(finding: Finding, width: int = TEXT_WIDTH) -> str:
+    """A finding as lines wrapped at `width`: severity, code, sentence and remedy."""
     text = f"{finding.severity} [{finding.code}] {finding.message}"
     if finding.remedy:
         text += f" -> {finding.remedy}"
-    return "\n".join(wrap(one_line(" ".join(text.split())), TEXT_WIDTH, subsequent_indent="    "))
+    return "\n".join(wrap(one_line(" ".join(text.split())), width, subsequent_indent="    "))
 
 
 def table_text(block: Table) -> str:
@@ -176,3 +180,19 @@ def table_text(block: Table) -> str:
         lines.append("  ".join(padded).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join([*safe_lines(block.caption or ""), *lines])
+
+
+def frame_of(records: Sequence[dict[str, Any]], library: str | None = None) -> Any:
+    """A pandas or polars DataFrame, or an xarray Dataset along `row`; the first that is installed unless named."""
+    if library is not None and library not in FRAME_LIBRARIES:
+        raise InputError(
+            Fault("unknown data frame library", value=library, remedy=f"one of {', '.join(FRAME_LIBRARIES)}")
+        )
+    chosen = library or next((name for name in FRAME_LIBRARIES if find_spec(name) is not None), None)
+    if chosen is None or find_spec(chosen) is None:
+        raise MissingExtra(f"a data frame ({chosen or 'pandas, polars or xarray'})", "frames")
+    module = import_module(chosen)
+    if chosen != "xarray":
+        return module.DataFrame(list(records))
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return module.Dataset({name: ("row", [record.get(name) for record in records]) for name in names})

@@ -13,7 +13,8 @@ A message says what is wrong, where, the value, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -29,7 +30,7 @@ class Fault:
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         if self.value is not None:
-            text += f" (saw {shorten(self.value)})"
+            text += f" (got {shorten(self.value)})"
         if self.remedy:
             text += f"; {self.remedy}"
         return text
@@ -66,6 +67,18 @@ class InputError(ScalecurveError):
 
 class FormatError(InputError):
     """A file cannot be read as the format that it claims or that was asked for."""
+
+
+@contextmanager
+def read_as(what: str, *, subject: str, where: str | None = None) -> Iterator[None]:
+    """The guard around a reader: it may trust the shape of `what`, and whatever breaks it is a damaged file."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+        text = " ".join(str(problem).split())
+        message = f"damaged, or not as {what} is written: {type(problem).__name__}: {text}"
+        fault = Fault(message[:200], where, remedy=f"check the file; it was read as {what}")
+        raise FormatError(fault, subject=subject) from None
 
 
 class Refused(ScalecurveError):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 
 class Severity(StrEnum):
@@ -14,6 +14,10 @@ class Severity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+Evidence = str | float | None | Sequence["Evidence"] | Mapping[str, "Evidence"]
+"""What JSON can hold: the numbers and names behind a finding."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,35 @@ class Finding:
         )
 
 
-def info(code: str, message: str, *, remedy: str | None = None, **evidence: Any) -> Finding:
+def info(code: str, message: str, *, remedy: str | None = None, **evidence: Evidence) -> Finding:
     return Finding(code, Severity.INFO, message, evidence, remedy)
 
 
-def warning(code: str, message: str, *, remedy: str | None = None, **evidence: Any) -> Finding:
+def warning(code: str, message: str, *, remedy: str | None = None, **evidence: Evidence) -> Finding:
     return Finding(code, Severity.WARNING, message, evidence, remedy)
 
 
-def error(code: str, message: str, *, remedy: str | None = None, **evidence: Any) -> Finding:
+def error(code: str, message: str, *, remedy: str | None = None, **evidence: Evidence) -> Finding:
     return Finding(code, Severity.ERROR, message, evidence, remedy)
+
+
+class Described(Protocol):
+    """What has a name and findings of its own, such as a study."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+
+def carried(*studies: Described, own: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """What is said of the studies behind a result, then what the result says itself, each sentence once.
+
+    What only one of several studies says gets the study's name.
+    """
+    every = {(item.code, item.message): item for study in studies for item in study.findings}
+    for key, item in every.items():
+        having = [study.name for study in studies if any((one.code, one.message) == key for one in study.findings)]
+        if len(having) < len(studies):
+            every[key] = replace(item, message=f"{having[0]}: {item.message}")
+    return (*every.values(), *(item for item in own if (item.code, item.message) not in every))

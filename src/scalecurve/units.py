@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsFloat
 
 from scalecurve.errors import Fault, InputError
 
@@ -110,9 +110,16 @@ def parse_level(text: str) -> float:
 
 def level_faults(level: float) -> list[Fault]:
     """What is wrong with a confidence level: nothing, or that it is not strictly between 0 and 1."""
-    if 0 < level < 1:
+    if 0 < as_number(level, "level") < 1:
         return []
     return [Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual")]
+
+
+def as_number(value: object, where: str) -> float:
+    """A real number of Python or numpy as a float, for arguments that callers may get wrong; NaN and infinity pass."""
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool | str | bytes | type):
+        return float(value)
+    raise InputError(Fault("a number is needed", where=where, value=repr(value)[:80], remedy="such as 0.95 or 2.50"))
 
 
 def parse_number(text: str) -> float:
@@ -150,7 +157,8 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
     accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
     items: list[Any]
     try:
-        items = list(value)  # type: ignore[arg-type]  # an int has nothing to list
+        odd = isinstance(value, Mapping | bytes)
+        items = [value] if odd else list(value)  # type: ignore[arg-type]  # an int has nothing to list
     except TypeError:
         items = [value]
     counts: list[int] = []

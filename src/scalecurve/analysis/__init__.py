@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from scalecurve.analysis.bend import Bend
+    from scalecurve.analysis.curve import Bend
     from scalecurve.analysis.table import SpeedupTable, TableRow, tabulate
 
 __all__ = ["Bend", "SpeedupTable", "TableRow", "tabulate"]
 
 if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
-    __getattr__, __dir__ = lazy_names(__name__, {"bend": "Bend", "table": "SpeedupTable TableRow tabulate"})
+    __getattr__, __dir__ = lazy_names(__name__, {"curve": "Bend", "table": "SpeedupTable TableRow tabulate"})

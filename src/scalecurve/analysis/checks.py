@@ -131,9 +131,9 @@ def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
     if not 0 < len(slow) <= RARE_SHARE * len(every):
         return None
     without = [k for k, own in rest.items() if not (own > limit).any()]
-    message = (
-        f"{len(slow)} of {len(every)} runs took {np.exp(slow.min()):.2g} to {np.exp(slow.max()):.2g} times as long"
-    )
+    least, most = f"{np.exp(slow.min()):.2g}", f"{np.exp(slow.max()):.2g}"
+    factor = least if least == most else f"{least} to {most}"
+    message = f"{len(slow)} of {len(every)} runs took {factor} times as long"
     if without:
         message += f"; none at K = {_listed(without)}, whose means and intervals may miss them by chance"
     return warning("rare-slow-runs", message, remedy="use --statistic median, or many more runs", count=len(slow))

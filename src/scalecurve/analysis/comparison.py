@@ -15,7 +15,7 @@ from scalecurve.analysis.merging import require_sameness
 from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.findings import Finding
+from scalecurve.findings import Finding, carried
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.units import level_faults
@@ -110,11 +110,11 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
         fault = Fault("the studies have no K in common", value=counts, remedy="measure one K in both")
         raise InputError(fault, subject=f"{first.name} and {second.name}")
     old, new = curve_of(first), curve_of(second)
-    each = level ** (1 / len(common))  # Sidak: all K together hold at `level`
+    level_of_one = level ** (1 / len(common))  # Sidak: all K together hold at `level`
     rising = first.quantity.higher_is_better
     rows = []
     for k in common:
-        ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(each)
+        ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(level_of_one)
         verdict = "one sample"
         if ratio.low is not None and ratio.high is not None:
             better = "faster" if (ratio.value > 1) == rising else "slower"
@@ -124,7 +124,7 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
             spread = log_ratio(
                 (new, k, 1.0), (new, second.baseline_k, 1.0), (old, k, 1.0), (old, first.baseline_k, 1.0)
             )
-            efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), each)
+            efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), level_of_one)
         rows.append(
             ComparisonRow(
                 k=k,
@@ -143,5 +143,5 @@ def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_m
         rows=tuple(rows),
         only_first=tuple(k for k in first.all_k if k not in common),
         only_second=tuple(k for k in second.all_k if k not in common),
-        findings=findings,
+        findings=carried(first, second, own=findings),
     )

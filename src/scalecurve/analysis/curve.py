@@ -1,4 +1,4 @@
-"""A study as one curve over K: the only conversion from measured values to time and efficiency.
+"""A study as one curve over K: the only conversion of measured values to time and efficiency; means, medians, the bend.
 
 A value V(K) becomes T(K), the time of the work that the regime holds fixed: the whole job under strong scaling, the
 share of one worker under weak scaling.
@@ -10,6 +10,15 @@ share of one worker under weak scaling.
 so T = V or T = K^p / V, and the same formula turns T back into V.  With baseline K0 (1 unless stated or not measured)
 
     E(K) = K0 T(K0) / (K T(K))  (strong)       E(K) = T(K0) / T(K)  (weak)       S(K) = K E(K).
+
+Intervals of medians are from order statistics: exact for any noise, and blind to rare slow runs.
+
+There is no single bend: on the same curve the rules below answer from K = 10 to K = 226, so the rule is printed with
+the number.  Kneedle is not offered: its answer moves with the measured range.
+
+  efficiency  the first K with E below the threshold
+  marginal    the first K whose last step gained less than `threshold` speedup per added worker
+  knee        the K with the largest S*E = S^2/K, where d ln S / d ln K passes 1/2
 """
 
 from __future__ import annotations
@@ -17,18 +26,36 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.samples import COUNTABLE_K, FloatArray, IntArray, Samples
 
 Number = TypeVar("Number", float, FloatArray)
+IndexArray = npt.NDArray[np.int64]
 
 WELCH_LOG = "Welch's t on the logarithm of the ratio of means"
+ORDER_STATISTICS = "order statistics of the median"
+WIDER = 1.2533  # sqrt(pi/2): the error of a median against that of a mean, for normal noise
+LOAD_UNITS = frozenset(
+    {"clients", "users", "connections", "sessions", "terminals", "concurrency", "requests/s", "virtual users"}
+)
+MOST_STAND_INS = 1000  # values that stand for the runs behind one stated mean
 LARGEST_LOG = 300.0  # an interval this wide says nothing; a wider one would overflow
+DRAWS = 20_000
+NEIGHBOUR_CHANCE = 0.05
+NOT_REACHED = -1
+RULES = ("efficiency", "marginal", "knee")
+
+
+def is_load(k_unit: str) -> bool:
+    """Whether K counts the load on a server (clients, connections ...) and not workers that share a job."""
+    return k_unit.strip().lower() in LOAD_UNITS
 
 
 @dataclass(frozen=True)
@@ -144,10 +171,37 @@ def curve_of_samples(samples: Samples, conversion: Conversion, baseline_k: int) 
     return Curve(conversion, int(np.searchsorted(distinct, baseline_k)), distinct, n.astype(np.int64), mean, std)
 
 
+def samples_of(study: Study) -> Samples:
+    """The samples; where a summary states n and a deviation, n values (normal scores) with its mean and deviation.
+
+    Methods that use the number, the mean and the spread of the runs then give what the runs would have given.
+    """
+    stated = {item.k: item for item in study.summary if item.n is not None and item.n > 1 and item.std is not None}
+    if not stated:
+        return study.samples
+    from scipy.special import ndtri
+
+    k, values = [], []
+    for workers, value in zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True):
+        item = stated.get(workers)
+        n = 1 if item is None or item.n is None else min(item.n, MOST_STAND_INS)
+        runs = np.array([value])
+        if item is not None and item.n is not None and item.std is not None:
+            scores = ndtri((np.arange(n) + 0.5) / n)
+            deviation = item.std * math.sqrt(n / item.n) / value  # the error of the mean stays that of all runs
+            runs = value * (1 + deviation * scores / float(scores.std(ddof=1)))
+            if runs[0] <= 0:
+                runs = np.exp(math.sqrt(math.log1p(deviation**2)) * scores)
+                runs *= value / float(runs.mean())
+        k += [workers] * len(runs)
+        values += runs.tolist()
+    return Samples.of(k, values)
+
+
 def times_by_k(study: Study) -> dict[int, FloatArray]:
     """T of every sample, by K rising."""
     conversion = conversion_of(study)
-    return {k: conversion.time(np.asarray(float(k)), values) for k, values in study.samples.by_k().items()}
+    return {k: conversion.time(np.asarray(float(k)), values) for k, values in samples_of(study).by_k().items()}
 
 
 @dataclass(frozen=True)
@@ -198,3 +252,90 @@ def log_ratio(*ends: tuple[Curve, int, float]) -> LogRatio:
     if least < 1:
         return LogRatio(value, math.nan, 0.0)
     return LogRatio(value, variance, variance**2 / fourth if fourth > 0 else least)
+
+
+def median_of(values: FloatArray, level: float) -> Estimate:
+    """The median; its interval holds at least at `level`, and is None with fewer values than that needs (6 at 95 %)."""
+    from scipy.special import bdtr  # the binomial distribution, without the second that scipy.stats takes to load
+
+    ranked = np.sort(values)
+    count, middle = len(ranked), float(np.median(ranked))
+    tails = bdtr(np.arange(count), count, 0.5)
+    place = int(np.searchsorted(tails, (1 - level) / 2))  # the first rank whose tail is not below the share
+    if place < 1:
+        return Estimate(middle, method="too few values for an interval of the median")
+    return Estimate(middle, float(ranked[place - 1]), float(ranked[count - place]), level, ORDER_STATISTICS)
+
+
+def ratio_of(first: FloatArray, last: FloatArray, value: float, level: float) -> Estimate:
+    """`value` with the interval of median(first)/median(last): both intervals hold together at `level`."""
+    level_of_one = 1 - (1 - level) / 2
+    top, bottom = median_of(first, level_of_one), median_of(last, level_of_one)
+    if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
+        return Estimate(value, method="too few values for an interval of the median")
+    scale = value / (top.value / bottom.value)
+    return Estimate(value, scale * top.low / bottom.high, scale * top.high / bottom.low, level, ORDER_STATISTICS)
+
+
+def median_curve(curve: Curve, samples: dict[int, FloatArray]) -> Curve:
+    """The curve of the medians, its spreads widened as those of medians are."""
+    medians = np.array([np.median(samples[int(k)]) for k in curve.k])
+    return replace(curve, mean=medians, std=curve.std * WIDER * medians / curve.mean)
+
+
+@dataclass(frozen=True)
+class Bend:
+    """The K where a rule says the curve bends.
+
+    `probability` is the share of curves drawn from the measured means and spreads that bend at this K, None where a K
+    has a single sample; `neighbours` are the other K with a chance of at least 5 %, and `beyond` is the chance that
+    the curve does not bend within the measured range.
+    """
+
+    k: int
+    rule: str
+    threshold: float | None
+    probability: float | None
+    neighbours: tuple[tuple[int, float], ...] = ()
+    beyond: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        neighbours = [{"k": k, "probability": chance} for k, chance in self.neighbours]
+        return {**vars(self), "neighbours": neighbours}
+
+
+def _bends(rule: str, k: IntArray, speedups: FloatArray, threshold: float) -> IndexArray:
+    """The position of the bend of each row of speedups; -1 where the measured range does not reach it."""
+    if rule == "knee":
+        best = np.argmax(speedups**2 / k, axis=1)
+        return np.where(best == len(k) - 1, NOT_REACHED, best)  # at the last K the curve may still be rising
+    if rule == "marginal":
+        hits = np.zeros(speedups.shape, dtype=bool)
+        hits[:, 1:] = np.diff(speedups, axis=1) / np.diff(k) < threshold
+    else:
+        hits = speedups / k < threshold
+    return np.where(hits.any(axis=1), hits.argmax(axis=1), NOT_REACHED)
+
+
+def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generator) -> tuple[Bend | None, float | None]:
+    """The bend by a rule, None where the measured range does not reach it, and the probability that it does not."""
+    if rule not in RULES:
+        raise InputError(Fault("unknown rule for the bend", value=rule, remedy=f"use one of {', '.join(RULES)}"))
+    speedup = curve.k * curve.efficiency
+    place = int(_bends(rule, curve.k, speedup[np.newaxis, :], threshold)[0])
+    limit = None if rule == "knee" else threshold
+    if np.any(curve.degrees < 1):
+        return None if place == NOT_REACHED else Bend(int(curve.k[place]), rule, limit, None), None
+    # Curves the data could have come from: Student-t errors of each log mean; all points share the baseline's.
+    errors = rng.standard_t(curve.degrees, size=(DRAWS, len(curve.k))) * np.nan_to_num(curve.log_se)
+    draws = speedup * np.exp(np.clip(errors - errors[:, [curve.base]], -LARGEST_LOG, LARGEST_LOG))
+    bends = _bends(rule, curve.k, draws, threshold)
+    beyond, *chances = (np.bincount(bends + 1, minlength=len(curve.k) + 1) / DRAWS).tolist()
+    if place == NOT_REACHED:
+        return None, beyond
+    neighbours = tuple(
+        (int(k), chance)
+        for i, (k, chance) in enumerate(zip(curve.k, chances, strict=True))
+        if i != place and chance >= NEIGHBOUR_CHANCE
+    )
+    return Bend(int(curve.k[place]), rule, limit, chances[place], neighbours, beyond), beyond

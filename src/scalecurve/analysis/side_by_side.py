@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from scalecurve.analysis.curve import curve_of, log_ratio
-from scalecurve.document import Block, Document, FindingList, Heading, Paragraph, Result
+from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study, StudySet
+from scalecurve.study.study_set import PLACEMENT
 
 Answer = TypeVar("Answer", bound=Result)
 
@@ -55,6 +56,38 @@ class BestScaling:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class BestSplit:
+    """Which split of the same cores into nodes, ranks and threads is fastest at one K (and size), against the next.
+
+    `gain` is T of the next over T of the best with its interval; without an interval nobody can tell them apart.
+    """
+
+    k: int
+    others: str
+    best: str
+    next: str
+    time: float
+    gain: Estimate
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the best is faster beyond the noise."""
+        return self.gain.low is not None and self.gain.low > 1
+
+    @property
+    def gain_text(self) -> str:
+        """The gain with its interval, and whether the noise explains it."""
+        if self.gain.low is None or self.gain.high is None:
+            return f"{self.gain.value:.2f}x, single samples: not known"
+        text = f"{self.gain.value:.2f}x ({self.gain.low:.2f} to {self.gain.high:.2f})"
+        return text if self.is_clear else f"{text}, within the noise"
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = {"k": self.k, "others": self.others, "best": self.best, "next": self.next, "time": self.time}
+        return {**facts, "gain": self.gain.to_dict(), "clear": self.is_clear}
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SideBySide(Result):
     """The answers of one verb for every curve of a set; a curve that has none is a finding."""
@@ -62,6 +95,7 @@ class SideBySide(Result):
     name: str
     answers: Mapping[str, Result]
     best: BestScaling | None
+    splits: tuple[BestSplit, ...] = ()
     own_findings: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
@@ -91,17 +125,53 @@ class SideBySide(Result):
         return {
             "name": self.name,
             "best": None if self.best is None else self.best.to_dict(),
+            "splits": [split.to_dict() for split in self.splits],
             "curves": {name: answer.to_dict() for name, answer in self.answers.items()},
             "findings": [finding.to_dict() for finding in self.own_findings],
         }
 
     def document(self) -> Document:
         blocks: list[Block] = [] if self.best is None else [Paragraph(self.best.sentence())]
+        if self.splits:
+            rows = [
+                [str(own.k), own.others, own.best, f"{own.time:.4g}", own.next, own.gain_text] for own in self.splits
+            ]
+            head = [Column("K"), Column("of", "left"), Column("best split", "left"), Column("T")]
+            head += [Column("next", "left"), Column("faster by", "left")]
+            blocks.append(table(head, rows, caption="Splits of the same cores"))
         for name, answer in self.answers.items():
             blocks += [Heading(name), *answer.document().blocks]
         if self.own_findings:
             blocks.append(FindingList(self.own_findings))
         return Document(f"{self.name}: {len(self.answers)} curves", tuple(blocks))
+
+
+def best_splits(studies: StudySet, *, level: float = 0.95) -> tuple[BestSplit, ...]:
+    """The fastest split of the same cores at each K and size, where the curves differ in nodes, ranks or threads."""
+    placed: dict[str, str] = {}
+    groups: dict[tuple[str, int], list[str]] = {}
+    for name, study in studies.items():
+        cells = studies.axes.get(name, {})
+        own = [f"{value} {axis.replace('_', ' ')}" for axis, value in cells.items() if axis in PLACEMENT]
+        rest = ", ".join(f"{axis} {value}" for axis, value in cells.items() if axis not in PLACEMENT)
+        if not own:
+            return ()
+        placed[name] = " x ".join(own)
+        for k in study.all_k:
+            groups.setdefault((rest, k), []).append(name)
+    curves = {name: curve_of(study) for name, study in studies.items()}
+    splits = []
+    for (rest, k), names in sorted(groups.items()):
+        if len(names) < 2:
+            continue
+        times = {name: float(curves[name].time[curves[name].index(k)]) for name in names}
+        best, following = sorted(times, key=lambda name: times[name])[:2]
+        ratio = log_ratio((curves[following], k, 1.0), (curves[best], k, -1.0))
+        gain = ratio.around(times[following] / times[best], level)
+        splits.append(
+            BestSplit(k=k, others=rest, best=placed[best], next=placed[following], time=times[best], gain=gain)
+        )
+    return tuple(splits)
 
 
 def best_scaling(studies: StudySet, *, level: float = 0.95) -> BestScaling | None:
@@ -140,7 +210,11 @@ def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: f
         raise InputError(faults[:20], subject=studies.name)
     findings = tuple(warning("no-answer", f"{name} has no answer: {problem}") for name, problem in refused.items())
     return SideBySide(
-        name=studies.name, answers=answers, best=best_scaling(studies, level=level), own_findings=findings
+        name=studies.name,
+        answers=answers,
+        best=best_scaling(studies, level=level),
+        splits=best_splits(studies, level=level),
+        own_findings=findings,
     )
 
 

@@ -7,19 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.bend import Bend, find_bend
 from scalecurve.analysis.checks import check_table
-from scalecurve.analysis.curve import LARGEST_LOG, WELCH_LOG, Curve, curve_of, log_ratio
-from scalecurve.analysis.median import median_curve, median_of, ratio_of
+from scalecurve.analysis.curve import (
+    LARGEST_LOG,
+    WELCH_LOG,
+    Bend,
+    Curve,
+    curve_of,
+    find_bend,
+    log_ratio,
+    median_curve,
+    median_of,
+    ratio_of,
+)
 from scalecurve.analysis.order import PAIRED, blocks_of, check_order
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.laws.karp_flatt import serial_fraction
+from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime
-from scalecurve.units import level_faults
+from scalecurve.units import as_number, level_faults
 
 SEED = 7
 STUDENT = "Student's t on the logarithm of the mean"
@@ -94,7 +103,8 @@ class SpeedupTable(Result):
         for row in self.rows:
             if row.k == k:
                 return row
-        raise InputError(Fault("this K was not measured", value=str(k)))
+        remedy = f"measured are K = {', '.join(str(row.k) for row in self.rows)}"
+        raise InputError(Fault("this K was not measured", value=str(k), remedy=remedy))
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
@@ -126,9 +136,12 @@ class SpeedupTable(Result):
         head += " for all K together (Sidak)" if self.simultaneous else ""
         head += "; S and E of the medians" if self.statistic == "median" else ""
         relative, scaled = self.baseline_k != 1, "scaled S" if self.regime is Regime.WEAK else "S"
-        columns = [f"K ({self.k_unit})", "n", self.statistic, "interval", "std", scaled, "interval"]
-        columns += [f"T({self.baseline_k})/T(K)"] if relative else []
-        columns += ["E", "interval"] + (["Karp-Flatt"] if self.karp_flatt else [])
+        columns = [Column(f"K ({self.k_unit})"), Column("n", rank=2), Column(self.statistic)]
+        columns += [Column("interval", meaning=f"interval of the {self.statistic}", rank=3), Column("std", rank=4)]
+        columns += [Column(scaled), Column("interval", meaning=f"interval of {scaled}", rank=1)]
+        columns += [Column(f"T({self.baseline_k})/T(K)")] if relative else []
+        columns += [Column("E"), Column("interval", meaning="interval of E")]
+        columns += [Column("Karp-Flatt")] if self.karp_flatt else []
         rows = []
         for row in self.rows:
             middle = row.median if self.statistic == "median" and row.median else row.mean
@@ -143,7 +156,7 @@ class SpeedupTable(Result):
             words += ", oversubscribed" if row.oversubscribed else ""
             words += ", disturbed" if row.disturbed else ""
             rows.append([*cells, Cell(words, _TONES[row.verdict])])
-        body = table([*map(Column, columns), Column("verdict", "left")], rows)
+        body = table([*columns, Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
 
@@ -168,14 +181,19 @@ def bend_sentence(result: SpeedupTable) -> str:
     """The bend in words, with its rule, its probability and the K it could be instead."""
     rule = rule_words(result)
     if result.bend is None:
-        chance = "" if result.no_bend is None else f", probability {result.no_bend:.2f}"
+        chance = "" if result.no_bend is None else f", probability {chance_words(result.no_bend)}"
         return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule}{chance})."
     text = f"The curve bends at K = {result.bend.k} ({rule})"
     if result.bend.probability is None:
         return text + "; single samples give no probability."
-    text += f", probability {result.bend.probability:.2f}"
+    text += f", probability {chance_words(result.bend.probability)}"
     others = ", ".join(f"K = {k} ({chance:.2f})" for k, chance in result.bend.neighbours)
     return text + (f"; it could also be {others}." if others else ".")
+
+
+def chance_words(chance: float) -> str:
+    """A probability with two digits; one that rounds to 1 is said to be above 0.99, as no data make it certain."""
+    return "above 0.99" if chance > 0.99 else f"{chance:.2f}"
 
 
 def rule_words(result: SpeedupTable) -> str:
@@ -208,7 +226,7 @@ def tabulate(
     """
     study = as_study(study, regime=regime)
     faults = []
-    if not 0 < threshold < 10:
+    if not 0 < as_number(threshold, "threshold") < 10:
         faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))
     faults += level_faults(level)
     if statistic not in STATISTICS:
@@ -223,8 +241,8 @@ def tabulate(
     samples = study.samples.by_k() if ranks else {}
     centre = curve if statistic == "mean" else median_curve(curve, samples)
     blocks = blocks_of(study) if statistic == "mean" else None
-    each = (level ** (1 / len(curve.k)), level ** (1 / (len(curve.k) - 1))) if simultaneous else (level, level)
-    means = mean_intervals(curve, each[0])
+    level_of_one = (level ** (1 / len(curve.k)), level ** (1 / (len(curve.k) - 1))) if simultaneous else (level, level)
+    means = mean_intervals(curve, level_of_one[0])
     oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
     disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
     shows_serial = study.regime is Regime.STRONG and k0 == 1
@@ -236,10 +254,10 @@ def tabulate(
         elif statistic == "median":
             is_rate = study.quantity is not Quantity.SECONDS
             ends = (samples[k], samples[k0]) if is_rate else (samples[k0], samples[k])
-            efficiency = ratio_of(*ends, share, each[1])
+            efficiency = ratio_of(*ends, share, level_of_one[1])
         else:
             paired = None if blocks is None else blocks.ratio(curve, k0, k)
-            efficiency = (paired or log_ratio((curve, k0, 1.0), (curve, k, -1.0))).around(share, each[1])
+            efficiency = (paired or log_ratio((curve, k0, 1.0), (curve, k, -1.0))).around(share, level_of_one[1])
         low, high = efficiency.low, efficiency.high
         sure = None if low is None or high is None else not low < threshold <= high
         rows.append(
@@ -247,7 +265,7 @@ def tabulate(
                 k=k,
                 n=n,
                 mean=means[place],
-                median=median_of(samples[k], each[0]) if ranks else None,
+                median=median_of(samples[k], level_of_one[0]) if ranks else None,
                 std=std if n > 1 else None,
                 speedup=efficiency.scaled(k),
                 relative_speedup=efficiency.value * k / k0,

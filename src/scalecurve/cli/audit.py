@@ -1,4 +1,4 @@
-"""`scalecurve audit`: may a scaling result be believed?"""
+"""`scalecurve audit`: may a scaling result be believed?  `scalecurve explain`: what a printed code means."""
 
 from __future__ import annotations
 
@@ -59,3 +59,16 @@ def command(
         write_badge("scaling", result.verdict, badge)
         note(f"badge written to {badge}", output)
     return 0 if result.publishable else 1
+
+
+@click.command()
+@click.argument("code", required=False)
+@output_options
+def explain(code: str | None, output: Output) -> None:
+    """What a finding's CODE means and what to do, for example `scalecurve explain order-unknown`.
+
+    Codes stand in brackets in front of every warning.  Without CODE, all of them are listed.
+    """
+    from scalecurve.auditing import explanations
+
+    emit(explanations.explain(code) if code else explanations.CodeList(), output)

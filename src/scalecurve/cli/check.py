@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
-from scalecurve.cli.output import Output, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.document import one_line
 from scalecurve.errors import Fault, InputError, ScalecurveError
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
             if junit is not None:
                 write_atomically(junit, junit_of_error(problem).encode())
             if annotations:
-                click.echo(
-                    "::error title=scalecurve::" + str(problem).replace("%", "%25").replace("\n", "%0A"), err=True
-                )
+                message = str(problem).replace("%", "%25").replace("\n", "%0A")
+                click.echo(f"::error title=scalecurve::{one_line(message)}", err=True)
             raise
 
     return wrapped
@@ -112,7 +112,7 @@ def command(
         write_atomically(junit, result.junit().encode())
     if annotations:
         for line in result.annotations():
-            click.echo(line, err=output.format is not None)
+            click.echo(one_line(line), err=output.format is not None)
     if history is not None:
         result.append_history(study, history)
     if output.quiet and not result.passed:
@@ -125,7 +125,7 @@ def command(
 @click.option("--name", help="Which study, where the file holds several.")
 @plot_option
 @output_options
-def history(checks: Path, name: str | None, plot: Path | None, output: Output) -> None:
+def history(checks: Path, name: str | None, plot: Plot | None, output: Output) -> None:
     """T and E per K over the checks in FILE (written by `check --history`), and the commits where T changed."""
     from scalecurve.auditing.history import history as read_history
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import ParamType, curves_options, reading_options, studies_options
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.inputs import ParamType, Reading, curves_options, reading_options, studies_options
+from scalecurve.cli.output import Output, emit, note, output_options, print_out
+from scalecurve.document import finding_text
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @click.option("--allow-mixed", is_flag=True, help="Join files of different machines; leaves a warning in the study.")
 @click.option("--explain", is_flag=True, help="Show what would be read and how, and write nothing.")
 @output_options
-def import_(*, files: tuple[str, ...], explain: bool, output: Output, **options: Any) -> None:
+def import_(*, files: tuple[str, ...], reading: Reading, allow_mixed: bool, explain: bool, output: Output) -> None:
     """Make a study of other tools' results.
 
     Files of one tool, or folders of them; the format is recognised by content. The study goes to -o FILE, or to
     standard output; what was recognised, assumed and missed is said on standard error, and in the study.
     """
 
-    imported = sc.formats.import_results(*files, **options)
+    imported = sc.formats.import_results(*files, allow_mixed=allow_mixed, **reading)
     if explain:
         emit(imported, output)
         return
@@ -38,7 +38,7 @@ def import_(*, files: tuple[str, ...], explain: bool, output: Output, **options:
     if output.file is not None:
         sc.save(study, output.file)
     elif not output.quiet:
-        click.echo(sc.export(study, "csv" if output.format == "csv" else "json"), nl=False)
+        print_out(sc.export(study, "csv" if output.format == "csv" else "json"))
 
 
 class ExportFormat(ParamType):
@@ -73,8 +73,10 @@ def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
     openmetrics, bibtex, github-summary, github-benchmark, shields, badge."""
     content = sc.export(study, to)
+    for finding in study.findings:  # the file itself holds numbers only
+        click.echo(finding_text(finding), err=True)
     if file is None:
-        sys.stdout.buffer.write(content)
+        print_out(content)
         return
     from scalecurve.study.atomic import write_atomically
 

@@ -12,6 +12,7 @@ from scalecurve.errors import InputError
 from scalecurve.units import parse_level, parse_seconds, parse_share, parse_workers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Reading = dict[str, Any]  # keywords of `scalecurve.load` from the command line; None where an option was left out
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
@@ -63,11 +64,17 @@ READING = {  # the keywords of `scalecurve.load`; a test compares the two
 
 
 def reading_options(function: Function) -> Function:
-    """Add the options that say how to read a file; the command receives them by their names."""
+    """Add the options that say how to read a file; the command receives them as one `reading`, keywords of `load`."""
+
+    @wraps(function)
+    def wrapped(**options: Any) -> Any:
+        reading = {name: options.pop(name) for name in READING}
+        return function(reading=reading, **options)
+
     for name, meaning in reversed(READING.items()):
         kind = int if name in ("baseline_k", "node_size") else str
-        function = click.option(f"--{name.replace('_', '-')}", type=kind, help=meaning)(function)
-    return function
+        wrapped = click.option(f"--{name.replace('_', '-')}", type=kind, help=meaning)(wrapped)
+    return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
 def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Function]:
@@ -78,10 +85,9 @@ def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Fu
 
     def add(function: Function) -> Function:
         @wraps(function)
-        def wrapped(*, studies: tuple[str, ...], **options: Any) -> Any:
+        def wrapped(*, studies: tuple[str, ...], reading: Reading, **options: Any) -> Any:
             from scalecurve import load
 
-            reading = {name: options.pop(name) for name in READING}
             loaded = [load(source, **reading) for source in studies]
             return function(studies=[curve for item in loaded for curve in curves_of(item)], **options)
 
@@ -100,14 +106,16 @@ def curves_of(loaded: Study | StudySet) -> list[Study]:
 def curves_options(function: Function) -> Function:
     """Add STUDY and the options that say how to read it; the command receives a loaded `study`, or a set of curves.
 
-    A command with a flag `explain_columns` receives how the file was read instead.
+    A command with a flag `explain_columns` receives how the file was read instead; one with a flag `energy` gets it by
+    --quantity joules too.
     """
 
     @wraps(function)
-    def wrapped(*, study: str, **options: Any) -> Any:
+    def wrapped(*, study: str, reading: Reading, **options: Any) -> Any:
         from scalecurve import load
 
-        reading = {name: options.pop(name) for name in READING}
+        if "energy" in options and reading["quantity"] == "joules":
+            options["energy"], reading["quantity"] = True, None
         if options.pop("explain_columns", False):
             from scalecurve.formats import import_results
 
@@ -137,10 +145,9 @@ def maybe_study_options(function: Function) -> Function:
     """As `study_options`, for commands that can do without: `study` may be None, `k_unit` and `node_size` stay."""
 
     @wraps(function)
-    def wrapped(*, study: str | None, **options: Any) -> Any:
+    def wrapped(*, study: str | None, reading: Reading, **options: Any) -> Any:
         from scalecurve import load
 
-        reading = {name: options.pop(name) for name in READING}
         kept = {name: reading[name] for name in ("k_unit", "node_size")}
         return function(study=None if study is None else _one_curve(load(study, **reading)), **kept, **options)
 

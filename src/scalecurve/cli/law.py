@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed
-from scalecurve.cli.output import Output, emit_drawn, output_options, plot_option
+from scalecurve.cli.output import Output, Plot, emit_drawn, output_options, plot_option
 from scalecurve.laws import law_table
 from scalecurve.units import parse_numbers
 
@@ -45,7 +44,7 @@ def amdahl(
     below: float | None,
     serial_for_efficiency: float | None,
     workers: Workers,
-    plot: Path | None,
+    plot: Plot | None,
     output: Output,
 ) -> None:
     """T = s + (1-s)/K: a fixed job with a serial share."""
@@ -58,7 +57,7 @@ def amdahl(
 @command.command()
 @click.option("--serial-scaled", "--serial", type=NUMBERS, required=True, help="Serial share of the K-worker run.")
 @_common
-def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
+def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """S = f + (1-f) K: the work grows with the workers."""
     emit_drawn(law_table("gustafson", workers, serial_scaled=serial_scaled), plot, output)
 
@@ -69,7 +68,7 @@ def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Path | None, ou
     "--growth", type=NUMBERS, required=True, help="Exponent of the work's growth: 0 Amdahl, 1.5 matrix product."
 )
 @_common
-def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
+def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """Memory-bounded scaling: the work grows as K^growth."""
     emit_drawn(law_table("sun-ni", workers, serial=serial, growth=growth), plot, output)
 
@@ -78,7 +77,7 @@ def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Path | N
 @click.option("--contention", type=NUMBERS, required=True, help="Queueing for a shared resource (sigma, alpha).")
 @click.option("--coherency", type=NUMBERS, default="0", show_default=True, help="Pairwise agreement (kappa, beta).")
 @_common
-def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
+def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """S = K/(1 + contention (K-1) + coherency K (K-1)): the peak and the limit."""
     emit_drawn(law_table("usl", workers, contention=contention, coherency=coherency), plot, output)
 
@@ -96,7 +95,7 @@ def logcomm(
     regime: str,
     optimum: bool,
     workers: Workers,
-    plot: Path | None,
+    plot: Plot | None,
     output: Output,
 ) -> None:
     """T = s + (1-s)/K + c log2 K (strong), 1 + c log2 K (weak)."""
@@ -119,7 +118,7 @@ def isoefficiency(
     growth: str,
     serial_share: bool,
     workers: Workers,
-    plot: Path | None,
+    plot: Plot | None,
     output: Output,
 ) -> None:
     """The work per worker w(K) that holds an efficiency."""
@@ -132,7 +131,7 @@ def isoefficiency(
 @command.command("karp-flatt")
 @click.option("--speedups", type=NUMBERS, required=True, help="Measured speedups, one for each of --workers.")
 @_common
-def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
+def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """The serial share that would explain a measured speedup."""
     emit_drawn(law_table("karp-flatt", workers, speedups=speedups), plot, output)
 
@@ -140,6 +139,6 @@ def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Path | None, output
 @command.command()
 @click.option("--spread", type=NUMBERS, required=True, help="Standard deviation of the logarithm of a worker's time.")
 @_common
-def stragglers(*, spread: Numbers, workers: Workers, plot: Path | None, output: Output) -> None:
+def stragglers(*, spread: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """A fixed job in K parts that waits for the slowest (lognormal times)."""
     emit_drawn(law_table("stragglers", workers, spread=spread), plot, output)

@@ -1,18 +1,73 @@
-"""The `scalecurve` program: find the command, run it, turn every error into one message and an exit code."""
+"""The `scalecurve` program: every command with its help, and running one; each error is one message and an exit code.
+
+`--help` loads no command.  To add one: a function in a file of `cli`, and a line in COMMANDS.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from importlib import import_module
+from typing import NamedTuple, NoReturn
 
 import click
 
 from scalecurve._version import __version__
-from scalecurve.cli.registry import COMMANDS, GROUPS, load_command
 from scalecurve.errors import ScalecurveError
 
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
+
+
+class Entry(NamedTuple):
+    """A command's group in `--help`, its summary, and its `file:function` (default `<name>:command`)."""
+
+    group: str
+    summary: str
+    place: str | None = None
+
+
+GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
+
+COMMANDS: dict[str, Entry] = {
+    "import": Entry("study", "other tools' results as a study; --explain shows the mapping first", "exchange:import_"),
+    "export": Entry("study", "a study in other tools' formats", "exchange:export"),
+    "completion": Entry("tools", "shell completion for bash, zsh and fish", "tools:completion"),
+    "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
+    "table": Entry("study", "T, S and E with intervals, and where the curve bends", "study:table"),
+    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget", "money:cost"),
+    "assess": Entry("money", "a proposal: will this cluster size help?", "money:assess"),
+    "fit": Entry("study", "laws ranked by how well they predict, with intervals", "study:fit"),
+    "forecast": Entry("study", "T, S and E at larger K, with intervals that hold", "study:forecast"),
+    "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies", "study:regime"),
+    "diagnose": Entry("trust", "why the curve bends", "study:diagnose"),
+    "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
+    "explain": Entry("trust", "what the code of a finding means and what to do", "audit:explain"),
+    "compare": Entry("trust", "two studies side by side", "study:compare"),
+    "merge": Entry("trust", "several studies of one question made one", "exchange:merge"),
+    "check": Entry("trust", "a gate for continuous integration"),
+    "history": Entry("trust", "T and E over the commits of a history, and where they changed", "check:history"),
+    "next": Entry("money", "which K to measure next, and how often", "money:next_command"),
+    "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
+    "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
+    "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)", "tools:report"),
+    "explore": Entry(
+        "tools", "a local web page with sliders: training scale, laws, your data, mechanisms", "tools:explore"
+    ),
+    "scaleup": Entry("money", "one big machine against many small ones", "money:scaleup"),
+    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them", "mechanisms:roofline"),
+    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits", "mechanisms:workdepth"),
+    "straggler": Entry("mechanisms", "what the slowest of K costs", "mechanisms:straggler"),
+    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test", "mechanisms:latency"),
+    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network", "mechanisms:collective"),
+    "doctor": Entry("tools", "what this machine can measure, and how noisy it is", "tools:doctor"),
+}
+
+
+def load_command(name: str) -> click.Command:
+    """The command itself; only its own file is imported."""
+    file, _, function = (COMMANDS[name].place or f"{name}:command").partition(":")
+    command: click.Command = getattr(import_module(f"scalecurve.cli.{file}"), function)
+    return command
 
 
 class LazyGroup(click.Group):
@@ -72,8 +127,9 @@ def run(arguments: list[str]) -> int:
         context = problem.ctx if isinstance(problem, click.UsageError) else None
         hint = f"\nTry '{context.command_path} --help'." if context else ""
         return complain(problem.format_message() + hint, 2)
-    except (KeyboardInterrupt, click.Abort):
-        return complain("interrupted", 130)
+    except (KeyboardInterrupt, click.Abort) as end:
+        signal = end.__cause__ or end.__context__ or end  # click wraps it; 143 after SIGTERM, 129 after SIGHUP
+        return complain(str(signal) or "interrupted", getattr(signal, "exit_code", 130))
     except BrokenPipeError:
         # The reader (head, less) has gone: point stdout elsewhere so that the flush at exit cannot fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

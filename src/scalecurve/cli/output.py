@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +23,11 @@ from scalecurve.units import format_seconds
 
 if TYPE_CHECKING:
     from scalecurve.measurement.sweep import Progress
+    from scalecurve.render.terminal import Screen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+PATIENCE = 0.7  # seconds before a progress line appears
+SKETCH_HEIGHT = 34  # lines of a terminal that has room for a sketch and an answer
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,11 @@ class Output:
     format: str | None = None
     file: Path | None = None
     quiet: bool = False
+    verbose: bool = False
 
 
 def output_options(function: Function) -> Function:
-    """Add --json, --csv, -o and --quiet; the command receives them as one `output`."""
+    """Add --json, --csv, -o, --quiet and --verbose; the command receives them as one `output`."""
 
     @click.option("--json", "as_json", is_flag=True, help="Answer as JSON (stable; see docs/reference/json.md).")
     @click.option("--csv", "as_csv", is_flag=True, help="Answer with the table as CSV.")
@@ -45,14 +49,15 @@ def output_options(function: Function) -> Function:
         "-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE; its ending may say the format."
     )
     @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
+    @click.option("--verbose", is_flag=True, help="Print everything, also where it is longer than the screen.")
     @wraps(function)
-    def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, **options: Any) -> Any:
+    def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, verbose: bool, **options: Any) -> Any:
         if as_json and as_csv:
             raise InputError("--json and --csv exclude one another; choose one")
         if file is not None:
             refuse_overwriting(file)
         chosen = "json" if as_json else "csv" if as_csv else None
-        return function(output=Output(chosen, file, quiet), **options)
+        return function(output=Output(chosen, file, quiet, verbose), **options)
 
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
@@ -70,7 +75,35 @@ def refuse_overwriting(file: Path) -> None:
                 )
 
 
-plot_option = click.option("--plot", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+def plot_option(function: Function) -> Function:
+    """Add --plot and how it looks; the command receives them as one `plot`, which is None without --plot."""
+
+    @click.option("--plot", "path", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
+    @click.option(
+        "--width",
+        "plot_width",
+        type=click.Choice(["screen", "column", "page"]),
+        default="screen",
+        help="Of the plot: for a screen, or one column (3.4 in) or the page (7 in) of a paper.",
+    )
+    @click.option("--font-size", type=float, help="Of the plot, in points (default 10, in a column 8).")
+    @click.option("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Of the plot.")
+    @wraps(function)
+    def wrapped(*, path: Path | None, plot_width: str, font_size: float | None, font: str, **options: Any) -> Any:
+        plot = None if path is None else Plot(path, plot_width, font_size, font)
+        return function(plot=plot, **options)
+
+    return wrapped  # type: ignore[return-value]  # as output_options
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The file of a plot and its look."""
+
+    path: Path
+    width: str
+    font_size: float | None
+    font: str
 
 
 def emit(result: Result, output: Output) -> None:
@@ -83,8 +116,59 @@ def emit(result: Result, output: Output) -> None:
         from scalecurve.study.atomic import write_atomically
 
         write_atomically(output.file, encode(result, output.format or ending).encode())
+    elif not output.quiet and output.format is None:
+        print_out(on_screen(result, screen_of_terminal(verbose=output.verbose)), keep_colour=True)
     elif not output.quiet:
-        click.echo(encode(result, output.format or ending), nl=False)
+        print_out(encode(result, output.format or ending))
+
+
+def screen_of_terminal(*, verbose: bool) -> Screen | None:
+    """The terminal of standard output, or COLUMNS of a pipe; None for a pipe, which gets everything uncut.
+
+    NO_COLOR (https://no-color.org) and TERM=dumb turn colours off.
+    """
+    import os
+    import shutil
+
+    from scalecurve.render.terminal import Screen
+
+    is_terminal = sys.stdout.isatty()
+    if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        return None
+    size = shutil.get_terminal_size((100, 40))
+    colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    height = max(size.lines - 2, 20) if is_terminal and not verbose else None
+    return Screen(width=max(size.columns, 30), height=height, colour=colour)
+
+
+def on_screen(result: Result, screen: Screen | None) -> str:
+    """The text of a result for a screen, below the sketch of its curve on a terminal that has room for both."""
+    if screen is None:
+        return to_text(result.document()) + "\n"
+    from scalecurve.render.terminal import sketch, to_terminal
+
+    can_draw = sys.stdout.isatty() and "utf" in (sys.stdout.encoding or "").lower()
+    drawn = sketch(result, screen) if can_draw else None
+    if drawn is None or (screen.height is not None and screen.height < SKETCH_HEIGHT):
+        return to_terminal(result.document(), screen)
+    left = None if screen.height is None else screen.height - drawn.count("\n") - 2
+    return f"{drawn}\n\n{to_terminal(result.document(), replace(screen, height=left))}"
+
+
+def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
+    """Write an answer to standard output; on a terminal no control character of a file gets through.
+
+    The one place where commands write answers.  `keep_colour` is for text whose parts were made safe before colours.
+    """
+    if isinstance(text, bytes):
+        if not sys.stdout.isatty():
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text)
+            return
+        text = text.decode("utf-8", "replace")
+    if sys.stdout.isatty() and not keep_colour:
+        text = "\n".join(safe_lines(text)) + "\n"
+    sys.stdout.write(text)
 
 
 def is_finite(value: Any) -> bool:
@@ -96,14 +180,14 @@ def is_finite(value: Any) -> bool:
     return all(map(is_finite, value)) if isinstance(value, list | tuple) else True
 
 
-def emit_drawn(result: Result, plot: Path | None, output: Output) -> None:
+def emit_drawn(result: Result, plot: Plot | None, output: Output) -> None:
     """Answer with a result, and draw it if `--plot` names a file."""
     emit(result, output)
     if plot is not None:
         from scalecurve import plot as draw
 
-        draw(result, plot)
-        note(f"plot written to {plot}", output)
+        draw(result, plot.path, width=plot.width, font_size=plot.font_size, font=plot.font)
+        note(f"plot written to {plot.path}", output)
 
 
 def note(message: str, output: Output) -> None:
@@ -149,6 +233,38 @@ def to_csv(result: Result) -> str:
     writer.writeheader()
     writer.writerows({key: spreadsheet_safe(value) for key, value in row.items()} for row in rows)
     return buffer.getvalue()
+
+
+@contextmanager
+def working(words: str, output: Output) -> Iterator[None]:
+    """Show on a terminal what takes long, with the seconds so far, once it has taken most of a second."""
+    if output.quiet or not sys.stderr.isatty():
+        yield
+        return
+    from contextlib import ExitStack
+    from threading import Lock, Timer
+
+    display, lock = ExitStack(), Lock()
+
+    def show() -> None:
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with lock:
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            bars = display.enter_context(Bars(*columns, console=Console(stderr=True), transient=True))
+            bars.add_task(one_line(words), total=None)
+
+    timer = Timer(PATIENCE, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            display.close()
 
 
 @contextmanager
@@ -198,7 +314,7 @@ def progress_line(progress: Progress) -> str:
     if run is None:
         outcome = "running"
     elif run.value is not None:
-        outcome = f"T = {format_seconds(run.value)}"
+        outcome = f"{run.value:.6g} {progress.unit}" if progress.unit else f"T = {format_seconds(run.value)}"
     else:
         outcome = f"{run.status}: {(run.error or 'no time').strip().splitlines()[0][:120]}"
     facts = [f"load {progress.load:.1f}"] if progress.load is not None else []
@@ -209,7 +325,9 @@ def progress_line(progress: Progress) -> str:
 
 
 def launch_name(progress: Progress) -> str:
-    """`K = 4 repeat 2`, `K = 4 warm-up` or `baseline ...`."""
+    """`K = 4 repeat 2`, `K = 4 warm-up` or `baseline ...`; in a grid `2 workers, threads 4, size 1e+06 repeat 2`."""
     planned = progress.planned
     point = f"K = {planned.point.k}" if planned.point.role == "scaling" else f"baseline {planned.point.role}"
+    if progress.cell:  # K of a grid may count cores, so that the workers of this launch are named as such
+        point = f"workers {planned.point.k}, {progress.cell}"
     return f"{point} warm-up" if planned.is_warmup else f"{point} repeat {planned.repeat + 1}"

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option, print_out, working
 from scalecurve.errors import Fault, InputError
 from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
 
 if TYPE_CHECKING:
-    from scalecurve.training.answers.against import ClusterComparison
+    from scalecurve.training.answers.comparisons import ClusterComparison, LayoutComparison
     from scalecurve.training.answers.evaluation import Evaluation, StepOutcome
-    from scalecurve.training.answers.explain import Explanation
+    from scalecurve.training.answers.explain import StepExplanation
     from scalecurve.training.answers.plan import Plan
-    from scalecurve.training.answers.why_not import LayoutComparison
     from scalecurve.training.exports.config import ExportedConfig
 
 EXPORTS = ("megatron", "torchtitan", "deepspeed", "nemo", "maxtext")
@@ -39,7 +38,7 @@ def plan_options(function: Function) -> Function:
     return function
 
 
-def single_outcome(answer: Plan | Evaluation | Explanation) -> StepOutcome:
+def single_outcome(answer: Plan | Evaluation | StepExplanation) -> StepOutcome:
     """The one step of an answer; a sweep has one where it was asked at one P or chose one."""
     from scalecurve.training.answers.plan import Plan
 
@@ -62,19 +61,19 @@ def emit_export(config: ExportedConfig, output: Output) -> None:
 
         write_atomically(output.file, config.text.encode())
     elif not output.quiet:
-        click.echo(config.text, nl=False)
+        print_out(config.text)
     if output.format != "json":
         for finding in config.findings:
             note(f"{finding.severity} [{finding.code}] {finding.message}", output)
 
 
 def compared(
-    answer: Plan | Evaluation | Explanation, asked: PlanRequest, why_not: str | None, against: str | None
+    answer: Plan | Evaluation | StepExplanation, asked: PlanRequest, why_not: str | None, against: str | None
 ) -> LayoutComparison | ClusterComparison:
     """A layout beside the best of the plan, or the same run on another cluster."""
-    from scalecurve.training.answers.against import compare_clusters
+    from scalecurve.training.answers.comparisons import compare_clusters
+    from scalecurve.training.answers.comparisons import why_not as compare_layout
     from scalecurve.training.answers.plan import Plan, sweep
-    from scalecurve.training.answers.why_not import why_not as compare_layout
 
     if not isinstance(answer, Plan):
         raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
@@ -86,7 +85,7 @@ def compared(
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw the sweep to a .svg, .png or .pdf.")
+@plot_option
 @click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
 @click.option("--why-not", metavar="LAYOUT", help="What this layout loses against the best at one P.")
 @click.option("--against", metavar="CLUSTER", help="The same run on another cluster, side by side.")
@@ -95,7 +94,7 @@ def compared(
 @output_options
 def command(
     files: tuple[Path, ...],
-    plot: Path | None,
+    plot: Plot | None,
     export: str | None,
     why_not: str | None,
     against: str | None,
@@ -109,7 +108,7 @@ def command(
     FILE is a plan.toml with the same names as the options, which win over it; with --score, files of measured steps.
     """
     if template:
-        click.echo(plan_template())
+        print_out(plan_template() + "\n")
         return
     if score:
         from scalecurve.training.answers.score import score as compare
@@ -123,7 +122,8 @@ def command(
     from scalecurve.training.answers.plan import Plan, plan
 
     asked = read_request(options, file=files[0] if files else None)
-    answer = plan(asked)
+    with working("trying layouts", output):
+        answer = plan(asked)
     if export is not None:
         from scalecurve.training.exports.config import export_config
 
@@ -132,11 +132,6 @@ def command(
     if why_not is not None or against is not None:
         emit(compared(answer, asked, why_not, against), output)
         return
-    if plot is not None:
-        from scalecurve.render.plots import plot as draw
-
-        if not isinstance(answer, Plan):
-            raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
-        draw(answer, plot)
-        note(f"wrote {plot}", output)
-    emit(answer, output)
+    if plot is not None and not isinstance(answer, Plan):
+        raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))
+    emit_drawn(answer, plot, output)

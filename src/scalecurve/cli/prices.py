@@ -13,8 +13,7 @@ from scalecurve.cli.inputs import Parsed
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.hardware.prices import find_offer, offer_findings
-from scalecurve.planning.currency import Money, parse_money, same_currency
-from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
+from scalecurve.planning.tariff import Energy, Money, Reserved, Spot, Tariff, parse_money, same_currency
 from scalecurve.units import parse_number, parse_seconds
 
 Function = TypeVar("Function", bound=Callable[..., Any])

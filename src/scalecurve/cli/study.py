@@ -10,7 +10,7 @@ import click
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
-from scalecurve.cli.output import Output, emit, emit_drawn, output_options, plot_option
+from scalecurve.cli.output import Output, Plot, emit, emit_drawn, output_options, plot_option, working
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.imported import Imported
 from scalecurve.study import StudySet
@@ -36,6 +36,7 @@ COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.
     help="T, S and E of the means, or of the medians, which rare slow runs do not move.",
 )
 @click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
+@click.option("--energy", is_flag=True, help="Joules to solution, where they were counted; also --quantity joules.")
 @click.option("--explain", "explain_columns", is_flag=True, help="Show what became of every column, and nothing else.")
 @plot_option
 @output_options
@@ -47,7 +48,8 @@ def table(
     karp_flatt: bool,
     statistic: str,
     simultaneous: bool,
-    plot: Path | None,
+    energy: bool,
+    plot: Plot | None,
     output: Output,
 ) -> None:
     """T, S and E with intervals for every K, and where the curve bends.
@@ -57,6 +59,11 @@ def table(
     """
     if isinstance(study, Imported):  # --explain
         emit(study, output)
+        return
+    if energy:
+        from scalecurve.analysis.energy import tabulate_energy
+
+        emit(for_each_curve(study, lambda one: tabulate_energy(one, level=level)), output)
         return
     result = for_each_curve(
         study,
@@ -84,15 +91,43 @@ def table(
     show_default=True,
     help="Relative errors, or plain least squares on the values as other tools do.",
 )
+@click.option(
+    "--hold", type=SHARE, multiple=True, help="Efficiency that isoefficiency holds (default 0.7); may be repeated."
+)
+@click.option("--each-curve", is_flag=True, help="Laws curve by curve, also where the curves differ in size.")
+@plot_option
 @output_options
-def fit(study: Study | StudySet, law: tuple[str, ...], level: float, weighting: str, output: Output) -> None:
-    """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters."""
-    emit(for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, weighting=weighting)), output)
+def fit(
+    study: Study | StudySet,
+    law: tuple[str, ...],
+    level: float,
+    weighting: str,
+    hold: tuple[float, ...],
+    each_curve: bool,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters.
+
+    Of curves that differ in problem size (a column `size`, or --axis-size): T(N, K), and the size that holds an
+    efficiency at each K.
+    """
+    if isinstance(study, StudySet) and study.sizes and not law and not each_curve:
+        with working("fitting T(N, K)", output):
+            grid = sc.fit_grid(study, level=level, hold=hold or (0.7,))
+        emit_drawn(grid, plot, output)
+        return
+    if plot is not None:
+        raise InputError(Fault("only T(N, K) has a picture here", where="--plot", remedy="draw `table` or `forecast`"))
+    with working("fitting laws", output):
+        result = for_each_curve(study, lambda one: sc.fit(one, law=law or None, level=level, weighting=weighting))
+    emit(result, output)
 
 
 @click.command()
 @curves_options
 @click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
+@click.option("--size", type=COUNTS, help="Problem sizes, where curves differ in size: predicts T(N, K).")
 @level_option("0.9")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
@@ -109,6 +144,7 @@ def fit(study: Study | StudySet, law: tuple[str, ...], level: float, weighting: 
 def forecast(
     study: Study | StudySet,
     at: tuple[int, ...] | None,
+    size: tuple[float, ...] | None,
     level: float,
     extrapolate: bool,
     kind: str | None,
@@ -116,27 +152,34 @@ def forecast(
     like: tuple[str, ...],
     domain: str | None,
     explain: bool,
-    plot: Path | None,
+    plot: Plot | None,
     output: Output,
 ) -> None:
     """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and its standing.
 
-    Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.
+    Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.  With --size, curves that
+    differ in problem size are predicted together.
     """
-    result = for_each_curve(
-        study,
-        lambda one: sc.forecast(
-            one,
-            at=at,
-            level=level,
-            extrapolate=extrapolate,
-            kind=kind,
-            cores=cores,
-            like=like,
-            domain=domain,
-            explain=explain,
-        ),
-    )
+    if size is not None:
+        with working("forecasting T(N, K)", output):
+            grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
+        emit_drawn(grid, plot, output)
+        return
+    with working("forecasting", output):
+        result = for_each_curve(
+            study,
+            lambda one: sc.forecast(
+                one,
+                at=at,
+                level=level,
+                extrapolate=extrapolate,
+                kind=kind,
+                cores=cores,
+                like=like,
+                domain=domain,
+                explain=explain,
+            ),
+        )
     emit_drawn(result, plot, output)
 
 
@@ -180,7 +223,9 @@ def diagnose(study: Study | StudySet, output: Output) -> None:
     Uses the strongest evidence the study holds: phases of every worker, the workers' own times, or the shape and
     noise of T(K); from T(K) alone the answer may be "undetermined".
     """
-    emit(for_each_curve(study, sc.diagnose), output)
+    with working("weighing causes", output):
+        result = for_each_curve(study, sc.diagnose)
+    emit(result, output)
 
 
 @click.command()

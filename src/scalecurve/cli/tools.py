@@ -1,9 +1,11 @@
-"""Commands around the answers: report, explore, doctor."""
+"""Commands around the answers: report, explore, doctor, shell completion; and the manual page from all commands."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +13,13 @@ import click
 
 import scalecurve as sc
 from scalecurve.cli.inputs import SECONDS, SHARE, studies_options
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
+from scalecurve.cli.output import Output, emit, note, output_options, working
 
 if TYPE_CHECKING:
     from scalecurve.study import Study
+
+MANUAL_DATE = "2026-11-15"
 
 
 @click.command()
@@ -23,16 +28,27 @@ if TYPE_CHECKING:
 @click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
 @click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
 @click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
+@click.option(
+    "--history", type=click.Path(path_type=Path), help="Checks of `check --history`: adds T and E over the commits."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 def report(
-    studies: list[Study], file: Path, threshold: float, price: float | None, proposal: Path | None, quiet: bool
+    studies: list[Study],
+    file: Path,
+    threshold: float,
+    price: float | None,
+    proposal: Path | None,
+    history: Path | None,
+    quiet: bool,
 ) -> None:
     """One page with the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
-    written = sc.write_report(file, *studies, threshold=threshold, price=price, proposal=proposal)
-    note(f"written: {', '.join(str(path) for path in written)}", Output(quiet=quiet))
+    output = Output(quiet=quiet)
+    with working("writing the report", output):
+        written = sc.write_report(file, *studies, threshold=threshold, price=price, proposal=proposal, history=history)
+    note(f"written: {', '.join(str(path) for path in written)}", output)
 
 
 @click.command()
@@ -42,13 +58,40 @@ def report(
 @click.option("--allow-host", multiple=True, help="A further host name to answer to.")
 @click.option("--regime", help="strong or weak, where STUDY is a plain table.")
 @click.option("--open/--no-open", "show", default=True, help="Open the browser.")
+@click.option(
+    "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
+)
+@click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
+@click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
 def explore(
-    study: Path | None, host: str, port: int, allow_host: tuple[str, ...], regime: str | None, show: bool
+    study: Path | None,
+    host: str,
+    port: int,
+    allow_host: tuple[str, ...],
+    regime: str | None,
+    show: bool,
+    export: Path | None,
+    models: str | None,
+    clusters: str | None,
 ) -> None:
     """Sliders that answer at once: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
-    STUDY, if given, is opened in the page; a file can also be dropped on it.
+    STUDY, if given, is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
+    is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
+    if export is not None:
+        from scalecurve.explorer.export import CLUSTERS, MODELS, write_page
+
+        def progress(done: int, count: int) -> None:
+            if done % 16 == 0 or done == count:
+                click.echo(f"planned {done} of {count}", err=True)
+
+        written = write_page(
+            export, study, regime=regime, models=models.split(",") if models else MODELS,
+            clusters=clusters.split(",") if clusters else CLUSTERS, progress=progress,
+        )  # fmt: skip
+        click.echo(f"written: {', '.join(map(str, written))}")
+        return
     from scalecurve.explorer.server import Address, opening, serve
 
     # On Linux without a display a launcher only complains about the browsers it cannot find.
@@ -69,4 +112,54 @@ def explore(
 def doctor(noise_time: float, output: Output) -> None:
     """What this machine can measure: usable launchers (with the missing piece named) and the noise floor."""
 
-    emit(sc.measurement.doctor(seconds=noise_time), output)
+    with working("measuring the noise of this machine", output):
+        result = sc.measurement.doctor(seconds=noise_time)
+    emit(result, output)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Print the completion script of a SHELL.
+
+    bash: eval "$(scalecurve completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: scalecurve completion
+    fish > ~/.config/fish/completions/scalecurve.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is not None:
+        click.echo(kind(app, {}, "scalecurve", "_SCALECURVE_COMPLETE").source())
+
+
+def manual() -> str:
+    """Section 1 of the manual in the man macros: every command with its options."""
+    lines = [f'.TH SCALECURVE 1 "{MANUAL_DATE}" "" "Scalecurve"', ".SH NAME"]
+    lines += [r"scalecurve \- how far does adding machines get you, why does it stop, and what does it cost?"]
+    lines += [".SH SYNOPSIS", ".B scalecurve", ".I command", "[options] ..."]
+    for group in GROUPS:
+        lines.append(f".SH {group.upper()}")
+        for name in (name for name, entry in COMMANDS.items() if entry.group == group):
+            lines += command_section(name)
+    lines += [".SH EXIT STATUS", "0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted."]
+    return "\n".join(lines) + "\n"
+
+
+def command_section(name: str) -> Iterator[str]:
+    """A command's lines: its help, its options, and the subcommands with theirs left out."""
+    command = load_command(name)
+    context = click.Context(command, info_name=name, parent=click.Context(app, info_name="scalecurve"))
+    yield from (f".SS scalecurve {roff(name)}", roff(command.help or COMMANDS[name].summary))
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            yield from (".TP", rf"\fB{roff(record[0])}\fR", roff(record[1]))
+    if isinstance(command, click.Group):
+        for sub, inner in sorted(command.commands.items()):
+            yield from (".TP", rf"\fB{roff(sub)}\fR", roff(inner.help or ""))
+
+
+def roff(text: str) -> str:
+    """Plain text as roff: backslashes and hyphens escaped, no line begins with a control character."""
+    plain = " ".join(re.sub(r"[\b]", " ", text).split()).replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{plain}" if plain.startswith((".", "'")) else plain

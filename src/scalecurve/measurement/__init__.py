@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from scalecurve.measurement.calibration.collectives import measure_collectives
-    from scalecurve.measurement.calibration.load import measure_load
-    from scalecurve.measurement.calibration.roofline import measure_roofline, place_torch_model
+    from scalecurve.measurement.collectives_calibration import measure_collectives
+    from scalecurve.measurement.load_calibration import measure_load
     from scalecurve.measurement.outlook import preview
     from scalecurve.measurement.readiness import doctor
+    from scalecurve.measurement.roofline_calibration import measure_roofline, place_torch_model
     from scalecurve.measurement.sweep import measure
 
 __all__ = [
@@ -28,9 +28,9 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspe
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "calibration.collectives": "measure_collectives",
-            "calibration.load": "measure_load",
-            "calibration.roofline": "measure_roofline place_torch_model",
+            "collectives_calibration": "measure_collectives",
+            "load_calibration": "measure_load",
+            "roofline_calibration": "measure_roofline place_torch_model",
             "outlook": "preview",
             "readiness": "doctor",
             "sweep": "measure",

@@ -9,8 +9,13 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from scalecurve.errors import Fault, InputError, Refused
+from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, error, info, warning
 from scalecurve.measurement.journal import Journal
+from scalecurve.measurement.masking import masked_words
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
@@ -32,7 +37,7 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         *verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))),
     ]
     if any("series" in run.observed for run in runs):
-        from scalecurve.measurement.gradient_noise import noise_scale_findings
+        from scalecurve.measurement.building import noise_scale_findings
 
         findings += noise_scale_findings(runs)
     sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
@@ -54,7 +59,7 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         k_unit=settings.k_unit,
         workload=Workload(
             name=settings.name or program,
-            command=settings.command,
+            command=masked_words(settings.command),
             description=settings.description,
             total=settings.total,
             per_worker=settings.per_worker,
@@ -117,12 +122,12 @@ def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Bas
     else:
         candidate = settings.baseline[chosen]
         threads = f", {candidate.threads} threads" if candidate.threads else ""
-        description = f"{' '.join(candidate.command)}{threads}"
+        description = f"{' '.join(masked_words(candidate.command))}{threads}"
     if chosen != SCALING and own is not None:
         inflation = own / means[chosen]
         text = (
-            f"T(1) is {chosen}, {format_seconds(means[chosen])}; the distributed code at K = 1 takes "
-            f"{format_seconds(own)} and would inflate every S {inflation:.3g}x."
+            f"T(1) is the baseline program {chosen}, {format_seconds(means[chosen])}; the distributed code at K = 1 "
+            f"takes {format_seconds(own)} and would inflate every S {inflation:.3g}x."
         )
         findings.append(info("baseline-chosen", text, means=means, inflation=inflation))
     return Baseline(candidates=tuple(settings.baseline), chosen=chosen, description=description), findings
@@ -208,3 +213,51 @@ def _thread_findings(runs: Sequence[Run]) -> Iterable[Finding]:
             remedy="set launcher.threads_per_worker, which is the same at every K",
             threads={str(k): threads for threads, k in first_k.items()},
         )
+
+
+SERIES = ("gradient_small_norm2", "gradient_big_norm2", "gradient_small_batch", "gradient_big_batch")
+FEWEST_STEPS = 5
+Z95 = 1.959963984540054
+
+
+def noise_scale(
+    small_norm2: Sequence[float], big_norm2: Sequence[float], *, small_batch: float, big_batch: float
+) -> Estimate:
+    """B_simple in samples with a 95 % interval, the delete-one jackknife on the logarithm of the ratio of means."""
+    if not 0 < small_batch < big_batch:
+        raise InputError(Fault("two different batch sizes are needed", value=f"{small_batch:g} and {big_batch:g}"))
+    n = len(small_norm2)
+    if n != len(big_norm2) or n < FEWEST_STEPS:
+        raise Refused(f"the noise scale needs at least {FEWEST_STEPS} steps with both norms, not {n}")
+    small, big = np.asarray(small_norm2, dtype=np.float64), np.asarray(big_norm2, dtype=np.float64)
+    signal = (big_batch * big - small_batch * small) / (big_batch - small_batch)
+    noise = (small - big) / (1 / small_batch - 1 / big_batch)
+    if signal.mean() <= 0 or noise.mean() <= 0:
+        raise Refused("the gradient is lost in its noise; use more steps or a larger big batch")
+    value = float(noise.mean() / signal.mean())
+    noise_without, signal_without = (noise.sum() - noise) / (n - 1), (signal.sum() - signal) / (n - 1)
+    if (noise_without <= 0).any() or (signal_without <= 0).any():
+        return Estimate(value, method="two batches, ratio of means; too noisy for an interval")
+    logs = np.log(noise_without / signal_without)
+    error = math.sqrt((n - 1) / n * float(((logs - logs.mean()) ** 2).sum()))
+    low, high = value * math.exp(-Z95 * error), value * math.exp(Z95 * error)
+    return Estimate(value, low, high, 0.95, "two batches, ratio of means, jackknife")
+
+
+def noise_scale_findings(runs: Sequence[Run]) -> list[Finding]:
+    """The noise scale of the runs that reported both norms, all steps of equal batch sizes together."""
+    reported = [run.observed["series"] for run in runs if set(SERIES) <= set(run.observed.get("series", {}))]
+    batches = [(series[SERIES[2]][0], series[SERIES[3]][0]) for series in reported]
+    first = next(((small, big) for small, big in batches if small < big), None)
+    if first is None:
+        return []
+    alike = [series for series, pair in zip(reported, batches, strict=True) if pair == first]
+    small, big = ([value for series in alike for value in series[name]] for name in SERIES[:2])
+    try:
+        scale = noise_scale(small, big, small_batch=first[0], big_batch=first[1])
+    except Refused as problem:
+        return [info("gradient-noise-unknown", str(problem))]
+    interval = f" (95 %: {scale.low:.3g} to {scale.high:.3g})" if scale.low is not None else ""
+    text = f"The gradient noise scale is about {scale.value:.3g} samples{interval}: larger batches save few steps."
+    remedy = "give it to `scalecurve plan --critical-batch`"
+    return [info("gradient-noise-scale", text, remedy=remedy, **scale.to_dict())]

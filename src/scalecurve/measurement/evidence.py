@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from scalecurve.measurement.figures import (
     text_to_search,
 )
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
+from scalecurve.measurement.processes import end_of_file
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import SizeSign, needs_evidence, size_signs
@@ -31,6 +33,7 @@ from scalecurve.study import Placement, RankRecord, Run, RunStatus
 from scalecurve.units import format_seconds
 
 LARGEST_FILE = 64 * 1024 * 1024
+LARGEST_NUMBER = 1e300
 KEPT_ERROR = 4000
 METRIC = "metric "
 LONGER_THAN_WALL = 1.02
@@ -80,25 +83,32 @@ class Worker:
 
 def read_workers(folder: Path) -> tuple[Worker, ...]:
     """Every worker that wrote a file, by rank; raises Unreadable for a file that does not parse."""
-    workers = [_read_worker(path) for path in sorted(folder.glob("*.jsonl"))] if folder.is_dir() else []
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl")) if folder.is_dir() else []
+    workers = [_read_worker(folder / name) for name in names]
     return tuple(sorted(workers, key=lambda worker: (worker.rank is None, worker.rank or 0)))
 
 
 def _read_worker(path: Path) -> Worker:
     from pydantic import TypeAdapter, ValidationError
 
-    if path.stat().st_size > LARGEST_FILE:
+    try:
+        raw = end_of_file(path, LARGEST_FILE + 1)
+    except OSError as problem:
+        raise Unreadable(f"{path.name} cannot be read: {problem.strerror}") from None
+    if len(raw) > LARGEST_FILE:
         raise Unreadable(f"{path.name}: larger than {LARGEST_FILE} bytes")
-    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in raw.decode(errors="replace").splitlines() if line.strip()]
     data: dict[str, Any] = {}
     for number, line in enumerate(lines, 1):
         try:
             keys = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise Unreadable(f"{path.name}, line {number}: not JSON: {line[:80]!r}") from None
         if not isinstance(keys, dict):
             raise Unreadable(f"{path.name}, line {number}: not a JSON object: {line[:80]!r}")
         data |= keys
+    if where := place_not_finite(data):
+        raise Unreadable(f"{path.name}: {where}, which is not finite: the job diverged or divided by zero")
     if "end" not in data and "seconds" not in data:
         raise Unreadable(f"{path.name}: the worker began but did not write its last line")
     fields = {name: data[name] for name in Worker.__dataclass_fields__ if data.get(name) is not None}
@@ -108,10 +118,22 @@ def _read_worker(path: Path) -> Worker:
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise Unreadable(f"{path.name}: {where}: {first['msg']} (saw {str(first['input'])[:80]!r})") from None
+        raise Unreadable(f"{path.name}: {where}: {first['msg']} (got {str(first['input'])[:80]!r})") from None
     if not (worker.duration > 0 and math.isfinite(worker.duration)):
         raise Unreadable(f"{path.name}: the measured part took {worker.duration} s")
     return worker
+
+
+def place_not_finite(value: Any, place: str = "") -> str | None:
+    """Where plain data holds a number that is NaN, infinite or too large, with that number; None where all are fine."""
+    if isinstance(value, dict):
+        parts = [(f"{place}.{key}" if place else str(key), part) for key, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{place}[{number}]", part) for number, part in enumerate(value)]
+    else:
+        bad = isinstance(value, float | int) and not abs(value) < LARGEST_NUMBER
+        return f"{place} is {str(value)[:20]}" if bad else None
+    return next((text for where, part in parts if (text := place_not_finite(part, where))), None)
 
 
 def common_seconds(workers: Sequence[Worker]) -> float:
@@ -166,11 +188,11 @@ class Figures:
 
     def texts(self, what: str) -> list[str]:
         """All matches of a pattern; raises Unreadable where there is none."""
-        found = self.matches[what]
-        if not found:
+        values = self.matches[what]
+        if not values:
             pattern = self.patterns[what]
             raise Unreadable(f"the {what} pattern {pattern!r} matches nothing; the text ends {self.text[-200:]!r}")
-        return found
+        return values
 
     def number(self, what: str, take: Take | None = None) -> float:
         return taken([number_of(text, what) for text in self.texts(what)], take)
@@ -330,10 +352,12 @@ def _work_and_digest(workers: Sequence[Worker], figures: Figures) -> tuple[float
     if "digest" not in figures.patterns:
         return work, next((worker.digest for worker in workers if worker.digest is not None), None)
     text = figures.texts("digest")[-1]
-    try:
-        return work, float(text)
-    except ValueError:
-        return work, text
+    with suppress(ValueError):
+        number = float(text)
+        if not math.isfinite(number):
+            raise Unreadable(f"the digest pattern matched {text[:80]!r}: the answer of the job is not finite")
+        return work, number
+    return work, text
 
 
 def _facts_of_figures(settings: MeasureSettings, figures: Figures, source: str) -> dict[str, Any]:

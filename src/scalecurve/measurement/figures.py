@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import scalecurve.measurement.pattern_search as pattern_search
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
-from scalecurve.measurement.processes import MOST_OUTPUT, tail_of
+from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
 
 SEARCH_SECONDS = 5.0
 """Longest search of one launch; a pattern that backtracks without end is stopped then."""
@@ -28,6 +27,20 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
+SEARCH = """
+import json, re, sys
+asked = json.load(sys.stdin)
+for pattern, text in zip(asked["patterns"], asked["texts"], strict=True):
+    groups = []
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        groups.append(match[1] or "")
+        if len(groups) >= 100_000:
+            break
+    print(json.dumps(groups), flush=True)
+"""
+"""Run in a process of its own, which can be ended: a pattern may take longer than the universe."""
+
+
 class Unreadable(Exception):
     """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
 
@@ -37,7 +50,7 @@ def search(questions: Sequence[tuple[str, str, str]], *, limit: float = SEARCH_S
     if not questions:
         return []
     asked = {"patterns": [pattern for _, pattern, _ in questions], "texts": [text for _, _, text in questions]}
-    program = [sys.executable, "-I", "-S", pattern_search.__file__]
+    program = [sys.executable, "-I", "-S", "-c", SEARCH]
     try:
         done = subprocess.run(program, input=json.dumps(asked), capture_output=True, text=True, timeout=limit)
         lines = done.stdout.splitlines()
@@ -108,13 +121,14 @@ def text_to_search(sources: Sequence[str], outcome: LaunchOutcome, folder: Path 
         path = (folder or Path.cwd()) / source
         try:
             written = path.stat().st_mtime
-        except OSError:
-            raise Unreadable(
-                f"the job wrote no {path}; --from names a file relative to the folder of the job"
-            ) from None
+            text = end_of_file(path, MOST_OUTPUT).decode(errors="replace").strip()
+        except OSError as problem:
+            hint = "--from names a file that the job writes, relative to its folder"
+            what = "the job wrote no" if isinstance(problem, FileNotFoundError) else f"{problem.strerror}:"
+            raise Unreadable(f"{what} {path}; {hint}") from None
         if written < outcome.launched - STALE_SECONDS:
             raise Unreadable(f"{path} is older than the launch at K = {job.k}: the job did not write it this time")
-        parts.append(tail_of(path, MOST_OUTPUT))
+        parts.append(text)
     return "\n".join(parts)
 
 

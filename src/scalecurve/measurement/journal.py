@@ -1,8 +1,8 @@
 """The record of a measurement under way, and how an interrupted one continues.
 
 `<output>.work/` holds the journal, the files of runs and a lock, readable by their owner only.  Every completed run is
-one line of the journal, flushed to the disk before the next launch, so that a killed tool loses no completed run; a
-torn last line is cut off.  A journal that begins with runs of a finished study appears whole or not at all.
+one line of the journal before the next launch begins, so that a killed tool loses no completed run; a torn last line
+is cut off.  A journal that begins with runs of a finished study appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, read_as
+from scalecurve.measurement.launchers import container_facts
 from scalecurve.measurement.machine import machine_facts, software_facts
+from scalecurve.measurement.masking import masked
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint
 from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
@@ -29,6 +32,8 @@ from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import read_study
 
 JOURNAL_VERSION = 1
+FLUSH_SECONDS = 0.2
+"""Lines reach the disk this often: a killed tool loses no completed run, a power failure those of this time."""
 PRIVATE = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # another user's link is not followed
 
 
@@ -48,6 +53,23 @@ class Workspace:
 
     def run_folder(self, order: int) -> Path:
         return self.folder / "runs" / f"{order:05d}"
+
+    def scratch_folder(self) -> Path:
+        """The folder of a run whose files are not kept: one for all, since making a folder takes milliseconds.
+
+        What the last run left in it is removed; its output files are written anew.
+        """
+        folder = self.folder / "runs" / "now"
+        for place in (folder, folder / "probe"):
+            with suppress(FileNotFoundError), os.scandir(place) as entries:
+                for entry in entries:
+                    if place == folder and entry.name in ("probe", "out-0", "err-0"):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.path, ignore_errors=True)
+                    else:
+                        os.unlink(entry.path)
+        return folder
 
     def holds_runs(self) -> bool:
         """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""
@@ -85,8 +107,8 @@ class Workspace:
                 if not self.holds_runs():  # nothing was completed: leave nothing behind
                     self.remove()
 
-    def append(self, line: Mapping[str, Any]) -> None:
-        """Write one line and flush it to the disk; a line that does not fit is taken back whole."""
+    def append(self, line: Mapping[str, Any], *, flush: bool = True) -> None:
+        """Write one line, and flush it to the disk if asked to; a line that does not fit is taken back whole."""
         raw = encoded(line)
         try:
             handle = os.open(self.journal, os.O_WRONLY | os.O_CREAT | PRIVATE, 0o600)
@@ -96,7 +118,8 @@ class Workspace:
                     written = 0
                     while written < len(raw):
                         written += os.write(handle, raw[written:])
-                    os.fsync(handle)
+                    if flush:
+                        os.fsync(handle)
                 except OSError:
                     os.ftruncate(handle, end)
                     raise
@@ -139,7 +162,9 @@ class Workspace:
 
 
 def encoded(line: Mapping[str, Any]) -> bytes:
-    return (json.dumps(line, allow_nan=False, default=str) + "\n").encode()
+    """A line of the journal: nouns by their fields, without the copies that `asdict` makes; other values as text."""
+    text = json.dumps(line, allow_nan=False, default=lambda value: vars(value) if is_dataclass(value) else str(value))
+    return (text + "\n").encode()
 
 
 def cannot_write(path: Path, problem: OSError) -> InputError:
@@ -157,6 +182,7 @@ class Journal:
     done: dict[Planned, Run] = field(default_factory=dict)
     begun: dict[Planned, tuple[int, str]] = field(default_factory=dict)
     next_order: int = 0
+    flushed: float = 0.0
 
     def begin(self, planned: Planned, token: str) -> tuple[int, str]:
         """Record that a launch starts; returns its number and token, the old ones if the tool was killed in it."""
@@ -165,18 +191,27 @@ class Journal:
         order, self.next_order = self.next_order, self.next_order + 1
         point = planned.point
         line = {"order": order, "token": token, "role": point.role, "k": point.k, "repeat": planned.repeat}
-        self.space.append({"begin": line})
+        self.space.append({"begin": line}, flush=False)
         return order, token
 
     def add(self, planned: Planned, run: Run) -> None:
         """Save a run at once; only then is it done."""
-        self.keep(run)
-        self.done[planned] = run
+        self.done[planned] = self.keep(run)
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: Run) -> Run:
         """Save a run that is evidence only; its launch is made again."""
-        self.space.append({"run": asdict(run)})
+        now = time.monotonic()
+        flush = now - self.flushed >= FLUSH_SECONDS
+        try:
+            self.space.append({"run": run}, flush=flush)
+        except ValueError:  # JSON has no word for it; readers of job output refuse such values first
+            why = "the job reported a number that is not finite"
+            run = Run(k=run.k, status=RunStatus.FAILED, role=run.role, repeat=run.repeat, order=run.order, error=why)
+            self.space.append({"run": run}, flush=flush)
+        if flush:
+            self.flushed = time.monotonic()
         self.restore(run)
+        return run
 
     def successes(self) -> dict[Planned, Run]:
         return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}
@@ -194,19 +229,20 @@ class Journal:
         """The launches of journal lines after the header."""
         from pydantic import TypeAdapter
 
-        for line in lines:
-            if "begin" in line:
-                begin = line["begin"]
-                planned = Planned(SweepPoint(str(begin["role"]), int(begin["k"])), int(begin["repeat"]))
-                self.begun[planned] = (int(begin["order"]), str(begin["token"]))
-                self.next_order = max(self.next_order, int(begin["order"]) + 1)
-            elif "run" in line:
-                self.restore(TypeAdapter(Run).validate_python(line["run"]))
+        for number, line in enumerate(lines, 2):
+            with read_as("a journal", subject=str(self.space.journal), where=f"line {number}"):
+                if "begin" in line:
+                    begin = line["begin"]
+                    planned = Planned(SweepPoint(str(begin["role"]), int(begin["k"])), int(begin["repeat"]))
+                    self.begun[planned] = (int(begin["order"]), str(begin["token"]))
+                    self.next_order = max(self.next_order, int(begin["order"]) + 1)
+                elif "run" in line:
+                    self.restore(TypeAdapter(Run).validate_python(line["run"]))
 
 
 def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, resume: bool, force: bool) -> Journal:
     """A fresh journal, or with `resume` the one to continue; an old one is never overwritten silently."""
-    if (force and not resume) or not space.holds_runs():
+    if not resume and (force or not space.holds_runs()):
         space.journal.unlink(missing_ok=True)  # it holds no completed run, or the user wants it gone
     unfinished = space.journal.exists()
     if not resume and not force and (unfinished or space.output.exists()):
@@ -228,13 +264,14 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         for _, token in journal.begun.values():
             watchdog.end_marked(token, grace=0.5)  # processes that a killed tool may have left running
         return journal
+    container = container_facts(settings, world)
     header = {
         "version": JOURNAL_VERSION,
         "created": datetime.fromtimestamp(world.clock.unix(), UTC).isoformat(timespec="seconds"),
         "job": settings.job(),
         "seed": settings.seed,
         "machine": machine_facts(world),
-        "software": software_facts(world, settings.folder),
+        "software": software_facts(world, settings.folder) | ({"container": container} if container else {}),
     }
     journal = Journal(space, header)
     if resume and space.output.exists():
@@ -246,7 +283,7 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         _refuse_other_job(job, settings, space)
         for run in study.runs:
             journal.restore(run)
-    space.create([{"header": header}, *({"run": asdict(run)} for run in journal.runs)])
+    space.create([{"header": header}, *({"run": run} for run in journal.runs)])
     return journal
 
 
@@ -255,14 +292,13 @@ def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: 
     new = settings.job()
     defaults = {"timing": TimingSettings(), "launcher": LauncherSettings(), "sameness": SamenessSettings()}
     # An option that an older version did not have was at its default then.
-    old = dict(old) | {
-        name: {**table.model_dump(mode="json"), **old[name]} for name, table in defaults.items() if name in old
-    }
+    kept: dict[str, Any] = masked(dict(old))
+    kept |= {name: {**table.model_dump(mode="json"), **kept[name]} for name, table in defaults.items() if name in kept}
     hint = "measure the same job, or choose another -o"
     faults = [
-        Fault(f"was {old.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)
-        for name in sorted(set(old) | set(new))
-        if old.get(name) != new.get(name)
+        Fault(f"was {kept.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)
+        for name in sorted(set(kept) | set(new))
+        if kept.get(name) != new.get(name)
     ]
     if faults:
         raise InputError(faults, subject=f"{space.output} cannot be resumed")
@@ -270,7 +306,8 @@ def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: 
 
 def journal_on_disk(space: Workspace) -> Journal:
     lines = space.lines()
-    journal = Journal(space, lines[0]["header"])
+    with read_as("a journal", subject=str(space.journal), where="line 1"):
+        journal = Journal(space, lines[0]["header"])
     journal.replay(lines[1:])
     return journal
 

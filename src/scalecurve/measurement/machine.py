@@ -54,8 +54,8 @@ class SystemMachine:
 
     def read(self, path: str) -> str | None:
         try:
-            with Path(path).open(encoding="utf-8", errors="replace") as file:
-                return file.read(LONGEST_FILE)
+            with open(path, "rb") as file:
+                return file.read(LONGEST_FILE).decode(errors="replace")
         except OSError:
             return None
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
+from scalecurve.measurement.axes import GridOutlook, grid_outlook
 from scalecurve.measurement.journal import done_before
 from scalecurve.measurement.schedule import (
     Planned,
@@ -20,6 +21,7 @@ from scalecurve.measurement.schedule import (
     times_by_point,
 )
 from scalecurve.measurement.settings import (
+    AxesSettings,
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
@@ -195,12 +197,15 @@ def preview(
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
     metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
-) -> Outlook:
+    axes: AxesSettings | Mapping[str, Any] | None = None,
+) -> Outlook | GridOutlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.
 
     An unfinished or finished measurement at `output` counts: only what is missing is listed.
     """
     settings = settings_from(file, {key: value for key, value in locals().items() if key != "file"})
+    if settings.axes is not None:
+        return grid_outlook(settings)
     return outlook_of(settings, done_before(settings.output) if settings.output is not None else {})
 
 

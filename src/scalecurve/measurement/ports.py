@@ -113,6 +113,10 @@ class Launcher(Protocol):
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         """Start K workers and wait for them."""
 
+    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
+        """End the jobs of an earlier measurement that nothing waits for any more; `folder` holds their run folders."""
+        return
+
     def finish(self, folder: Path, world: World) -> None:
         """Give back what is held between launches (an allocation), however the sweep ends.
 

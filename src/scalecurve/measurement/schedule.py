@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scalecurve.measurement.disturbance import disturbed_rows
+from scalecurve.measurement.observation import disturbed_rows
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING

@@ -24,12 +24,15 @@ from pydantic_core import PydanticCustomError
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement.figures import metric_from
 from scalecurve.measurement.machine import SystemMachine
+from scalecurve.measurement.masking import masked, secrets_in
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
-from scalecurve.units import WorkersLike, as_workers, parse_seconds, parse_share
+from scalecurve.units import WorkersLike, as_workers, parse_count, parse_seconds, parse_share
 
-PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python")
+PLACED = ("nodes", "ranks_per_node", "threads", "size")
+PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python", *PLACED)
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
+LOCAL_LAUNCHERS = ("local", "mpi", "torchrun", "ray", "dask")
 _COMMENT_COLUMN = 29
 _LINE = 120
 _EXAMPLE_NAMES = {"baseline": ("threads",), "metrics": ("speed",)}
@@ -56,16 +59,17 @@ def _workers_here(value: WorkersLike) -> tuple[int, ...]:
     return tuple(sorted(set(as_workers(value))))
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    """Words between commas."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+_LISTED = _reading(lambda text: tuple(word.strip() for word in text.split(",") if word.strip()))
+_METRICS = _reading(  # a table, or texts NAME=PATTERN
+    lambda value: dict(map(metric_from, value)) if isinstance(value, list | tuple) else value, only_text=False
+)
 
 
-def _metrics(value: Any) -> Any:
-    """Metrics as a table, or as texts NAME=PATTERN."""
-    if not isinstance(value, list | tuple):
-        return value
-    return dict(metric_from(text) for text in value)
+def _sizes(value: Any) -> Any:
+    """Problem sizes as numbers, or as text: 1e6,4e6 or 1M,4M."""
+    if isinstance(value, str):
+        return tuple(parse_count(word) for word in value.split(",") if word.strip())
+    return (value,) if isinstance(value, int | float) else value
 
 
 # The word in capitals is what the help of a flag shows.
@@ -76,6 +80,8 @@ Count = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Counts = tuple[Annotated[int, Field(ge=1, le=10**6)], ...]
 Workers = Annotated[Counts, Field(min_length=1), _reading(_workers_here, only_text=False), "WORKERS"]
+Levels = Annotated[Counts, _reading(as_workers, only_text=False), "COUNTS"]
+Sizes = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], _reading(_sizes, only_text=False), "SIZES"]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
 Words = Annotated[tuple[str, ...], _reading(shlex.split)]
 
@@ -130,9 +136,10 @@ class TimingSettings(SettingsSection):
         flag="--from",
     )
     setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
-    timer_excludes: Annotated[tuple[Literal["setup", "io"], ...], _reading(_listed)] = _flag(
-        (), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]'
-    )
+    timer_excludes: Annotated[
+        tuple[Literal["setup", "io"], ...],
+        _reading(lambda text: tuple(word.strip() for word in text.split(",") if word.strip())),
+    ] = _flag((), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]')
 
     @property
     def measures_rate(self) -> bool:
@@ -194,10 +201,32 @@ class SlurmSettings(SettingsSection):
     poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
 
 
+class BatchSettings(SettingsSection):
+    """pbs, torque, lsf, sge, flux, template: {job}, {script}, {out}, {err}, {workers}, {threads} are filled in"""
+
+    queue: str | None = _option(None, "", '"normal"')
+    account: str | None = _option(None, "", '"project"')
+    time_limit: str | None = _option(None, "Of one job, as the system writes it.", '"00:10:00"')
+    submit: tuple[str, ...] = _option((), "Instead of the system's own.", '["qsub", "-o", "{out}", "{script}"]')
+    status: tuple[str, ...] = _option((), "Answers while the job waits or runs.", '["qstat", "{job}"]')
+    cancel: tuple[str, ...] = _option((), "", '["qdel", "{job}"]')
+    number_pattern: str | None = _option(None, "Its group is the job's number in the answer of submit.", r"'(\d+)'")
+    alive_pattern: str | None = _option(None, "Matches the answer of status until the job has ended.", "'QUEUED|RUN'")
+    start: tuple[str, ...] = _option((), "Starts K workers inside the job.", '["mpirun", "-n", "{workers}"]')
+    extra: tuple[str, ...] = _option((), "More words of submit.", '["-pe", "mpi", "{workers}"]')
+    image: str | None = _option(None, "kubernetes: the image of the pods.", '"registry/solver:1.2"')
+    namespace: str | None = _option(None, "kubernetes.", '"team"')
+    poll: Seconds = _option(2.0, "Time between two questions to the queue.", '"2s"')
+
+
 class LauncherSettings(SettingsSection):
     """how K workers are started"""
 
-    name: str = _option("local", "local, mpi, torchrun, slurm, ray or dask.", flag="--launcher")
+    name: str = _option(
+        "local",
+        "local, mpi, torchrun, ssh, slurm, ray, dask, pbs, torque, lsf, sge, flux, kubernetes or template.",
+        flag="--launcher",
+    )
     mode: Literal["command", "processes"] = _option(
         "command", "local: command (is told {workers}) or processes (K copies that meet at the first step)"
     )
@@ -222,7 +251,32 @@ class LauncherSettings(SettingsSection):
     size_check: Literal["on", "off"] = _flag(
         "on", "off: measure although the job does not seem to run at size K; the study is marked."
     )
+    prologue: tuple[str, ...] = _option(
+        (), "Lines that a login shell runs before the job starts.", '["module load gromacs/2024"]'
+    )
+    container: Annotated[str, Field(pattern=r"^(apptainer|singularity|docker|podman):\S+$")] | None = _flag(
+        None, "Run the job in an image, ENGINE:IMAGE; its digest is recorded.", '"apptainer:solver.sif"'
+    )
     slurm: SlurmSettings = SlurmSettings()
+    batch: BatchSettings = BatchSettings()
+
+
+class AxesSettings(SettingsSection):
+    """several axes at once; a set of curves comes out, with K in cores"""
+
+    nodes: Levels = _option((), "Nodes; workers are nodes x ranks per node.", "[1, 2, 4]", "--axis-nodes")
+    ranks_per_node: Levels = _option((), "Ranks on a node.", "[1, 2]", "--axis-ranks-per-node")
+    threads: Levels = _option((), "Threads of a rank (OMP_NUM_THREADS, srun -c).", "[1, 2, 4]", "--axis-threads")
+    size: Sizes = _option(
+        (), "Problem sizes: {size}, and {total} or, under weak scaling, {per_worker}.", "[1e6, 4e6]", "--axis-size"
+    )
+    design: Literal["full", "one-at-a-time", "latin"] = _flag(
+        "full", "full: every cell; one-at-a-time: each axis from the first levels; latin: every level equally often."
+    )
+    points: Count | None = _option(None, "latin: at most this many cells.", "12", "--design-points")
+    budget: Seconds | None = _option(
+        None, "latin: at most this much time of cores; needs expected_seconds.", '"40h"', "--design-budget"
+    )
 
 
 class MeasureSettings(SettingsSection):
@@ -280,8 +334,9 @@ class MeasureSettings(SettingsSection):
     sameness: SamenessSettings = SamenessSettings()
     target: TargetSettings | None = None
     baseline: dict[str, BaselineCandidate] = {}
-    metrics: Annotated[dict[str, MetricSettings], _reading(_metrics, only_text=False)] = {}
+    metrics: Annotated[dict[str, MetricSettings], _METRICS] = {}
     launcher: Annotated[LauncherSettings, _reading(lambda name: {"name": name})] = LauncherSettings()
+    axes: AxesSettings | None = None
 
     @property
     def most_repeats(self) -> int:
@@ -293,7 +348,7 @@ class MeasureSettings(SettingsSection):
     @property
     def is_local(self) -> bool:
         """Whether all workers share this machine, so that its cores are the limit."""
-        return self.launcher.name != "slurm" and not self.launcher.hosts and self.launcher.address is None
+        return self.launcher.name in LOCAL_LAUNCHERS and not self.launcher.hosts and self.launcher.address is None
 
     def values_at(self, k: int) -> dict[str, object]:
         """Placeholder values at K.  Strong: the total is fixed and divided.  Weak: the total grows with K."""
@@ -302,6 +357,10 @@ class MeasureSettings(SettingsSection):
             values |= {"total": _plain(self.total), "per_worker": _plain(self.total / k)}
         if self.regime is Regime.WEAK and self.per_worker is not None:
             values |= {"per_worker": _plain(self.per_worker), "total": _plain(self.per_worker * k)}
+        if self.axes is not None:  # of one sweep of a grid: every axis but the nodes has one level
+            ranks = (self.axes.ranks_per_node or (1,))[0] if self.axes.nodes else k
+            values |= {"nodes": k // ranks, "ranks_per_node": ranks, "threads": (self.axes.threads or (1,))[0]}
+            values |= {"size": _plain(self.axes.size[0])} if self.axes.size else {}
         return values
 
     def filled(self, texts: tuple[str, ...], k: int) -> tuple[str, ...]:
@@ -309,10 +368,17 @@ class MeasureSettings(SettingsSection):
         return tuple(fill(text, values) for text in texts)
 
     def job(self) -> dict[str, Any]:
-        """What makes two measurements the same job; they may be joined only when all of it is equal."""
+        """What makes two measurements the same job, without secrets; they are joined only when all of it is equal."""
         same = {"regime", "command", "total", "per_worker", "shell", "env", "warmup_steps", "timing", "launcher"}
         named = {"metrics"} if self.metrics else set()
-        return self.model_dump(mode="json", include=same | {"target", "baseline", "sameness"} | named)
+        whole = same | {"target", "baseline", "sameness"} | named
+        job: dict[str, Any] = masked(self.model_dump(mode="json", include=whole))
+        return job
+
+    def secrets(self) -> tuple[str, ...]:
+        """The values that are masked wherever the study would record them."""
+        told = self.model_dump(mode="json", include={"command", "env", "baseline", "timing", "launcher"})
+        return tuple(secrets_in(told, masked(told)))
 
 
 def _plain(number: float) -> str:
@@ -334,13 +400,54 @@ def fill(text: str, values: Mapping[str, object]) -> str:
 def make_settings(values: Mapping[str, Any], *, subject: str = "measure") -> MeasureSettings:
     """Checked settings; raises InputError with every fault."""
     try:
-        settings = MeasureSettings.model_validate(dict(values))
+        settings = MeasureSettings.model_validate(_with_workers(values))
     except ValidationError as problem:
         raise InputError(faults_of(problem), subject=subject) from None
-    faults = _faults_of_command(settings) + _faults_of_timing(settings)
+    faults = _faults_of_command(settings) + _faults_of_timing(settings) + _faults_of_axes(settings)
+    hint = "a name that begins with - would be read as an option of ssh or mpirun"
+    named = [("launcher.hosts", host) for host in settings.launcher.hosts]
+    faults += [
+        Fault("not a host name", where=where, value=host, remedy=hint)
+        for where, host in named
+        if not re.fullmatch(r"[A-Za-z0-9_.@\[\]:%][\w.@\[\]:%-]*", host)
+    ]
     if faults:
         raise InputError(faults, subject=subject)
     return settings
+
+
+def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values; where the axes place the workers and their counts are not given, the axes say them."""
+    axes = values.get("axes")
+    if values.get("workers") is not None or not axes:
+        return dict(values)
+    own = axes if isinstance(axes, AxesSettings) else AxesSettings.model_validate(axes)
+    placed = {nodes * ranks for nodes in own.nodes or (1,) for ranks in own.ranks_per_node or (1,)}
+    given = own.nodes or own.ranks_per_node or own.threads
+    return {**values, "workers": tuple(sorted(placed))} if given else dict(values)
+
+
+def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
+    axes, faults = settings.axes, []
+    if axes is None:
+        return []
+    if not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size):
+        faults.append(Fault("the axes are empty", where="axes", remedy="give nodes, ranks_per_node, threads or size"))
+    placed = {nodes * ranks for nodes in axes.nodes or (1,) for ranks in axes.ranks_per_node or (1,)}
+    if (axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed:
+        hint = "leave workers out: they are nodes x ranks per node"
+        faults.append(Fault("the axes say how many workers there are", where="workers", remedy=hint))
+    if axes.size and (settings.total is not None or settings.per_worker is not None):
+        hint = "leave total and per_worker out: each size is one of them"
+        faults.append(Fault("sizes are given twice", where="axes.size", remedy=hint))
+    if axes.design == "latin" and axes.budget is not None and settings.expected_seconds is None:
+        hint = "say the time of one worker at the first size with --expected-seconds"
+        faults.append(Fault("a budget of time needs the time of a launch", where="axes.budget", remedy=hint))
+    texts = " ".join((*settings.command, *settings.env.values()))
+    if len(axes.size) > 1 and not any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker")):
+        hint = "put {size}, {total} or {per_worker} into the command"
+        faults.append(Fault("the command is not told the size", where="command", remedy=hint))
+    return faults
 
 
 def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
@@ -353,7 +460,8 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
         for name in sorted(used - set(PLACEHOLDERS))
     ]
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
-    if used & {"total", "per_worker"} and getattr(settings, fixed) is None:
+    sized = settings.axes is not None and bool(settings.axes.size)
+    if used & {"total", "per_worker"} and getattr(settings, fixed) is None and not sized:
         hint = f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"
         faults.append(Fault(f"{fixed} is not given", where=fixed, remedy=hint))
     one_command = settings.launcher.name == "local" and settings.launcher.mode == "command"
@@ -484,6 +592,8 @@ def template() -> str:
     sections = {"timing": TimingSettings, "sameness": SamenessSettings, "target": TargetSettings}
     sections |= {"metrics.speed": MetricSettings}
     sections |= {"baseline.threads": BaselineCandidate, "launcher": LauncherSettings, "launcher.slurm": SlurmSettings}
+    sections |= {"launcher.batch": BatchSettings}
+    sections |= {"axes": AxesSettings}
     table: tuple[str, ...] = ()
     for option in options():
         if option.path[:-1] != table:

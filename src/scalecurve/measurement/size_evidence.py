@@ -17,8 +17,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from scalecurve.errors import RunError
-from scalecurve.measurement.banners import banners_in
-from scalecurve.measurement.mpi_libraries import (
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Runner, World
+from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.measurement.worker_site import (
     MpiLibrary,
     library_in_files,
     library_of_starter,
@@ -27,10 +28,72 @@ from scalecurve.measurement.mpi_libraries import (
     starters_of,
     words_of,
 )
-from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Runner, World
-from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Regime, Run, RunStatus
 from scalecurve.study.run import SCALING
+
+# Program and the words in which it says its number of processes.  Each is fixed text around one number.
+NAMED = (
+    ("LAMMPS", r"Loop time of \S+ on (\d+) procs for "),
+    ("LAMMPS", r"CPU use with (\d+) MPI tasks x "),
+    ("GROMACS", r"^Using (\d+) MPI process(?:es)?\b"),
+    ("GROMACS", r"^\s*Running on \d+ nodes? with total .* (?:in )?(\d+) MPI ranks?\b"),
+    ("OpenFOAM", r"^nProcs\s*:\s*(\d+)\s*$"),
+    ("Quantum ESPRESSO", r"Parallel version \([^)]*MPI[^)]*\), running on\s+(\d+) processors?"),
+    ("Quantum ESPRESSO", r"Number of MPI processes:\s+(\d+)"),
+    ("CP2K", r"GLOBAL\| Total number of message passing processes\s+(\d+)"),
+    ("VASP", r"^ *running\s+(\d+) mpi-ranks"),
+    ("NAMD", r"^Info: Running on (\d+) processors,"),
+    ("NWChem", r"^\s*nproc\s+=\s+(\d+)\s*$"),
+    ("NAS benchmarks", r"^\s*(?:Total processes|Number of active processes)\s*[=:]\s*(\d+)\s*$"),
+    ("HPCG", r"Distributed Processes=(\d+)"),
+    ("WRF", r"^\s*starting wrf task\s+\d+\s+of\s+(\d+)\s*$"),
+    ("PETSc", r" with (\d+) process(?:or)?\(?e?s?\)?, by "),
+    ("Amber", r"Running AMBER/MPI version on\s+(\d+) (?:nodes|MPI)"),
+    ("SIESTA", r"^\* Running (?:on|in)\s+(\d+) nodes? in parallel"),
+    ("IOR", r"^tasks\s*:\s*(\d+)\s*$"),
+    ("Graph500", r"^num_mpi_processes:\s*(\d+)"),
+)
+# A build without MPI: each copy is a job of its own, whatever number of threads it names.
+ALONE = (
+    ("GROMACS", r"^Using \d+ MPI threads?\b"),
+    ("Quantum ESPRESSO", r"^\s*Serial version\b"),
+    ("SIESTA", r"^\* Running in serial mode"),
+)
+# Ways in which many small programs say it; without a name such a line may also speak of something else.
+COMMON = (
+    r"\b(?:on|with|using|over|across|by)\s+(\d+)\s+(?:mpi[ -]?)?(?:procs?|process(?:es)?|processors?|ranks?|tasks?)\b",
+    r"\b(?:mpi |world |comm )?size\s*(?:is|=|:)\s*(\d+)\b",
+    r"\b(?:number of|num|n)[ _]?(?:mpi[ _])?(?:procs|processes|processors|ranks|tasks)\s*(?:is|=|:)\s*(\d+)\b",
+    r"\b(?:rank|process|processor|task)\s+\d+\s+(?:of|out of|/)\s+(\d+)\b",
+)
+LONGEST = 4_000_000
+"""Banners stand near the beginning or the end of an output: this many characters of each are read."""
+
+
+@dataclass(frozen=True)
+class Banner:
+    """A line about the number of processes: whose it is (None: some program's) and the numbers of all its matches."""
+
+    program: str | None
+    sizes: tuple[int, ...]
+
+
+def banners_in(output: str) -> Iterator[Banner]:
+    """Every banner in an output, those of known programs first."""
+    text = output if len(output) <= 2 * LONGEST else output[:LONGEST] + "\n" + output[-LONGEST:]
+    for program, pattern in NAMED:
+        sizes = [int(size) for size in re.findall(pattern, text, re.MULTILINE)]
+        if sizes:
+            yield Banner(program, tuple(sizes))
+    for program, pattern in ALONE:
+        count = len(re.findall(pattern, text, re.MULTILINE))
+        if count:
+            yield Banner(program, (1,) * count)
+    for pattern in COMMON:
+        sizes = [int(size) for size in re.findall(pattern, text, re.IGNORECASE)]
+        if sizes:
+            yield Banner(None, tuple(sizes))
+
 
 SAME_TIME = 0.9
 """T(K) above this share of T(1) is no faster, within the noise of two launches."""
@@ -99,13 +162,15 @@ def starter_of(settings: MeasureSettings, job: LaunchJob, runner: Runner) -> Sta
     launcher = settings.launcher
     program: str | None
     if launcher.name == "mpi":
-        from scalecurve.measurement.launchers.mpi import starting_program
+        from scalecurve.measurement.launchers.direct import starting_program
 
         program = starting_program(settings)
     elif launcher.name == "slurm":
         program = starter_in(launcher.slurm.launch) or "srun"
-    else:
+    elif launcher.name in ("local", "torchrun", "ssh"):
         program = starter_in(words_of(job.argv, shell=settings.shell))
+    else:  # the mpirun of a node, which this host cannot ask
+        program = None
     if program is None:
         return None
     return Starter(program, None if Path(program).name == "srun" else library_of_starter(program, runner))
@@ -188,12 +253,12 @@ def size_signs(sizes: Iterable[int | None], pattern_size: float | None, job: Lau
         signs.append(SizeSign(listed == [job.k] and len(reported) == job.k, True, f"{what} (probe)"))
     if pattern_size is not None:
         signs.append(SizeSign(pattern_size == job.k, True, f"the job says it had {pattern_size:g} (size pattern)"))
-    if not signs:
-        signs = list(_banner_signs(job, text))
+    if not signs and text:
+        signs = list(banner_signs(job, text))
     return signs
 
 
-def _banner_signs(job: LaunchJob, text: str) -> Iterator[SizeSign]:
+def banner_signs(job: LaunchJob, text: str) -> Iterator[SizeSign]:
     for banner in banners_in(text):
         sizes = sorted(set(banner.sizes))
         whose = banner.program or "the job"
@@ -278,18 +343,14 @@ class SizeCheck:
         verdict = judge(signs)
         against = [sign.text for sign in signs if not sign.agrees]
         if verdict is not SizeVerdict.CONTRADICTED or self.settings.launcher.size_check == "off":
-            self.passed = self.passed or (verdict is SizeVerdict.SHOWN and run.value is not None)
+            self.passed = self.passed or (job.k > 1 and verdict is SizeVerdict.SHOWN and run.value is not None)
             why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
-        sentence = _refusal(job.k, [*against, *self._mismatch(job, outcome)])
+        libraries = library_signs(self.settings, job, outcome, self.world.runner)  # two of them may explain the size
+        sentence = refusal(job.k, [*against, *(sign.text for sign in libraries if not sign.agrees)])
         if not self.passed:
             raise SizeRefused(sentence)
         return replace(run, status=RunStatus.FAILED, value=None, error=sentence)
-
-    def _mismatch(self, job: LaunchJob, outcome: LaunchOutcome) -> list[str]:
-        """The sentence about two libraries, where they explain why the job ran at another size."""
-        signs = library_signs(self.settings, job, outcome, self.world.runner)
-        return [sign.text for sign in signs if not sign.agrees]
 
     def _indirect(self, job: LaunchJob, run: Run, outcome: LaunchOutcome) -> list[SizeSign]:
         if self.libraries is None or outcome.observed.get("mpi_libraries"):
@@ -301,7 +362,7 @@ class SizeCheck:
         return [*self.libraries, *copies]
 
 
-def _refusal(k: int, against: Sequence[str]) -> str:
+def refusal(k: int, against: Sequence[str]) -> str:
     """Why the job did not run at size K, and what to do."""
     pair = next((text for text in against if "does not belong to the MPI library" in text), None)
     if pair is not None:

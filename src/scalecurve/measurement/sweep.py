@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.measurement.axes import cell_name, run_grid
 from scalecurve.measurement.building import build_study
-from scalecurve.measurement.disturbance import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
-from scalecurve.measurement.ports import Launcher, LaunchJob, World
+from scalecurve.measurement.masking import scrubbed
+from scalecurve.measurement.observation import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
+from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
+from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, points_of, runs_to_make
 from scalecurve.measurement.settings import (
+    AxesSettings,
     BaselineCandidate,
     LauncherSettings,
     MeasureSettings,
@@ -31,17 +39,70 @@ from scalecurve.measurement.settings import (
 )
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
 from scalecurve.measurement.worker_site import site_here
-from scalecurve.study import Regime, Run, RunStatus, Study
+from scalecurve.study import Regime, Run, RunStatus, Study, StudySet
 from scalecurve.study.file import save
 from scalecurve.study.run import SCALING
 from scalecurve.units import WorkersLike
 
 Listener = Callable[["Progress"], None]
+SETUP_SECONDS = 3600.0
+LOAD_SECONDS = 1.0
+"""The display reads the load this often."""
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, and how schedulers and closed terminals end a job."""
+
+
+class EndedBySignal(KeyboardInterrupt):
+    """SIGTERM or SIGHUP ended the measurement; the exit code is that of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.exit_code = 128 + number
+
+
+@dataclass
+class SignalGate:
+    """The first signal ends the sweep by an exception; later ones wait until the study is written."""
+
+    closed: bool = False
+    waiting: int | None = None
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self.closed:
+            self.waiting = self.waiting or number
+            return
+        self.closed = True
+        self.end(number)
+
+    def end(self, number: int) -> None:
+        raise KeyboardInterrupt if number == signal.SIGINT else EndedBySignal(number)
+
+
+@contextmanager
+def signals_end_the_sweep() -> Iterator[SignalGate]:
+    """Handle the ending signals; one that is ignored (nohup) stays so, and threads leave them to the program."""
+    gate = SignalGate()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        own = (signal.SIG_DFL, signal.default_int_handler)
+        before = {number: old for number in ENDING_SIGNALS if (old := signal.getsignal(number)) in own}
+    for number in before:
+        signal.signal(number, gate.handle)
+    try:
+        yield gate
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+    if gate.waiting is not None:
+        gate.end(gate.waiting)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What the display gets before and after every launch.  `run` is None before it; times are in seconds."""
+    """What the display gets before and after every launch.  `run` is None before it; times are in seconds.
+
+    `unit` is that of a rate, None where the value is a time in seconds; `cell` names the levels of a grid.
+    """
 
     planned: Planned
     number: int
@@ -51,6 +112,8 @@ class Progress:
     load: float | None
     last_seconds: float | None
     run: Run | None = None
+    unit: str | None = None
+    cell: str = ""
 
 
 def measure(
@@ -90,11 +153,14 @@ def measure(
     baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
     metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
     launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
+    axes: AxesSettings | Mapping[str, Any] | None = None,
     resume: bool = False,
     force: bool = False,
     listener: Listener | None = None,
-) -> Study:
+) -> Study | StudySet:
     """Run a scaling study of a real job and return it; it is also written to `output`, where there is one.
+
+    With `axes` it is a StudySet.
 
     Settings come from a TOML file, from keywords, or from both; a keyword replaces the file's value.  The keywords are
     the names of the file (`scalecurve measure --init` writes them with comments); tables are dictionaries.
@@ -106,11 +172,33 @@ def measure(
     world = real_world()
     try:
         if settings.output is not None:
-            return run_sweep(settings, world, output=settings.output, resume=resume, force=force, listener=listener)
+            return run_study(settings, world, output=settings.output, resume=resume, force=force, listener=listener)
         with tempfile.TemporaryDirectory(prefix="scalecurve-") as scratch:
-            return run_sweep(settings, world, output=Path(scratch) / "study.json", listener=listener)
+            return run_study(settings, world, output=Path(scratch) / "study.json", listener=listener)
     finally:
         world.runner.close()
+
+
+def run_study(
+    settings: MeasureSettings,
+    world: World,
+    *,
+    output: Path,
+    resume: bool = False,
+    force: bool = False,
+    listener: Listener = lambda progress: None,
+    launcher: Launcher | None = None,
+) -> Study | StudySet:
+    """One sweep, or with axes a sweep for each combination of them."""
+    if settings.axes is None:
+        return run_sweep(
+            settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
+        )
+
+    def one(own: MeasureSettings, path: Path, again: bool) -> Study:
+        return run_sweep(own, world, output=path, resume=again, listener=listener, launcher=launcher)
+
+    return run_grid(settings, world, one, output=output, resume=resume, force=force)
 
 
 def run_sweep(
@@ -127,20 +215,28 @@ def run_sweep(
     launcher = launcher or launcher_named(settings.launcher.name)
     _check_beforehand(settings, world, launcher)
     space = Workspace(output)
-    with space.locked():
+    with signals_end_the_sweep() as gate, space.locked():
+        continued = resume and space.journal.exists()
         journal = open_journal(space, settings, world, resume=resume, force=force)
+        runs = space.folder / "runs"
+        if runs.exists() and not continued:  # of a measurement that is not continued: its jobs are not ours to wait for
+            launcher.abandon(runs, settings, world)
+            shutil.rmtree(runs, ignore_errors=True)
         try:
             try:
                 _SweepUnderWay(settings, world, launcher, space, journal, listener).run()
             finally:
-                launcher.finish(space.folder / "runs", world)
+                gate.closed = True
+                launcher.finish(runs, world)
         except SizeRefused:
             if not any(run.counts for run in journal.runs):  # only warm-ups were made: leave nothing that is in the way
                 space.remove()
             raise
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, WatchdogLost) as end:
             # The interrupt may have come between writing the line and keeping it in memory: the disk is right.
             save(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
+            if isinstance(end, WatchdogLost):
+                raise WatchdogLost(f"{end}; {output} holds what was complete: continue with --resume") from None
             raise
         study = build_study(settings, journal, world)
         save(study, output)
@@ -177,9 +273,13 @@ class _SweepUnderWay:
     journal: Journal
     listener: Listener
     began: float = 0.0
-    walls: list[float] = field(default_factory=list)
-    sizes: SizeCheck = field(init=False)
+    walls: float = 0.0
+    launches: int = 0
+    asked_done: int | None = None
     site_kept: bool = False
+    load: float | None = None
+    load_read: float | None = None
+    sizes: SizeCheck = field(init=False)
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
@@ -192,25 +292,39 @@ class _SweepUnderWay:
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
             self._report(planned, None)
-            run = self._launch_in_quiet(planned)
+            run = self.launch_in_quiet(planned)
             self.journal.add(planned, run)
             self._report(planned, run)
-            if run.order is not None and not settings.keep_files:
+            if run.order is not None and self.launcher.reattaches and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
 
-    def _launch_in_quiet(self, planned: Planned) -> Run:
+    def launch_in_quiet(self, planned: Planned) -> Run:
         """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again."""
         limit = self.settings.quiet_below
         for attempt in range(1, ATTEMPTS + 1):
             if limit is not None and self.settings.is_local:
                 wait_for_quiet(self.world, limit)
-            run = self._launch(planned)
+            run = self.launch(planned)
             if limit is None or attempt == ATTEMPTS or not run.observed.get("disturbed") or run.value is None:
                 return run
             self.journal.keep(replace(run, status=RunStatus.DISTURBED))
         return run
 
-    def _launch(self, planned: Planned) -> Run:
+    def folder_of(self, order: int) -> Path:
+        """The empty folder of a launch; that of a job that outlives the tool may hold the job to wait for."""
+        kept = self.settings.keep_files or self.launcher.reattaches
+        folder = self.space.run_folder(order)
+        try:
+            if not kept:
+                folder = self.space.scratch_folder()
+            elif not self.launcher.reattaches:
+                shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise cannot_write(folder, problem) from None
+        return folder
+
+    def launch(self, planned: Planned) -> Run:
         """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
         settings, k = self.settings, planned.point.k
         order, token = self.journal.begin(planned, uuid.uuid4().hex)
@@ -223,64 +337,79 @@ class _SweepUnderWay:
             role=planned.point.role,
             argv=settings.filled(candidate.command if candidate else settings.command, k),
             env={**env, **(candidate.env if candidate else {})},
-            folder=self.space.run_folder(order).absolute(),
+            folder=self.folder_of(order).absolute(),
             token=token,
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
         self.sizes.before(job)
-        if not self.launcher.reattaches:
-            shutil.rmtree(job.folder, ignore_errors=True)
         try:
-            job.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise cannot_write(job.folder, problem) from None
-        setup = None
-        if settings.timing.setup_command:
-            begin = self.world.clock.now()
-            words = settings.filled(settings.timing.setup_command, k)
-            code, text = self.world.runner.capture(words, timeout=settings.timeout or 3600)
-            if code != 0:
-                raise RunError(f"the setup command failed with exit code {code}: {text.strip()[-400:]}")
-            setup = self.world.clock.now() - begin
-        try:
+            setup = self.set_up(job)
             outcome = self.launcher.launch(job, settings, self.world)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, WatchdogLost):
             interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
             self.journal.add(planned, interrupted)
             raise
         beyond = settings.is_local and k > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
-        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not any(
-            "site" in one.observed for one in self.journal.runs
-        ):
+        if not self.site_kept:
+            self.site_kept = any("site" in one.observed for one in self.journal.runs)
+        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not self.site_kept:
+            self.site_kept = True
             site = outcome.observed.get("site") or (site_here(job, settings, self.world) if settings.is_local else None)
             run = replace(run, observed={**run.observed, **({"site": site} if site else {})})
         elif "site" in run.observed:  # it is kept once, with the first run
             run = replace(run, observed={name: fact for name, fact in run.observed.items() if name != "site"})
+        if run.error:
+            run = replace(run, error=scrubbed(run.error, settings.secrets()))
         if settings.is_local and is_disturbed(run, limit_of(settings)):
             run = replace(run, observed={**run.observed, "disturbed": True})
         if setup is None:
             return run
         return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})
 
+    def set_up(self, job: LaunchJob) -> float | None:
+        """Seconds of the setup command, run where the job runs and watched like it; None without one."""
+        settings = self.settings
+        if not settings.timing.setup_command:
+            return None
+        words = settings.filled(settings.timing.setup_command, job.k)
+        command = Command(argv=words, env=job.env, folder=settings.folder)
+        done = self.world.runner.run_together(
+            [command], folder=job.folder / "setup", token=job.token, timeout=settings.timeout or SETUP_SECONDS
+        )
+        if done.status is not RunStatus.OK:
+            raise RunError(f"the setup command failed: {done.error}")
+        return done.wall_seconds
+
     def _report(self, planned: Planned, run: Run | None) -> None:
         settings = self.settings
+        elapsed = self.world.clock.now() - self.began
+        if self.load_read is None or elapsed - self.load_read >= LOAD_SECONDS:
+            self.load, self.load_read = load_of(self.world.machine), elapsed
         if run is not None and run.wall_seconds is not None:
-            self.walls.append(run.wall_seconds)
+            self.walls += run.wall_seconds
+            self.launches += 1
         total = (settings.repeats + settings.warmup_launches) * len(points_of(settings))
-        done = sum(launch.repeat < settings.repeats for launch in self.journal.done)
-        mean = sum(self.walls) / len(self.walls) if self.walls else None
+        if run is not None or self.asked_done is None:
+            if self.asked_done is None:
+                self.asked_done = sum(launch.repeat < settings.repeats for launch in self.journal.done)
+            else:
+                self.asked_done += planned.repeat < settings.repeats
+        done = self.asked_done
+        mean = self.walls / self.launches if self.launches else None
         self.listener(
             Progress(
                 planned=planned,
                 number=done + (run is None),
                 total=max(total, done),
-                elapsed=self.world.clock.now() - self.began,
+                elapsed=elapsed,
                 remaining=None if mean is None else max(0, total - done) * mean,
-                load=load_of(self.world.machine),
+                load=self.load,
                 last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,
+                unit=(settings.timing.rate_unit or "per second") if settings.timing.measures_rate else None,
+                cell=cell_name(settings.axes),
             )
         )

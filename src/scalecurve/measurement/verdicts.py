@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.findings import Finding, error, info, warning
-from scalecurve.measurement.disturbance import disturbed_rows, is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
+from scalecurve.measurement.observation import disturbed_rows, is_disturbed, limit_of
 from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
@@ -130,7 +130,7 @@ def work_unreported(record: Record) -> Iterable[Finding]:
         yield info(
             "work-not-reported",
             "The job does not report its work, so nothing checks that it is the same at every K.",
-            remedy="use probe.add_work(...), steps(..., work=...), or sameness.work_pattern",
+            remedy="use probe.add_work(...), steps(..., work=...), or name what the job prints with --work-pattern",
         )
 
 

@@ -1,56 +1,128 @@
-"""Ends the processes of a run when the tool that started them is gone (SIGKILL, a closed terminal).
+"""Starts the processes of a measurement, times them, and ends everything they started, whatever becomes of the tool.
 
-Started once per measurement as `python -I -S watchdog.py`, in a session of its own.  It sleeps in a read of its
-standard input, which costs the measured job nothing; that input ends when the tool ends.  Lines are
-`+token` when a run starts and `-token` when it is over.  Standard library only, and no imports of this package.
+Started once per measurement as `python -I -S watchdog.py PID`, in a session of its own.  It is the parent of every job
+and a child subreaper: whatever a job starts stays below it, also without its environment, session or parent.  A job is
+over when the watchdog has no child left.  When the tool PID is gone (SIGKILL, a closed terminal) or closes the pipe,
+the watchdog ends what runs and then itself.
+
+Questions are lines of JSON on standard input, answers lines on standard output.  Standard library only, and no
+imports of this package.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import json
 import os
+import select
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
 
+Actions = list[tuple[Any, ...]]
 MARK = b"SCALECURVE_RUN="
 GRACE_SECONDS = 2.0
+PATIENCE_SECONDS = 5.0
+"""After SIGKILL: a process that is still there then belongs to another user, or the kernel holds it."""
+PAUSE_SECONDS = 0.02
+QUIET_SECONDS = 0.03
+"""A job that lasts longer is announced to the tool, which then looks at its processes."""
+LOOKS = 4
+SET_SUBREAPER, GET_SUBREAPER = 36, 37
+DEFAULT_SIGNALS = [
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGQUIT, signal.SIGCHLD,
+]  # fmt: skip
+
+
+def adopt_orphans(adopt: bool = True) -> bool | None:
+    """Make this process the parent of orphans below it, or not; returns what it was, None where the system cannot."""
+    try:
+        control = ctypes.CDLL(None, use_errno=True).prctl
+    except (OSError, AttributeError):
+        return None
+    before = ctypes.c_int(0)
+    if control(GET_SUBREAPER, ctypes.byref(before), 0, 0, 0) or control(SET_SUBREAPER, int(adopt), 0, 0, 0):
+        return None
+    return bool(before.value)
+
+
+def relatives() -> dict[int, tuple[int, int, int]]:
+    """The parent, process group and session of every living process; empty where there is no /proc."""
+    known = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    # The name of a program may hold spaces and brackets: the fields begin after the last bracket.
+                    state, *fields = file.read().rpartition(b")")[2].split()[:4]
+            except (OSError, ValueError):
+                continue
+            if state not in (b"Z", b"X") and len(fields) == 3:
+                known[int(name)] = (int(fields[0]), int(fields[1]), int(fields[2]))
+    return known
+
+
+def below(roots: Iterable[int]) -> list[int]:
+    """The living processes of which one of `roots` is an ancestor, without the roots."""
+    family = relatives()
+    tree = set(roots)
+    size = 0
+    while size != len(tree):
+        size = len(tree)
+        tree |= {pid for pid, (parent, _, _) in family.items() if parent in tree}
+    return sorted(pid for pid in tree - set(roots) if pid in family)
 
 
 def marked(token: str) -> list[int]:
-    """Processes whose environment carries the token: also those that left the session or were adopted by init."""
+    """Processes whose environment carries the token, with their process groups and sessions and all below them."""
     mark = MARK + token.encode()
-    pids = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
+    family = relatives()
+    roots = set()
+    for pid in family:
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                pids += [int(name)] if mark in file.read().split(b"\0") else []
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if pid != os.getpid() and mark in file.read().split(b"\0"):
+                    roots.add(pid)
         except OSError:
             continue
-    return pids
+    # A session or group that a marked process leads holds nothing else.
+    led = {pid for pid in roots if pid in (family[pid][1], family[pid][2])}
+    roots |= {pid for pid, (_, group, session) in family.items() if group in led or session in led}
+    return sorted(roots | set(below(roots)))
 
 
-def end_marked(token: str, grace: float = GRACE_SECONDS) -> int:
-    """Terminate, wait, kill, until none is left; returns how many there were."""
-    first = marked(token)
-    if not first:
-        return 0
-    _send(first, signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while marked(token) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    left = marked(token)
-    for _ in range(200):  # new ones may be born while the old ones die
-        if not left:
-            break
-        _send(left, signal.SIGKILL)
-        time.sleep(0.02)
-        left = marked(token)
-    return len(first)
+def end_all(living: Callable[[], list[int]], grace: float = GRACE_SECONDS, *, looks: int = LOOKS) -> list[int]:
+    """Terminate, wait, kill, and look again until none is left; returns those that could not be ended.
+
+    None is left when `looks` looks in a row find none: one look misses a process that is born while its parent ends.
+    """
+    begin = time.monotonic()
+    empty = 0
+    told: set[int] = set()
+    while True:
+        left = living()
+        empty = 0 if left else empty + 1
+        elapsed = time.monotonic() - begin
+        if empty >= looks or elapsed > grace + PATIENCE_SECONDS:
+            return left
+        if elapsed > grace:
+            send(left, signal.SIGKILL)
+        else:
+            send([pid for pid in left if pid not in told], signal.SIGTERM)
+            told.update(left)
+        time.sleep(PAUSE_SECONDS)
 
 
-def _send(pids: list[int], number: int) -> None:
+def end_marked(token: str, grace: float = GRACE_SECONDS) -> list[int]:
+    """End the processes of a run whose tool and watchdog are gone."""
+    return end_all(lambda: marked(token), grace)
+
+
+def send(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -58,15 +130,200 @@ def _send(pids: list[int], number: int) -> None:
             continue
 
 
+def reap(spare: Iterable[int] = ()) -> bool:
+    """Collect children that have ended, except `spare`; False when this process has no child at all."""
+    try:
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if ended.si_pid in spare:
+                return True
+            os.waitpid(ended.si_pid, 0)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def end_children(grace: float = GRACE_SECONDS) -> list[int]:
+    """End everything below this process; returns what could not be ended."""
+
+    def living() -> list[int]:
+        return below([os.getpid()]) if reap() else []
+
+    return end_all(living, grace, looks=1)  # having no child is exact
+
+
+class Root:
+    """A process of a job: a handle that tells when it has ended, its exit code and what it used."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.handle = os.pidfd_open(pid)
+        self.code: int | None = None
+        self.usage = (0.0, 0, 0)
+
+    def collect(self) -> None:
+        _, status, usage = os.wait4(self.pid, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        self.usage = (usage.ru_utime + usage.ru_stime, usage.ru_maxrss, usage.ru_majflt)
+
+
+def as_bytes(environment: dict[str, str]) -> dict[bytes, bytes]:
+    return {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+
+
+def program_path(word: str, path: str) -> str:
+    """The file of a program as the path of its own environment gives it; a word with a slash is that file."""
+    if "/" in word:
+        return word
+    for place in path.split(os.pathsep):
+        file = os.path.join(place, word)
+        if os.path.isfile(file) and os.access(file, os.X_OK):
+            return file
+    raise FileNotFoundError(2, os.strerror(2))
+
+
+class Job:
+    """The processes of one launch: prepared, started together, waited for, ended."""
+
+    def __init__(self, asked: dict[str, Any], environment: dict[bytes, bytes], *, adopts: bool = True) -> None:
+        self.environment, self.adopts = environment, adopts
+        self.timeout: float | None = asked["timeout"]
+        self.commands: list[dict[str, Any]] = asked["commands"]
+        self.roots: list[Root] = []
+        self.cores = os.sched_getaffinity(0)
+        self.handles: list[int] = []
+        self.launched = self.begin = self.end = 0.0
+
+    def run(self, watched: list[int]) -> dict[str, Any]:
+        """Start all, wait for the last; a failure, a timeout or the end of the tool ends the rest."""
+        trouble, why = None, ""
+        try:
+            prepared = [self.prepare(command) for command in self.commands]
+            self.launched, self.begin = time.time(), time.perf_counter()
+            for command, (path, env, actions) in zip(self.commands, prepared, strict=True):
+                self.start(command, path, env, actions)
+            why = self.wait(watched)
+        except OSError as problem:
+            trouble = {"number": len(self.roots), "reason": problem.strerror or str(problem)}
+        finally:
+            os.chdir("/")
+            for handle in self.handles:
+                os.close(handle)
+        return {
+            "launched": self.launched,
+            "wall": self.end - self.begin,
+            "codes": [root.code for root in self.roots],
+            "usage": [root.usage for root in self.roots],
+            "own": time.process_time(),
+            "why": why,
+            "trouble": trouble,
+            "left": self.finish(),
+        }
+
+    def finish(self) -> list[int]:
+        """End what is left of the job; where orphans cannot be adopted, also what carries its mark."""
+        left = end_children()
+        if not self.adopts:
+            left += end_marked(self.commands[0]["env"]["SCALECURVE_RUN"])
+        return left
+
+    def prepare(self, command: dict[str, Any]) -> tuple[str, dict[bytes, bytes], Actions]:
+        """What need not be timed: the file of the program, its environment as bytes, and its open output files."""
+        actions: Actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        for place, name in enumerate(("out", "err"), 1):
+            if len(self.commands) > 1:  # each process opens its own: there may be more than this one may hold open
+                actions.append((os.POSIX_SPAWN_OPEN, place, command[name], mode, 0o600))
+            else:
+                self.handles.append(os.open(command[name], mode | os.O_CLOEXEC, 0o600))
+                actions.append((os.POSIX_SPAWN_DUP2, self.handles[-1], place))
+        os.chdir(command["folder"])
+        env = {**self.environment, **as_bytes(command["env"])}
+        return program_path(command["argv"][0], os.fsdecode(env.get(b"PATH", os.defpath.encode()))), env, actions
+
+    def start(self, command: dict[str, Any], path: str, env: dict[bytes, bytes], actions: Actions) -> None:
+        """Start one process; children inherit the cores of their parent, so this process is bound meanwhile."""
+        os.chdir(command["folder"])
+        if command["cores"]:
+            os.sched_setaffinity(0, command["cores"])
+        try:
+            pid = os.posix_spawn(
+                path,
+                command["argv"],
+                env,
+                file_actions=actions,
+                setpgroup=0,  # not a session of its own: the scheduler treats every session as a new group of tasks
+                setsigmask=[],
+                setsigdef=DEFAULT_SIGNALS,
+            )
+        finally:
+            if command["cores"]:
+                os.sched_setaffinity(0, self.cores)
+        self.roots.append(Root(pid))
+        self.handles.append(self.roots[-1].handle)
+
+    def wait(self, watched: list[int]) -> str:
+        """Wait until all have ended or one has failed (then ""), the deadline has passed, or the tool is gone."""
+        deadline = None if self.timeout is None else self.begin + self.timeout
+        poll = select.poll()
+        for handle in (*watched, *(root.handle for root in self.roots)):
+            poll.register(handle, select.POLLIN)
+        running = {root.handle: root for root in self.roots}
+        pause = QUIET_SECONDS
+        while True:
+            if deadline is not None:
+                pause = min(pause, max(0.0, deadline - time.perf_counter()))
+            ready = poll.poll(1000 * pause)
+            self.end = time.perf_counter()
+            for handle, _ in ready:
+                if handle in watched:
+                    return "gone"
+                poll.unregister(handle)
+                running.pop(handle).collect()
+            if not running or any(root.code for root in self.roots):
+                return ""
+            if deadline is not None and self.end >= deadline:
+                return "late"
+            if not ready:
+                if pause == QUIET_SECONDS:
+                    say({"started": [root.pid for root in self.roots]})
+                reap([root.pid for root in self.roots])
+                pause = 1.0
+
+
+def say(answer: dict[str, Any]) -> None:
+    try:
+        os.write(1, json.dumps(answer).encode() + b"\n")
+    except OSError:  # nobody listens any more; standard input says so next
+        return
+
+
 def main() -> None:
-    running: set[str] = set()
-    for line in sys.stdin:
-        word = line.strip()
-        (running.add if word.startswith("+") else running.discard)(word[1:])
-    for token in running:
-        end_marked(token)
+    tool = int(sys.argv[1])
+    adopts = adopt_orphans() is not None
+    gc.disable()  # there is nothing to collect, and looking for it takes time
+    watched = [0]
+    with suppress(OSError):  # the tool is gone, or this kernel has no such handles: the end of the input says so
+        watched.append(os.pidfd_open(tool))
+    idle = select.poll()
+    for handle in watched:
+        idle.register(handle, select.POLLIN)
+    text, environment = b"", as_bytes(dict(os.environ))
+    while os.getppid() == tool:
+        if any(handle != 0 for handle, _ in idle.poll()):
+            break
+        part = os.read(0, 1 << 20)
+        if not part:
+            break
+        text += part
+        if text.endswith(b"\n"):
+            asked, text = json.loads(text), b""
+            if asked["environment"] is not None:
+                environment = as_bytes(asked["environment"])
+            say(Job(asked, environment, adopts=adopts).run(watched))
+    end_children()
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # it ends when its work is done
     main()

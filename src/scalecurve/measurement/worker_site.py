@@ -1,18 +1,139 @@
-"""The place where the workers ran: its processor, memory, GPUs and modules, the program and the libraries it loads.
+"""Where the workers run: the machine, the program, its libraries, and the MPI of the program and of its launcher.
 
 One script for sh says it, so that a batch job can run it on its own node, where this package need not be installed.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
+import re
+import shlex
 import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scalecurve.measurement.mpi_libraries import library_in_files, starter_in, words_of
-from scalecurve.measurement.ports import LaunchJob, World
-from scalecurve.measurement.process_tree import MPI_LIBRARY
+from scalecurve.measurement.observation import MPI_LIBRARY
+from scalecurve.measurement.ports import LaunchJob, Runner, World
 from scalecurve.measurement.settings import MeasureSettings
+
+STARTERS = (
+    "mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra",
+    "orterun", "prterun",
+)  # fmt: skip
+# Words of `mpirun --version`, most telling first.
+_VERSION_WORDS = (
+    ("Open MPI", "Open MPI"), ("OpenRTE", "Open MPI"), ("PRRTE", "Open MPI"), ("Intel(R) MPI", "Intel MPI"),
+    ("MVAPICH", "MVAPICH"), ("HYDRA", "MPICH"),
+)  # fmt: skip
+# Text that only the library of this name holds.
+_INSIDE = (
+    (b"Intel(R) MPI Library", "Intel MPI"), (b"MVAPICH", "MVAPICH"), (b"CRAY MPICH", "Cray MPICH"),
+    (b"MPICH Version", "MPICH"), (b"Open MPI v", "Open MPI"), (b"OMPI_", "Open MPI"),
+)  # fmt: skip
+OPEN_MPI = "Open MPI"
+
+
+@dataclass(frozen=True)
+class MpiLibrary:
+    """An implementation of MPI by its name, with the file that shows it and, where it is known, its version."""
+
+    name: str
+    file: str
+    version: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}{f' {self.version}' if self.version else ''}, {self.file}"
+
+    def pairs_with(self, other: MpiLibrary) -> bool:
+        """MPICH, Intel MPI, MVAPICH and Cray MPICH start each other's programs; Open MPI starts its own."""
+        return (self.name == OPEN_MPI) == (other.name == OPEN_MPI)
+
+
+def library_of_starter(program: str, runner: Runner) -> MpiLibrary | None:
+    """The library that an mpirun belongs to; None where its version text does not say."""
+    code, text = runner.capture([program, "--version"])
+    name = next((name for word, name in _VERSION_WORDS if word in text), None)
+    if code or name is None:
+        return None
+    version = re.search(r"(?:Version:|\)|Version)\s*v?(\d+(?:\.\d+)+)", text)
+    return MpiLibrary(name, shutil.which(program) or program, version[1] if version else None)
+
+
+def library_in_file(file: str) -> MpiLibrary | None:
+    """The library in a shared object, by the text inside it."""
+    name = _name_in_file(os.path.realpath(file))
+    return None if name is None else MpiLibrary(name, file)
+
+
+@cache
+def _name_in_file(file: str) -> str | None:
+    try:
+        with open(file, "rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return next((name for text, name in _INSIDE if data.find(text) >= 0), None)
+    except (OSError, ValueError):
+        return None
+
+
+def library_in_files(files: Iterable[str]) -> MpiLibrary | None:
+    """The library that the first telling file holds."""
+    return next((library for file in files if (library := library_in_file(file)) is not None), None)
+
+
+def program_and_library(
+    argv: Sequence[str], folder: Path | None, runner: Runner
+) -> tuple[str, MpiLibrary] | tuple[None, None]:
+    """The first program among the words of a command that is linked with MPI, and its library, by ldd.
+
+    Wrappers (env, numactl, time) link no MPI and are passed over.  A script tells nothing: (None, None).
+    """
+    for word in argv:
+        path = _binary(word, folder)
+        if path is None:
+            continue
+        code, text = runner.capture(["ldd", path])
+        files = re.findall(r"=> (/\S+)", text) if code == 0 else []
+        library = library_in_files(file for file in files if MPI_LIBRARY.search(file))
+        if library is not None:
+            return word, library
+    return None, None
+
+
+def _binary(word: str, folder: Path | None) -> str | None:
+    """The path of an ELF program that a word names; None for anything else."""
+    here = folder or Path.cwd()
+    path = str(here / word) if os.sep in word else shutil.which(word)
+    try:
+        with open(path or "", "rb") as file:
+            return path if file.read(4) == b"\x7fELF" and os.access(path or "", os.X_OK) else None
+    except OSError:
+        return None
+
+
+def words_of(argv: Sequence[str], *, shell: bool) -> list[str]:
+    """The words of a command, also of one that a shell splits."""
+    if not shell:
+        return list(argv)
+    try:
+        return shlex.split(" ".join(argv))
+    except ValueError:
+        return " ".join(argv).split()
+
+
+def starter_in(words: Sequence[str]) -> str | None:
+    """The mpirun, mpiexec or srun that a command begins with, behind wrappers such as env or time."""
+    return next((word for word in words if Path(word).name in (*STARTERS, "srun")), None)
+
+
+def starters_of(library: MpiLibrary, runner: Runner) -> list[str]:
+    """The programs on the path that start jobs of this library."""
+    there = [program for program in STARTERS if shutil.which(program)]
+    pairs = [(program, library_of_starter(program, runner)) for program in there]
+    return [program for program, own in pairs if own is not None and own.pairs_with(library)]
+
 
 # Lines `name=value`; what a node lacks is left out.  The first argument is the program of the job.
 SCRIPT = r"""

@@ -1,7 +1,6 @@
 """The Study and the other raw records; nothing here computes a result."""
 
-from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import Placement, RankRecord, Run, RunStatus
+from scalecurve.study.run import Baseline, Placement, Provenance, RankRecord, Run, RunStatus, Workload
 from scalecurve.study.samples import Samples
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
 from scalecurve.study.study_set import StudySet

@@ -25,8 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import RankRecord, Run
+from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Workload
 from scalecurve.study.samples import Samples, Summary
 from scalecurve.study.study import Quantity, Regime, Study, Treatment
 from scalecurve.study.study_set import StudySet
@@ -201,6 +200,10 @@ def _refuse_constant(name: str) -> Any:
 def save(study: Study | StudySet, path: str | Path) -> None:
     """Write the study file atomically: readers see the old file or the new one, never a part of one."""
     target = Path(path)
+    kind: type[object] = type(study)
+    if not issubclass(kind, Study | StudySet):
+        remedy = "scalecurve.load makes a Study of a path, a mapping or a frame"
+        raise InputError(Fault("only a Study or a StudySet can be saved", value=repr(study)[:80], remedy=remedy))
     if isinstance(study, StudySet):
         write_atomically(target, json_bytes(set_to_dict(study)))
         return

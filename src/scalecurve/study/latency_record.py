@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.study.provenance import Provenance
+from scalecurve.study.run import Provenance
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +12,8 @@ from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.provenance import Provenance
+from scalecurve.study.run import Provenance
+from scalecurve.study.samples import LARGEST_VALUE, SMALLEST_VALUE
 from scalecurve.units import format_bytes, format_seconds
 
 FORMAT = "scalecurve-sweep"
@@ -54,9 +54,9 @@ class MessageSweep(Result):
             if timing.ranks < 1:
                 text = "the number of ranks is a whole number from 1"
                 faults.append(Fault(text, where=where, value=str(timing.ranks)))
-            if not (math.isfinite(timing.message) and timing.message >= 0):
+            if not 0 <= timing.message <= LARGEST_VALUE:
                 faults.append(Fault("a message size is not negative", where=where, value=f"{timing.message:g}"))
-            if not (math.isfinite(timing.seconds) and timing.seconds > 0):
+            if not SMALLEST_VALUE <= timing.seconds <= LARGEST_VALUE:
                 faults.append(Fault("a time is a positive number", where=where, value=f"{timing.seconds:g}"))
         if faults:
             raise InputError(faults[:20], subject=self.system or "message sweep")

@@ -13,8 +13,7 @@ import numpy as np
 from scalecurve.document import Document, FindingList, Paragraph, Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.study.provenance import Baseline, Provenance, Workload
-from scalecurve.study.run import SCALING, Run
+from scalecurve.study.run import SCALING, Baseline, Provenance, Run, Workload
 from scalecurve.study.samples import IntArray, Samples, Summary
 
 REGIME_HELP = (

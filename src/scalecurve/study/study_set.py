@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
@@ -12,6 +14,12 @@ from scalecurve.findings import Finding
 from scalecurve.study.study import Quantity, Regime, Study
 
 MOST_NAMED = 20
+PLACEMENT = ("nodes", "ranks_per_node", "ranks", "processes", "tasks", "threads", "threads_per_rank")
+"""Axes that split the same cores."""
+SIZE_WORDS = frozenset(
+    ("size", "sizes", "n", "problem", "cells", "points", "elements", "particles", "atoms", "unknowns", "dofs", "rows")
+)
+_SIZE = re.compile(r"\s*([0-9][0-9_ ,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)\s*")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,6 +92,26 @@ class StudySet(Result):
         """The worker counts that every curve was measured at, rising."""
         return tuple(sorted(set.intersection(*(set(study.all_k) for study in self.studies.values()))))
 
+    @cached_property
+    def size_axis(self) -> str | None:
+        """The axis that states problem sizes, or None: each curve has a number there, and they differ.
+
+        It is named as a size (`size`, `n`, `cells` ...), or is the only axis.
+        """
+        names = list(dict.fromkeys(axis for cells in self.axes.values() for axis in cells))
+        columns = {axis: {size_in(self.axes.get(name, {}).get(axis, "")) for name in self.names} for axis in names}
+        numbers = [axis for axis, own in columns.items() if None not in own and len(own) > 1 and axis not in PLACEMENT]
+        named = [axis for axis in numbers if SIZE_WORDS & set(re.split(r"[^a-z]+", axis.lower()))]
+        chosen = named if named or len(names) > 1 else numbers
+        return chosen[0] if len(chosen) == 1 else None
+
+    @cached_property
+    def sizes(self) -> Mapping[str, float]:
+        """The problem size of each curve by name: total work, or that of a worker (weak); empty where none is."""
+        axis = self.size_axis
+        read = {} if axis is None else {name: size_in(self.axes[name][axis]) for name in self.names}
+        return {name: size for name, size in read.items() if size is not None}
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all curves, each once."""
@@ -116,6 +144,16 @@ class StudySet(Result):
             self.name,
             (Paragraph(what), table(("curve", f"K ({self.k_unit})", "observations"), rows), FindingList(self.findings)),
         )
+
+
+def size_in(text: str) -> float | None:
+    """A problem size as people write it: 1000000, 1_000_000, 1e6, 1M; None for anything else."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        return None
+    factor = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[match[2]]
+    value = float(re.sub(r"[_ ,]", "", match[1])) * factor
+    return value if value > 0 else None
 
 
 def several_curves(names: tuple[str, ...]) -> Fault:

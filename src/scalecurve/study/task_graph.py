@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
-from scalecurve.study.provenance import Provenance
+from scalecurve.study.run import Provenance
 
 Ids = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

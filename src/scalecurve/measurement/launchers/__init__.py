@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 
 from scalecurve import probe
 from scalecurve.errors import Fault, InputError
@@ -12,12 +13,20 @@ from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOut
 from scalecurve.measurement.settings import MeasureSettings, fill
 
 LAUNCHERS = {
-    "local": "local.Local",
-    "mpi": "mpi.Mpi",
-    "torchrun": "torchrun.Torchrun",
+    "local": "direct.Local",
+    "mpi": "direct.Mpi",
+    "torchrun": "direct.Torchrun",
+    "ssh": "direct.Ssh",
     "slurm": "slurm.Slurm",
     "ray": "functions.Ray",
     "dask": "functions.Dask",
+    "pbs": "batch.Batch",
+    "torque": "batch.Batch",
+    "lsf": "batch.Batch",
+    "sge": "batch.Batch",
+    "flux": "batch.Batch",
+    "template": "batch.Batch",
+    "kubernetes": "batch.Kubernetes",
 }
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -29,7 +38,8 @@ def launcher_named(name: str) -> Launcher:
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(LAUNCHERS)}"
         raise InputError(Fault("unknown launcher", where="launcher.name", value=name, remedy=hint))
     module, _, kind = LAUNCHERS[name].partition(".")
-    launcher: Launcher = getattr(import_module(f"{__name__}.{module}"), kind)()
+    make = getattr(import_module(f"{__name__}.{module}"), kind)
+    launcher: Launcher = make(name) if kind == "Batch" else make()
     return launcher
 
 
@@ -43,8 +53,43 @@ def worker_env(job: LaunchJob, settings: MeasureSettings) -> dict[str, str]:
 
 
 def arguments(job: LaunchJob, settings: MeasureSettings) -> tuple[str, ...]:
-    """The job as an argument list; a shell only where the file says `shell = true`."""
-    return ("/bin/sh", "-c", " ".join(job.argv)) if settings.shell else job.argv
+    """The job as an argument list, inside its container; a shell only where the file says `shell = true`."""
+    words = ("/bin/sh", "-c", " ".join(job.argv)) if settings.shell else job.argv
+    return (*container_prefix(job, settings), *words)
+
+
+def container_prefix(job: LaunchJob, settings: MeasureSettings) -> tuple[str, ...]:
+    """What runs a command inside the image of the settings: `apptainer exec IMAGE` or `docker run ... IMAGE`.
+
+    Docker is told the folders and the variables of the workers; Apptainer passes both on by itself.
+    """
+    if settings.launcher.container is None:
+        return ()
+    engine, _, image = settings.launcher.container.partition(":")
+    if engine in ("apptainer", "singularity"):
+        return (engine, "exec", "--bind", str(job.folder), image)
+    here = str((settings.folder or Path.cwd()).absolute())
+    folders = dict.fromkeys((here, str(job.folder)))
+    mounts = [word for folder in folders for word in ("--volume", f"{folder}:{folder}")]
+    names = (*worker_env(job, settings), probe.RANK, probe.SIZE, probe.MEET, "SCALECURVE_RUN")
+    variables = [word for name in names for word in ("--env", name)]
+    return (engine, "run", "--rm", "--init", "--network=host", *mounts, "--workdir", here, *variables, image)
+
+
+def container_facts(settings: MeasureSettings, world: World) -> dict[str, str]:
+    """The engine, the image and its digest; empty without a container, without a digest where the engine has none."""
+    if settings.launcher.container is None:
+        return {}
+    engine, _, image = settings.launcher.container.partition(":")
+    facts = {"engine": engine, "image": image}
+    if engine in ("apptainer", "singularity"):
+        code, text = world.runner.capture(["sha256sum", image], timeout=60)
+        digest = f"sha256:{text.split()[0]}" if code == 0 and text.split() else ""
+    else:
+        shape = "{{if .RepoDigests}}{{index .RepoDigests 0}}{{else}}{{.Id}}{{end}}"
+        code, text = world.runner.capture([engine, "image", "inspect", f"--format={shape}", image], timeout=60)
+        digest = text.strip() if code == 0 else ""
+    return facts | ({"digest": digest} if digest else {})
 
 
 def wrapped(argv: tuple[str, ...], settings: MeasureSettings, *, rank: int, host: str) -> tuple[str, ...]:
@@ -56,6 +101,10 @@ def wrapped(argv: tuple[str, ...], settings: MeasureSettings, *, rank: int, host
 def command(
     argv: tuple[str, ...], env: dict[str, str], settings: MeasureSettings, cores: tuple[int, ...] = ()
 ) -> Command:
+    """A process of the job, after the prologue (`module load ...`) in a login shell where there is one."""
+    if settings.launcher.prologue:
+        script = "\n".join([*settings.launcher.prologue, 'exec "$@"'])
+        argv = ("/bin/bash", "-l", "-c", script, "bash", *argv)
     return Command(argv=argv, env=env, folder=settings.folder, cores=cores)
 
 
@@ -71,5 +120,6 @@ def run_alone(job: LaunchJob, settings: MeasureSettings, world: World) -> Launch
 
 def without_usage(outcome: LaunchOutcome) -> LaunchOutcome:
     """Without CPU and memory counters, which are srun's or the driver's own: the workers are not its children."""
-    ours = ("cpu_seconds", "foreign_cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults", "affinity")
+    load = {"cpu_seconds", "foreign_cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults"}
+    ours = load | {"affinity", "energy"}
     return replace(outcome, observed={name: value for name, value in outcome.observed.items() if name not in ours})

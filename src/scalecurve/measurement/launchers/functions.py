@@ -25,6 +25,7 @@ from scalecurve import probe
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.launchers import command, run_alone, run_together, without_usage, worker_env
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
@@ -67,7 +68,7 @@ def launch_driver(engine: str, job: LaunchJob, settings: MeasureSettings, world:
         argv = (sys.executable, "-m", __name__, engine, *counts, *address, *job.argv)
         outcome = run_together([command(argv, env, settings)], job, world)
     try:
-        costs = json.loads((job.folder / "engine.json").read_text())
+        costs = json.loads(end_of_file(job.folder / "engine.json", MOST_OUTPUT))
     except (OSError, ValueError):
         costs = {}
     observed = {**outcome.observed, **{f"engine_{name}_seconds": seconds for name, seconds in costs.items()}}

@@ -18,13 +18,13 @@ from typing import Any
 from scalecurve import probe
 from scalecurve.errors import RunError
 from scalecurve.measurement.launchers import arguments, command, run_together, without_usage, worker_env
+from scalecurve.measurement.launchers.batch import PATIENCE_POLLS, Queue, await_code, job_script, number_in
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
-from scalecurve.measurement.processes import tail_of
+from scalecurve.measurement.processes import last_words, tail_of
 from scalecurve.measurement.settings import MeasureSettings, fill
-from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
+from scalecurve.measurement.worker_site import facts_in
 from scalecurve.study import Placement, RunStatus
 
-PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 _GONE = ("", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL")
 _BOUND = re.compile(r"cpu[-_]bind=\w+ - .*: mask (0x[0-9A-Fa-f]+)(?:,\S+)? set")
 _ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
@@ -47,6 +47,11 @@ class Slurm(Launcher):
         by_kind = {"run": launch_job, "array": launch_in_array, "all": launch_step}
         return by_kind[settings.launcher.slurm.allocation](job, settings, world)
 
+    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
+        for note in folder.glob("*/slurm-job"):
+            _cancel(tail_of(note), world)
+        self.finish(folder, world)
+
     def finish(self, folder: Path, world: World) -> None:
         """Give back the allocation for all launches, and cancel what is left of arrays."""
         for note in [folder / "allocation", *folder.glob("array-*/slurm-job")]:
@@ -60,7 +65,7 @@ def launch_job(job: LaunchJob, settings: MeasureSettings, world: World) -> Launc
     note = job.folder / "slurm-job"
     if not note.exists():
         script = job.folder / "job.sh"
-        script.write_text(batch_script(job, settings, worker_env(job, settings), str(job.folder)))
+        script.write_text(batch_script(job, settings, worker_env(job, settings)))
         note.write_text(_submit([*resource_flags(job, settings), str(script)], world))
     return outcome_of(note.read_text().strip(), job.folder, job, settings, world)
 
@@ -76,9 +81,9 @@ def launch_in_array(job: LaunchJob, settings: MeasureSettings, world: World) -> 
         for repeat in range(settings.repeats):
             (shared / str(repeat) / "probe").mkdir(parents=True, exist_ok=True)
         inside = replace(job, folder=shared / _ARRAY_TASK)
-        env = worker_env(job, settings) | {probe.FOLDER: f"{shared}/{_ARRAY_TASK}/probe"}
         script = shared / "job.sh"
-        script.write_text(batch_script(inside, settings, env, str(inside.folder)))
+        env = worker_env(job, settings) | {probe.FOLDER: f"{shared}/{_ARRAY_TASK}/probe"}
+        script.write_text(batch_script(inside, settings, env))
         tasks = f"--array=0-{settings.repeats - 1}%{settings.launcher.slurm.throttle}"
         note.write_text(_submit([*resource_flags(inside, settings, array=True), tasks, str(script)], world))
     mine = shared / str(job.repeat)
@@ -110,32 +115,25 @@ def launch_step(job: LaunchJob, settings: MeasureSettings, world: World) -> Laun
     return replace(without_usage(outcome), placement=place)
 
 
-def batch_script(job: LaunchJob, settings: MeasureSettings, env: Mapping[str, str], folder: str) -> str:
-    """Start K tasks and write when they began, when they ended, where they were and how they ended."""
-    place = quoted(folder)
+def batch_script(job: LaunchJob, settings: MeasureSettings, env: Mapping[str, str]) -> str:
+    """The script of a job or of an array's task, which starts the tasks by srun or by what the settings name."""
     other = settings.launcher.slurm.launch
-    starter = tuple(fill(word, {"workers": job.k}) for word in other) or srun(job, settings, nodes=None)
-    return "\n".join(
-        [
-            "#!/bin/bash",
-            *(f"export {name}={quoted(value)}" for name, value in sorted(env.items())),
-            f'echo "$SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST" > {place}/nodes',
-            f"/bin/sh -c {shlex.quote(SCRIPT)} sh {shlex.quote(program_of(job, settings))} > {place}/site 2> /dev/null",
-            f"date +%s.%N > {place}/began",
-            shlex.join((*starter, *arguments(job, settings))),
-            "code=$?",
-            f"date +%s.%N > {place}/ended",
-            f"echo $code > {place}/code.new && mv {place}/code.new {place}/code",
-            "exit $code",
-            "",
-        ]
-    )
+    start = tuple(fill(word, {"workers": job.k}) for word in other)
+    start = start or srun(job, settings, nodes=nodes_of(job, settings))
+    nodes = 'echo "$SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST"'
+    return job_script(job, settings, env, start, nodes=nodes, quote=quoted)
 
 
 def quoted(text: str) -> str:
     """Quoted for the shell, except the number of the array's task, which only the node knows."""
     parts = [shlex.quote(part) if part else "" for part in text.split(_ARRAY_TASK)]
     return f'"{_ARRAY_TASK}"'.join(parts)
+
+
+def nodes_of(job: LaunchJob, settings: MeasureSettings) -> int | None:
+    """How many nodes a cell of a grid asks for; None where the cluster decides."""
+    per_node = settings.launcher.slurm.tasks_per_node
+    return math.ceil(job.k / per_node) if per_node and settings.axes is not None and settings.axes.nodes else None
 
 
 def srun(job: LaunchJob, settings: MeasureSettings, *, nodes: int | None) -> tuple[str, ...]:
@@ -163,6 +161,7 @@ def resource_flags(job: LaunchJob, settings: MeasureSettings, *, array: bool = F
         "--time": slurm.time_limit,
         "--chdir": settings.folder and settings.folder.absolute(),
         "--cpus-per-task": job.threads,
+        "--nodes": nodes_of(job, settings),
         "--ntasks-per-node": slurm.tasks_per_node and min(slurm.tasks_per_node, job.k),
     }
     return [*(f"{name}={value}" for name, value in named.items() if value), *slurm.extra]
@@ -189,14 +188,11 @@ def _state_of(number: str, world: World) -> str:
 
 def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
     """Wait for a job and return how it ended; an interrupt cancels it, and so does the timeout."""
-    try:
-        late = _wait(number, folder, job, settings, world)
-    except KeyboardInterrupt:
-        _cancel(number, world)
-        raise
-    if late:
-        _cancel(number, world)
-    began, ended, code = (_number_in(folder / name) for name in ("began", "ended", "code"))
+    queue = Queue(
+        lambda: _state_of(number, world) not in _GONE, lambda: _cancel(number, world), settings.launcher.slurm.poll
+    )
+    late = await_code(queue, folder, job, world)
+    began, ended, code = (number_in(folder / name) for name in ("began", "ended", "code"))
     facts = accounted(number, world)
     status, error = RunStatus.OK, None
     if late:
@@ -205,13 +201,13 @@ def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSetti
         state = str(facts.get("slurm_state") or final_state(number, world))
         status = RunStatus.TIMEOUT if state.startswith("TIMEOUT") else RunStatus.FAILED
         how = f"with exit code {code:g}" if code is not None else f"as {state}"
-        error = f"job {number} ended {how}\n{tail_of(folder / 'err-0')}".strip()
+        error = f"job {number} ended {how}\n{last_words(folder)}".strip()
     words = tail_of(folder / "nodes").split()
     nodes = int(words[0]) if words and words[0].isdigit() else None
     errors = tail_of(folder / "err-0", 4 * 1024 * 1024)
     site = facts_in(tail_of(folder / "site", 1024 * 1024))
     affinity = [cores_of_mask(mask) for mask in _BOUND.findall(errors)]
-    seen = ({"site": site} if site else {}) | ({"affinity": affinity} if affinity else {})
+    where = ({"site": site} if site else {}) | ({"affinity": affinity} if affinity else {})
     return LaunchOutcome(
         status=status,
         launched=began if began is not None else world.clock.unix(),
@@ -219,7 +215,7 @@ def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSetti
         error=error,
         output=tail_of(folder / "out-0", 4 * 1024 * 1024),
         errors=errors,
-        observed={"slurm_job": number, **facts, **seen},
+        observed={"slurm_job": number, **facts, **where},
         placement=Placement(
             ranks=job.k,
             threads_per_rank=job.threads,
@@ -236,21 +232,6 @@ def cores_of_mask(mask: str) -> list[int]:
     return [core for core in range(bits.bit_length()) if bits >> core & 1]
 
 
-def _wait(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> bool:
-    """True when the job ran longer than allowed; time in the queue does not count."""
-    polls_after_end = 0
-    while not (folder / "code").exists():
-        if _state_of(number, world) in _GONE:
-            polls_after_end += 1
-            if polls_after_end > PATIENCE_POLLS:
-                return False
-        began = _number_in(folder / "began")
-        if job.timeout and began is not None and world.clock.unix() - began > job.timeout:
-            return True
-        world.clock.sleep(settings.launcher.slurm.poll)
-    return False
-
-
 def final_state(number: str, world: World) -> str:
     """The state of an ended job as the controller remembers it."""
     code, text = world.runner.capture(["scontrol", "--oneliner", "show", "job", number], timeout=60)
@@ -259,14 +240,15 @@ def final_state(number: str, world: World) -> str:
 
 
 def accounted(number: str, world: World) -> dict[str, Any]:
-    """State, elapsed seconds and peak memory of a job and its steps from sacct; empty without accounting."""
-    query = ["sacct", "--noheader", "--parsable2", "--format=State,ElapsedRaw,MaxRSS", f"--jobs={number}"]
+    """State, elapsed seconds, peak memory and energy of a job and its steps from sacct; empty without accounting."""
+    fields = "State,ElapsedRaw,MaxRSS,ConsumedEnergyRaw"
+    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}"]
     rows: list[list[str]] = []
     for attempt in range(PATIENCE_POLLS + 1):  # the accounts are written a moment after the job has ended
         if attempt:
             world.clock.sleep(0.3)
         code, text = world.runner.capture([*query, "--noconvert"], timeout=60)
-        rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 2]
+        rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 3]
         if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
             break
     if not rows:
@@ -274,12 +256,8 @@ def accounted(number: str, world: World) -> dict[str, Any]:
     facts: dict[str, Any] = {"slurm_state": rows[0][0]}
     if rows[0][1].isdigit():
         facts["slurm_elapsed_seconds"] = int(rows[0][1])
+    joules = max((int(row[3]) for row in rows if row[3].isdigit()), default=0)
+    if joules:  # 0 where no plugin counts energy
+        facts["energy"] = {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]}
     peaks = [int(row[2]) for row in rows if row[2].isdigit()]
     return facts | ({"peak_process_bytes": max(peaks)} if peaks else {})
-
-
-def _number_in(path: Path) -> float | None:
-    try:
-        return float(path.read_text())
-    except (OSError, ValueError):
-        return None

@@ -1,6 +1,6 @@
 """Timing real collectives: starts the ranks, checks that as many run as were asked for, collects what they print.
 
-A rank runs this file: `mpirun -n 4 python -m scalecurve.measurement.calibration.collectives mpi '{...}'`.  A barrier
+A rank runs this file: `mpirun -n 4 python -m scalecurve.measurement.collectives_calibration mpi '{...}'`.  A barrier
 before a single operation overstates latency by up to two times, so operations run back to back and a block of them is
 timed; the slowest rank's block counts.
 """
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.laws.collectives import as_operation
 from scalecurve.study.message_sweep import MessageSweep, Timing
-from scalecurve.study.provenance import Provenance
+from scalecurve.study.run import Provenance
 from scalecurve.units import WorkersLike, as_workers
 
 LAUNCH = {
@@ -93,7 +93,7 @@ def command_for(engine: str, launch: str | None, k: int, plan: str) -> list[str]
         if launch is None:
             raise MissingExtra(f"timing collectives with {engine}", engine)
         raise InputError(Fault("the launch command does not exist", value=start[0], remedy="check --launch"))
-    return [*start, sys.executable, "-m", "scalecurve.measurement.calibration.collectives", engine, plan]
+    return [*start, sys.executable, "-m", "scalecurve.measurement.collectives_calibration", engine, plan]
 
 
 def _results_in(output: str, engine: str, k: int) -> list[dict[str, Any]]:

@@ -30,9 +30,8 @@ import numpy as np
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
-from scalecurve.laws.roofline import Ceilings
+from scalecurve.laws.roofline import Ceilings, Kernel
 from scalecurve.mechanisms.roofline import Roofline, place_kernels
-from scalecurve.study.kernel import Kernel
 from scalecurve.units import format_bytes, format_flops
 
 FORMAT = "scalecurve-ceilings"

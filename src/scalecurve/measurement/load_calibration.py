@@ -22,7 +22,7 @@ from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.load import LoadCurve, load_curve
 from scalecurve.study.latency_record import Histogram, LatencyRecord
-from scalecurve.study.provenance import Provenance
+from scalecurve.study.run import Provenance
 from scalecurve.units import format_seconds
 
 TIMEOUT = 10.0

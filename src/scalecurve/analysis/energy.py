@@ -1,0 +1,155 @@
+"""Energy to solution against K: joules of each launch, where the machine counted them.
+
+The counters are of processors (RAPL: packages and memory), GPUs (NVML) or whole nodes (Slurm's ConsumedEnergy), over
+the launch from its start to its end; what else the machine did meanwhile is in them.  Nothing is estimated: without a
+counter the answer is "not measured".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Refused
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info, warning
+from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.study import Run, Study
+from scalecurve.units import level_faults
+
+NOT_MEASURED = (
+    "energy was not measured: no run holds joules; measure where /sys/class/powercap can be read (RAPL), with NVIDIA "
+    "GPUs (NVML), or by Slurm with an energy plugin (sacct ConsumedEnergy)"
+)
+
+
+@dataclass(frozen=True)
+class EnergyRow:
+    """Joules of a launch at K, mean watts, and the joules divided by those at the smallest K."""
+
+    k: int
+    runs: int
+    joules: Estimate
+    watts: float | None
+    ratio: float
+
+
+@dataclass(frozen=True, repr=False)
+class EnergyTable(Result):
+    """Energy to solution at every K where it was counted."""
+
+    rows: tuple[EnergyRow, ...]
+    sources: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{row.joules.value:.4g} J at K = {row.k}" for row in self.rows)
+        return f"<EnergyTable {shown}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [{**vars(row), "joules": row.joules.to_dict()} for row in self.rows]
+        return {
+            "quantity": "joules",
+            "sources": list(self.sources),
+            "rows": rows,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "k": row.k,
+                "runs": row.runs,
+                "joules": row.joules.value,
+                "joules_low": row.joules.low,
+                "joules_high": row.joules.high,
+                "watts": row.watts,
+                "ratio": row.ratio,
+            }
+            for row in self.rows
+        ]
+
+    def document(self) -> Document:
+        columns = [Column(name, "right") for name in ("K", "runs", "joules", "interval", "watts", "of the first")]
+        rows: list[list[Cell | str | None]] = [
+            [
+                str(row.k),
+                str(row.runs),
+                f"{row.joules.value:.4g}",
+                f"{row.joules.low:.4g} to {row.joules.high:.4g}" if row.joules.low is not None else None,
+                None if row.watts is None else f"{row.watts:.4g}",
+                f"{row.ratio:.3g}x",
+            ]
+            for row in self.rows
+        ]
+        best = min(self.rows, key=lambda row: row.joules.value)
+        text = (
+            f"Least energy to solution: K = {best.k}, {best.joules.value:.4g} J, counted by {', '.join(self.sources)}."
+        )
+        return Document("Energy to solution", (table(columns, rows), Paragraph(text), FindingList(self.findings)))
+
+
+def tabulate_energy(study: StudyLike, *, level: float = 0.95) -> EnergyTable:
+    """Joules to solution at every K, mean over launches with Student's t; Refused where none was counted."""
+    level_faults(level)
+    whole = as_study(study)
+    rows = energy_rows(whole, level)
+    if not rows:
+        raise Refused(NOT_MEASURED)
+    counted = [run for run in whole.runs if _joules(run) is not None]
+    sources = sorted({str(source) for run in counted for source in run.observed["energy"]["sources"]})
+    findings = [
+        info("whole-launch", "Joules are of the whole launch and of everything that its machines did meanwhile.")
+    ]
+    missing = sorted({run.k for run in whole.runs if run.counts} - {row.k for row in rows})
+    if missing:
+        listed = ", ".join(map(str, missing))
+        findings.append(warning("energy-not-measured", f"Energy was not measured at K = {listed}."))
+    return EnergyTable(rows, tuple(sources), tuple(findings))
+
+
+def energy_rows(study: Study, level: float) -> tuple[EnergyRow, ...]:
+    """A row for every K whose runs hold joules; none where the study has none."""
+    groups: dict[int, list[Run]] = {}
+    for run in study.runs:
+        if run.counts and _joules(run) is not None:
+            groups.setdefault(run.k, []).append(run)
+    rows: list[EnergyRow] = []
+    for k, runs in sorted(groups.items()):
+        joules = _mean_of([value for run in runs if (value := _joules(run)) is not None], level)
+        seconds = math.fsum(run.wall_seconds or 0.0 for run in runs)
+        watts = joules.value * len(runs) / seconds if seconds > 0 else None
+        first = rows[0].joules.value if rows else joules.value
+        rows.append(EnergyRow(k, len(runs), joules, watts, joules.value / first))
+    return tuple(rows)
+
+
+def energy_findings(study: Study | None) -> tuple[Finding, ...]:
+    """For answers about cost: the energy of a result at every K where it was counted; nothing where it was not."""
+    rows = energy_rows(study, 0.95) if study is not None else ()
+    if not rows:
+        return ()
+    shown = ", ".join(f"{row.joules.value / 3.6e6:.3g} kWh at K = {row.k}" for row in rows)
+    joules = {str(row.k): row.joules.value for row in rows}
+    return (info("energy", f"Energy of one result, as counted: {shown}.", joules=joules),)
+
+
+def _joules(run: Run) -> float | None:
+    energy = run.observed.get("energy")
+    value = energy.get("joules") if isinstance(energy, dict) else None
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _mean_of(values: Sequence[float], level: float) -> Estimate:
+    """The mean with Student's t interval; without one for a single value."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Estimate(mean, method="a single launch")
+    from scipy.special import stdtrit
+
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * spread
+    return Estimate(mean, mean - half, mean + half, level, "Student's t over launches")

@@ -1,0 +1,378 @@
+"""Commands of single mechanisms: collective, roofline, workdepth, straggler, latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from scalecurve import mechanisms
+from scalecurve.cli.inputs import SECONDS, SHARE, WORKERS, Parsed
+from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.units import parse_bytes, parse_numbers, parse_seconds
+
+BYTES = Parsed("size", parse_bytes)
+SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
+Function = TypeVar("Function", bound=Callable[..., Any])
+SHAPE = Parsed("shape", lambda text: tuple(int(part) for part in text.lower().split("x")))
+COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
+NUMBERS = Parsed("numbers", parse_numbers)
+UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
+FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+RAW_UNIT = click.option("--unit", type=UNIT, help="Unit of raw values where the file does not say: ns, us, ms, s.")
+SLO = click.option("--slo", type=SECONDS, help="The latency to stay within, such as 100ms.")
+SLO_SHARE = click.option(
+    "--slo-share", type=SHARE, default="0.99", show_default=True, help="Share of requests within the SLO."
+)
+
+
+@click.group()
+def collective() -> None:
+    """What a collective operation costs: modelled, measured, fitted."""
+
+
+@collective.command("cost")
+@click.option("--op", "operation", default="allreduce", show_default=True, help="allreduce, allgather, alltoall ...")
+@click.option("--bytes", "vector", type=BYTES, required=True, help="The full vector, such as 350MB or 16MiB.")
+@click.option("--ranks", type=WORKERS, default="2..1024", show_default=True, help="Numbers of ranks.")
+@click.option("--network", required=True, help="ib400, nvlink+ib400 or typed 2us/400Gb/s.")
+@click.option("--per-node", type=click.IntRange(1), help="Ranks that share a node (default: the preset's).")
+@click.option("--adapters", type=click.IntRange(1), help="Network adapters of a node (default: one per rank).")
+@click.option("--gamma", type=click.FloatRange(0), default=0.0, help="Seconds per reduced byte (default 0).")
+@click.option("--algorithm", help="Only this algorithm (default: the fastest at each size).")
+@click.option("--per-step", is_flag=True, help="A step that computes, then all-reduces: T(K); needs --compute.")
+@click.option("--compute", type=SECONDS, help="Compute time of the step on one worker, for --per-step.")
+@click.option("--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True)
+@plot_option
+@output_options
+def collective_cost(
+    *,
+    operation: str,
+    vector: float,
+    ranks: tuple[int, ...],
+    network: str,
+    per_node: int | None,
+    adapters: int | None,
+    gamma: float,
+    algorithm: str | None,
+    per_step: bool,
+    compute: float | None,
+    regime: str,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Time of an operation over ranks by its best algorithm, with lower bounds."""
+    if not per_step:
+        result = mechanisms.collective_cost(
+            operation,
+            vector,
+            ranks,
+            network,
+            algorithm=algorithm,
+            per_node=per_node,
+            adapters=adapters,
+            gamma=gamma,
+        )
+        emit_drawn(result, plot, output)
+        return
+    if compute is None:
+        raise click.UsageError("--per-step needs --compute, the step's compute time on one worker")
+    step = mechanisms.training_step_cost(
+        vector=vector,
+        compute=compute,
+        ranks=ranks,
+        network=network,
+        regime=regime,
+        per_node=per_node,
+        adapters=adapters,
+        gamma=gamma,
+    )
+    emit_drawn(step, plot, output)
+
+
+@collective.command("fit")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--op", "operation", help="Only this operation (needed for nccl-tests that do not name it).")
+@click.option("--ranks", type=click.IntRange(1), help="Ranks of the run, where the output does not say (OSU).")
+@click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
+@click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
+@click.option("--predict", type=WORKERS, help="Also the times at these numbers of ranks, size by size.")
+@click.option("--holdout", is_flag=True, help="Instead: fit the smaller half of the ranks, test on the larger.")
+@output_options
+def collective_fit(
+    *,
+    files: tuple[Path, ...],
+    operation: str | None,
+    ranks: int | None,
+    k_from: str | None,
+    nodes: int | None,
+    predict: tuple[int, ...] | None,
+    holdout: bool,
+    output: Output,
+) -> None:
+    """Latency and bandwidth from timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
+    if holdout:
+        tests = mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
+        emit(tests, output)
+    else:
+        fitted = mechanisms.fit_collectives(
+            files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from, predict=predict
+        )
+        emit(fitted, output)
+
+
+@collective.command("measure")
+@click.option("--op", "operations", default="allreduce", show_default=True, help="Operations, comma-separated.")
+@click.option("--sizes", type=SIZES, default="64,1KiB,16KiB,64KiB,256KiB,1MiB,4MiB", show_default=True)
+@click.option("--ranks", type=WORKERS, default="2", show_default=True, help="Numbers of ranks to start.")
+@click.option("--engine", type=click.Choice(["mpi", "torch"]), default="mpi", show_default=True)
+@click.option("--launch", help="Launch command with {k}, such as 'srun -n {k}' (default: mpirun or torchrun).")
+@click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
+@click.option("--save", type=click.Path(path_type=Path), help="Keep the raw timings as a sweep file.")
+@output_options
+def collective_measure(
+    *,
+    operations: str,
+    sizes: tuple[int, ...],
+    ranks: tuple[int, ...],
+    engine: str,
+    launch: str | None,
+    blocks: int,
+    save: Path | None,
+    output: Output,
+) -> None:
+    """Time real collectives through mpi4py or torch.distributed and fit them."""
+    from scalecurve.measurement import measure_collectives
+
+    names = tuple(operations.split(","))
+    sweep = measure_collectives(operations=names, sizes=sizes, ranks=ranks, engine=engine, launch=launch, blocks=blocks)
+    if save is not None:
+        mechanisms.save_sweep(sweep, save)
+        note(f"timings written to {save}", output)
+    emit(mechanisms.fit_sweep(sweep), output)
+
+
+@click.group()
+def roofline() -> None:
+    """Ceilings of a machine, and kernels placed under them."""
+
+
+def _machine(function: Function) -> Function:
+    """--machine, --precision, --level, --plot and the output options."""
+    machine = click.option(
+        "--machine", required=True, help="An accelerator (a100, h100, b200, mi300x ...) or a file of roofline measure."
+    )
+    precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp8, fp32 or fp64.")
+    level = click.option("--level", default="memory", show_default=True, help="The level intensity is counted at.")
+    return machine(precision(level(plot_option(output_options(function)))))
+
+
+@roofline.command("measure")
+@click.option("--threads", type=WORKERS, default="1", show_default=True, help="Numbers of threads.")
+@click.option("--size", type=click.IntRange(64), default=1500, show_default=True, help="Order of the matrix product.")
+@output_options
+def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
+    """This machine's ceilings: BLAS peak and a triad that streams from memory."""
+    from scalecurve.measurement.roofline_calibration import measure_roofline
+
+    emit(measure_roofline(threads, size=size), output)
+
+
+@roofline.command("place")
+@click.option("--kernel", "kernels", multiple=True, help="NAME:FLOPS:BYTES[:SECONDS], such as gemm:2e9:24e6:0.05.")
+@click.option("--file", "files", multiple=True, type=click.Path(path_type=Path), help="ncu --csv or likwid output.")
+@_machine
+def roofline_place(
+    *,
+    kernels: tuple[str, ...],
+    files: tuple[Path, ...],
+    machine: str,
+    precision: str,
+    level: str,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Place kernels typed by hand, or read from Nsight Compute and likwid."""
+    placed = mechanisms.place_kernels(kernels, machine=machine, files=files, precision=precision, level=level)
+    emit_drawn(placed, plot, output)
+
+
+@roofline.command("torch")
+@click.argument("model")
+@click.option("--input", "shape", type=SHAPE, required=True, help="Shape of the input, such as 32x3x224x224.")
+@_machine
+def roofline_torch(
+    *,
+    model: str,
+    shape: tuple[int, ...],
+    machine: str,
+    precision: str,
+    level: str,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Count a torch model (module:model) by operator and place it."""
+    from scalecurve.measurement import place_torch_model
+
+    emit_drawn(place_torch_model(model, shape, machine=machine, precision=precision, level=level), plot, output)
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
+@plot_option
+@output_options
+def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output: Output) -> None:
+    """Work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
+
+    GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, module:attribute with a Dask graph or recorder, or
+    a textbook graph: classic:reduction:1000, classic:scan:64, classic:matmul:8, classic:pipeline:4,16.
+    """
+    emit_drawn(mechanisms.work_depth(graph, workers), plot, output)
+
+
+@click.command()
+@click.option("--distribution", default="lognorm:s=0.1", show_default=True, help="A scipy distribution: gamma:a=4 ...")
+@click.option("--samples", type=click.Path(path_type=Path), help="Your own step times instead: one number a line.")
+@click.option("--workers", type=WORKERS, default="1..1024", show_default=True, help="Worker counts.")
+@click.option(
+    "--steps", type=click.IntRange(1), default=100, show_default=True, help="Steps between two barriers at the end."
+)
+@click.option("--backups", type=COUNTS, default="0,1,2,4,8", show_default=True, help="Backup workers at the largest K.")
+@click.option("--slow-share", type=SHARE, help="Share of workers that are always slow.")
+@click.option(
+    "--slow-factor", type=click.FloatRange(1), default=2.0, show_default=True, help="How much slower they are."
+)
+@plot_option
+@output_options
+def straggler(
+    *,
+    distribution: str,
+    samples: Path | None,
+    workers: tuple[int, ...],
+    steps: int,
+    backups: tuple[int, ...],
+    slow_share: float | None,
+    slow_factor: float,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Expected maximum, barrier efficiency, backup workers, persistent slowness."""
+    name, _, rest = distribution.partition(":")
+    pairs = [item.partition("=") for item in rest.split(",") if item]
+    try:
+        shape = {key.strip(): float(value) for key, _, value in pairs}
+    except ValueError:
+        raise click.UsageError("write the distribution like lognorm:s=0.3 or gamma:a=4,scale=0.25") from None
+    cost = mechanisms.straggler_cost(
+        workers,
+        distribution=name,
+        shape=shape,
+        samples=samples,
+        steps=steps,
+        backups=backups,
+        slow_share=slow_share,
+        slow_factor=slow_factor,
+    )
+    emit_drawn(cost, plot, output)
+
+
+@click.group()
+def latency() -> None:
+    """Percentiles with intervals, load curves, tails; and an open-loop load test."""
+
+
+@latency.command("summary")
+@FILES
+@RAW_UNIT
+@SLO
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Intended requests/s: corrects omitted ones.")
+@click.option("--merge", is_flag=True, help="Add the histograms of all files and tags.")
+@output_options
+def latency_summary(
+    *,
+    files: tuple[Path, ...],
+    unit: float | None,
+    slo: float | None,
+    rate: float | None,
+    merge: bool,
+    output: Output,
+) -> None:
+    """Percentiles of .hlog, wrk, wrk2, hey, oha, k6, access logs or a column of latencies."""
+    emit(mechanisms.summarise_latencies(files, unit=unit, slo=slo, rate=rate, merge=merge), output)
+
+
+@latency.command("tails")
+@FILES
+@RAW_UNIT
+@click.option("--fan-out", type=WORKERS, default="1,10,100,1000", show_default=True, help="Leaves one request needs.")
+@click.option("--hedge-after", type=SHARE, default="0.95", show_default=True, help="Ask again after this percentile.")
+@output_options
+def latency_tails(
+    *, files: tuple[Path, ...], unit: float | None, fan_out: tuple[int, ...], hedge_after: float, output: Output
+) -> None:
+    """What p99 becomes at fan-out, and what hedging gains and costs."""
+    emit(mechanisms.tail_latency(files, fan_out=fan_out, hedge_after=hedge_after, unit=unit), output)
+
+
+@latency.command("load")
+@FILES
+@RAW_UNIT
+@SLO
+@SLO_SHARE
+@click.option("--rates", type=NUMBERS, help="Replicas for these rates (default: the loads measured).")
+@plot_option
+@output_options
+def latency_load(
+    *,
+    files: tuple[Path, ...],
+    unit: float | None,
+    slo: float | None,
+    slo_share: float,
+    rates: tuple[float, ...] | None,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Throughput against latency over several loads: knee, goodput, queue models, replicas."""
+    curve = mechanisms.load_curve(files, unit=unit, slo=slo, slo_share=slo_share, rates=rates)
+    emit_drawn(curve, plot, output)
+
+
+@latency.command("measure")
+@click.argument("url")
+@click.option("--rates", type=NUMBERS, default="10,20,40", show_default=True, help="Requests per second, stepped.")
+@click.option("--seconds", type=SECONDS, default="10s", show_default=True, help="How long each rate is held.")
+@click.option("--timeout", type=SECONDS, default="10s", show_default=True, help="When a request counts as failed.")
+@SLO
+@SLO_SHARE
+@plot_option
+@output_options
+def latency_measure(
+    *,
+    url: str,
+    rates: tuple[float, ...],
+    seconds: float,
+    timeout: float,
+    slo: float | None,
+    slo_share: float,
+    plot: Plot | None,
+    output: Output,
+) -> None:
+    """Load an address at constant rates, counting from intended start times."""
+    from scalecurve.measurement import measure_load
+
+    curve = measure_load(url, rates=rates, seconds=seconds, timeout=timeout, slo=slo, slo_share=slo_share)
+    emit_drawn(curve, plot, output)
+
+
+@latency.command("replicas")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), required=True, help="Requests per second.")
+@click.option("--service", type=SECONDS, required=True, help="Mean service time of one request on an idle replica.")
+@click.option("--slo", type=SECONDS, required=True, help="The latency to stay within, such as 100ms.")
+@SLO_SHARE
+@output_options
+def latency_replicas(*, rate: float, service: float, slo: float, slo_share: float, output: Output) -> None:
+    """How many replicas an SLO needs (M/M/c), and what one more or less does."""
+    emit(mechanisms.replicas_needed(rate=rate, service=service, slo=slo, slo_share=slo_share), output)

@@ -1,0 +1,239 @@
+"""Commands about money and machines: cost, next (which K to measure), scaleup (one big machine or many), assess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from scalecurve.cli.inputs import WORKERS, Parsed, level_option, maybe_study_options, study_options
+from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option, print_out, working
+from scalecurve.cli.prices import DURATION, MONEY, make_price, price_options
+from scalecurve.errors import Fault, InputError
+from scalecurve.units import parse_count, parse_seconds, parse_share
+
+if TYPE_CHECKING:
+    from scalecurve.planning.tariff import Money
+    from scalecurve.study import Study
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+SHARE = Parsed("share", parse_share)
+LAW_PARAMETERS = ("serial", "serial_scaled", "comm", "contention", "coherency", "growth", "spread")
+
+
+def law_options(function: Function) -> Function:
+    """Instead of a study: a law with its parameters, or a training plan."""
+    names = [f"--{name.replace('_', '-')}" for name in LAW_PARAMETERS]
+    options = [click.option(name, type=SHARE, help="Parameter of the law.") for name in names]
+    options += [
+        click.option("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
+        click.option("--law", "law_name", help="Price a law instead of a study: amdahl, usl, logcomm ..."),
+        click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
+        click.option("--time-at-one", type=DURATION, default="1h", show_default=True, help="T(1) of the law."),
+    ]
+    for option in options:
+        function = option(function)
+    return function
+
+
+@click.command()
+@maybe_study_options
+@law_options
+@price_options
+@click.option("--jobs", type=int, default=1, show_default=True, help="How many results are needed.")
+@click.option("--fleet", type=int, help="Pack the jobs side by side into this many workers.")
+@click.option("--one-rental", is_flag=True, help="Keep the machines from job to job: set-up and minimum once.")
+@click.option("--deadline", type=DURATION, help="All jobs done within, such as 5h.")
+@click.option("--chance", type=SHARE, help="Meet the deadline with at least this probability.")
+@click.option("--budget", type=MONEY, help="Money for all jobs, such as 600 or 600EUR.")
+@click.option("--value-of-time", type=MONEY, help="What an hour of waiting costs.")
+@click.option("--at", type=WORKERS, help="Price these K: measured, interpolated or forecast.")
+@click.option("--work-per-job", type=Parsed("count", parse_count), help="For rates: work of one result (tokens: 300B).")
+@level_option("0.95")
+@plot_option
+@output_options
+def cost(
+    *,
+    study: Study | None,
+    law_name: str | None,
+    plan: str | None,
+    workers: tuple[int, ...],
+    time_at_one: float,
+    k_unit: str | None,
+    node_size: int | None,
+    price: dict[str, Any],
+    budget: Money | None,
+    value_of_time: Money | None,
+    at: tuple[int, ...] | None,
+    work_per_job: float | None,
+    level: float,
+    jobs: int,
+    fleet: int | None,
+    one_rental: bool,
+    deadline: float | None,
+    chance: float | None,
+    plot: Plot | None,
+    output: Output,
+    **parameters: float | None,
+) -> None:
+    """What a result costs at every K; the cheapest K in time, the fastest within the budget, the Pareto front.
+
+    STUDY is a study file, a plain CSV, the JSON of a training plan, or - for standard input; --law needs none.
+    """
+    from scalecurve.analysis.energy import energy_findings
+    from scalecurve.laws import law
+    from scalecurve.planning.cost import cost as price_every_k
+
+    if sum(source is not None for source in (study, law_name, plan)) != 1:
+        hint = "scalecurve cost study.json ..., scalecurve cost --law amdahl --serial 0.05 ... or --plan plan.json"
+        raise InputError(Fault("give one of a study, a law and a plan", remedy=hint))
+    subject: Any = study if study is not None else law(law_name) if law_name is not None else read_plan(plan or "-")
+    size = node_size if study is None else study.node_size or node_size
+    tariff, notes = make_price(node_size=size, others={"budget": budget, "value of time": value_of_time}, **price)
+    with working("pricing every K", output):
+        result = price_every_k(
+            subject,
+            tariff,
+            at=at if law_name is None else workers,
+            work_per_job=work_per_job,
+            level=level,
+            parameters={
+                name: value for name, value in parameters.items() if name in LAW_PARAMETERS and value is not None
+            },
+            seconds_at_one=time_at_one,
+            k_unit=k_unit or "workers",
+            jobs=jobs,
+            fleet=fleet,
+            one_rental=one_rental,
+            deadline=deadline,
+            budget=None if budget is None else budget.amount,
+            value_per_hour=None if value_of_time is None else value_of_time.amount,
+            chance=chance,
+            notes=(*notes, *energy_findings(study)),
+        )
+    emit_drawn(result, plot, output)
+
+
+def read_plan(source: str) -> dict[str, Any]:
+    """The JSON of a plan from a file or from standard input."""
+    import sys
+
+    from scalecurve.study.file import parse_json, read_json
+
+    data = parse_json(sys.stdin.buffer.read(), subject="standard input") if source == "-" else read_json(Path(source))
+    if not isinstance(data, dict):
+        raise InputError(
+            Fault("not a training plan", remedy="give the output of scalecurve plan --json"), subject=source
+        )
+    return data
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2:
+        raise InputError(Fault("not two laws", value=text, remedy="write amdahl,logcomm"))
+    return names[0], names[1]
+
+
+@click.command("next")
+@study_options
+@click.option("--budget", help="Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
+@click.option("--target", type=int, help="The K whose forecast shall narrow (default: 4 times the largest).")
+@click.option("--largest", type=int, help="The most workers there are.")
+@click.option("--separate", type=Parsed("laws", parse_pair), help="Separate two laws instead, as amdahl,logcomm.")
+@click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
+@output_options
+def next_command(
+    study: Study,
+    budget: str | None,
+    target: int | None,
+    largest: int | None,
+    separate: tuple[str, str] | None,
+    run_seconds: float | None,
+    output: Output,
+) -> None:
+    """Which K to measure next, and how often, to narrow a forecast or to separate two laws, by gain and cost."""
+    from scalecurve.planning.next_runs import next_runs
+
+    with working("weighing the next runs", output):
+        result = next_runs(
+            study, budget=budget, target=target, largest=largest, separate=separate, run_seconds=run_seconds
+        )
+    emit(result, output)
+
+
+def parse_law(text: str) -> tuple[str, dict[str, float]]:
+    """`amdahl:serial=0.05` as a name and its parameters."""
+    name, _, rest = text.partition(":")
+    pairs = [item.partition("=") for item in rest.split(",") if item]
+    return name, {key.strip(): float(value) for key, _, value in pairs}
+
+
+@click.command()
+@click.option("--faster", type=float, required=True, help="r: how many times as fast the big machine is.")
+@click.option("--big-price", type=float, required=True, help="Price of the big machine, any currency and time.")
+@click.option("--small-price", type=float, required=True, help="Price of one small machine, same currency and time.")
+@click.option(
+    "--law",
+    type=Parsed("law", parse_law),
+    help="E(K) from a law: amdahl:serial=0.05 or usl:contention=0.03,coherency=1e-4.",
+)
+@click.option("--study", help="E(K) as measured in a study, and forecast at other --workers.")
+@click.option("--regime", help="Regime of the study, where it is a plain table.")
+@click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
+@output_options
+def scaleup(
+    *,
+    faster: float,
+    big_price: float,
+    small_price: float,
+    law: tuple[str, dict[str, float]] | None,
+    study: str | None,
+    regime: str | None,
+    workers: tuple[int, ...] | None,
+    output: Output,
+) -> None:
+    """Which wins on time and on cost, and where they cross."""
+    from scalecurve.formats.accept import as_study
+    from scalecurve.laws import law as law_named
+    from scalecurve.planning.scaleup import compare_scaleup
+
+    if (law is None) == (study is None):
+        raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
+    name, parameters = law or ("", {})
+    subject = law_named(name) if study is None else as_study(study, regime=regime)
+    prices = {"faster": faster, "big_price": big_price, "small_price": small_price}
+    emit(compare_scaleup(subject, at=workers, parameters=parameters, **prices), output)
+
+
+@click.command()
+@click.argument("proposal", type=click.Path(path_type=Path), required=False)
+@click.option("--init", is_flag=True, help="Write a proposal to fill in, to PROPOSAL or to the terminal.")
+@click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")
+@output_options
+def assess(proposal: Path | None, init: bool, gate: bool, output: Output) -> int:
+    """Answer seven questions about a scaling proposal with numbers, and say whether it helps and what decides it.
+
+    PROPOSAL is a TOML file; scalecurve assess --init proposal.toml writes one to fill in.
+    """
+    from scalecurve.proposals.assessment import assess as assess_proposal
+    from scalecurve.proposals.proposal import proposal_template
+
+    path = proposal or output.file
+    if init and path is None:
+        print_out(proposal_template())
+        return 0
+    if init and path is not None:
+        from scalecurve.formats.user_file import write_template
+
+        write_template(proposal_template(), path)
+        note(f"wrote {path}; fill in what you know, then: scalecurve assess {path}", output)
+        return 0
+    if proposal is None:
+        hint = "scalecurve assess proposal.toml, or --init to write one"
+        raise InputError(Fault("a proposal is missing", remedy=hint))
+    result = assess_proposal(proposal)
+    emit(result, output)
+    return 1 if gate and result.verdict != "helps" else 0

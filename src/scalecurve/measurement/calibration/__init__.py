@@ -1,1 +1,0 @@
-"""Calibration: what the network, a server, the memory and the cores of this machine deliver."""

@@ -1,0 +1,393 @@
+"""Batch systems as data: PBS Pro, Torque, LSF, SGE, Flux, any other by a template, and Kubernetes Jobs through kubectl.
+
+Each is a few commands (submit, status, cancel) and what their answers look like.  A job script writes when it began,
+when it ended and its exit code into the folder of the run, which must be shared with the nodes; pods of Kubernetes,
+which share nothing, print them instead.  Numbers of jobs are written down before the launcher waits, so that a killed
+tool finds its jobs again; Ctrl-C and the timeout cancel them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.measurement.launchers import arguments, worker_env
+from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.processes import MOST_OUTPUT, last_words, tail_of
+from scalecurve.measurement.settings import BatchSettings, MeasureSettings, fill
+from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
+from scalecurve.study import Placement, RunStatus
+
+PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
+LONG_SECONDS = 60.0
+_POD_LINE = re.compile(r"^scalecurve (began|ended) (\d*) ([0-9.]+)(?: (\d+))?\n?", re.MULTILINE)
+_POD_SCRIPT = (
+    'export SCALECURVE_RANK=$JOB_COMPLETION_INDEX; echo "scalecurve began $JOB_COMPLETION_INDEX $(date +%s.%N)"; "$@"; '
+    'code=$?; echo "scalecurve ended $JOB_COMPLETION_INDEX $(date +%s.%N) $code"; exit $code'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSystem:
+    """The commands of a batch system.
+
+    `submit`, `status` and `cancel` are words with {script}, {out}, {err}, {name}, {workers}, {threads} and {job};
+    `options` are added where the settings say queue, account or time_limit.  `number` finds the job's number in the
+    answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs.
+    """
+
+    submit: tuple[str, ...]
+    number: str
+    status: tuple[str, ...]
+    alive: str
+    cancel: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    start: tuple[str, ...] = ("mpirun", "-n", "{workers}")
+
+
+def _flags(queue: str, account: str, time_limit: str) -> dict[str, tuple[str, ...]]:
+    flags = {"queue": queue, "account": account, "time_limit": time_limit}
+    return {name: tuple(words.replace("VALUE", f"{{{name}}}").split()) for name, words in flags.items()}
+
+
+_PBS = BatchSystem(
+    submit=("qsub", "-N", "{name}", "-o", "{out}", "-e", "{err}", "-l", "select={workers}:ncpus={threads}:mpiprocs=1"),
+    options=_flags("-q VALUE", "-A VALUE", "-l walltime=VALUE"),
+    number=r"^(\d+(?:\[\])?\.?\S*)\s*$",
+    status=("qstat", "-f", "{job}"),
+    alive=r"job_state = [BEHQRSTUW]",
+    cancel=("qdel", "{job}"),
+)
+SYSTEMS = {
+    "pbs": _PBS,
+    "torque": BatchSystem(
+        submit=("qsub", "-N", "{name}", "-o", "{out}", "-e", "{err}", "-l", "nodes={workers}:ppn={threads}"),
+        options=_PBS.options,
+        number=_PBS.number,
+        status=_PBS.status,
+        alive=r"job_state = [EHQRSTW]",
+        cancel=_PBS.cancel,
+    ),
+    "lsf": BatchSystem(
+        submit=("bsub", "-J", "{name}", "-o", "{out}", "-e", "{err}", "-n", "{workers}",
+                "-R", "affinity[core({threads})]"),
+        options=_flags("-q VALUE", "-P VALUE", "-W VALUE"),
+        number=r"^Job <(\d+)> is submitted",
+        status=("bjobs", "-noheader", "-o", "stat", "{job}"),
+        alive=r"^(PEND|PROV|PSUSP|RUN|USUSP|SSUSP|WAIT|UNKWN)\b",
+        cancel=("bkill", "{job}"),
+    ),
+    "sge": BatchSystem(
+        submit=("qsub", "-terse", "-S", "/bin/bash", "-N", "{name}", "-o", "{out}", "-e", "{err}"),
+        options=_flags("-q VALUE", "-P VALUE", "-l h_rt=VALUE"),
+        number=r"^(\d+)",
+        status=("qstat", "-j", "{job}"),
+        alive=r"^job_number:",
+        cancel=("qdel", "{job}"),
+    ),
+    "flux": BatchSystem(
+        submit=("flux", "batch", "--job-name={name}", "--output={out}", "--error={err}",
+                "-n", "{workers}", "-c", "{threads}"),
+        options=_flags("--queue=VALUE", "--bank=VALUE", "--time-limit=VALUE"),
+        number=r"^(\S+)\s*$",
+        status=("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
+        alive=r"^(DEPEND|PRIORITY|SCHED|RUN|CLEANUP)\b",
+        cancel=("flux", "cancel", "{job}"),
+        start=("flux", "run", "-n", "{workers}", "-c", "{threads}"),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A job of a batch system: whether it waits or runs, and how to cancel it."""
+
+    alive: Callable[[], bool]
+    cancel: Callable[[], object]
+    poll: float
+
+
+def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool:
+    """Wait until the job wrote its exit code or left the queue; True when it ran longer than allowed and was cancelled.
+
+    Time in the queue does not count.  An interrupt cancels the job.
+    """
+    polls_after_end = 0
+    try:
+        while not (folder / "code").exists():
+            if not queue.alive():
+                polls_after_end += 1
+                if polls_after_end > PATIENCE_POLLS:
+                    return False
+            began = number_in(folder / "began")
+            if job.timeout and began is not None and world.clock.unix() - began > job.timeout:
+                queue.cancel()
+                return True
+            world.clock.sleep(queue.poll)
+        return False
+    except KeyboardInterrupt:
+        queue.cancel()
+        raise
+
+
+def number_in(path: Path) -> float | None:
+    try:
+        return float(tail_of(path))
+    except ValueError:
+        return None
+
+
+def job_script(
+    job: LaunchJob,
+    settings: MeasureSettings,
+    env: Mapping[str, str],
+    start: Sequence[str],
+    *,
+    nodes: str,
+    quote: Callable[[str], str] = shlex.quote,
+) -> str:
+    """Start K workers and write when they began, when they ended, where they were and how they ended.
+
+    `nodes` is the line that prints the hosts of the job.
+    """
+    place = quote(str(job.folder))
+    prologue = settings.launcher.prologue
+    return "\n".join(
+        [
+            "#!/bin/bash -l" if prologue else "#!/bin/bash",
+            *prologue,
+            *(f"export {name}={quote(value)}" for name, value in sorted(env.items())),
+            f"{nodes} > {place}/nodes",
+            f"/bin/sh -c {shlex.quote(SCRIPT)} sh {shlex.quote(program_of(job, settings))} > {place}/site 2> /dev/null",
+            f"date +%s.%N > {place}/began",
+            shlex.join((*start, *arguments(job, settings))),
+            "code=$?",
+            f"date +%s.%N > {place}/ended",
+            f"echo $code > {place}/code.new && mv {place}/code.new {place}/code",
+            "exit $code",
+            "",
+        ]
+    )
+
+
+class Batch(Launcher):
+    """Jobs of one batch system, one for each launch."""
+
+    reattaches = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def missing(self, world: World) -> str | None:
+        if self.name == "template":
+            return None
+        program = SYSTEMS[self.name].submit[0]
+        return None if shutil.which(program) else f"no {program} on the path; measure from a host that submits jobs"
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        system = system_of(self.name, settings.launcher.batch)
+        note = job.folder / "batch-job"
+        if not note.exists():
+            note.write_text(submitted(system, job, settings, world))
+        number = note.read_text().strip()
+
+        def answer(words: Sequence[str]) -> tuple[int, str]:
+            return world.runner.capture([fill(word, {"job": number}) for word in words], timeout=LONG_SECONDS)
+
+        def alive() -> bool:
+            code, text = answer(system.status)
+            return code == 0 and re.search(system.alive, text, re.MULTILINE) is not None
+
+        queue = Queue(alive, lambda: answer(system.cancel), settings.launcher.batch.poll)
+        late = await_code(queue, job.folder, job, world)
+        return outcome_in(job, settings, world, number=number, late=late)
+
+    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
+        words = system_of(self.name, settings.launcher.batch).cancel
+        for note in folder.glob("*/batch-job"):
+            world.runner.capture([fill(word, {"job": tail_of(note)}) for word in words], timeout=LONG_SECONDS)
+
+
+def system_of(name: str, asked: BatchSettings) -> BatchSystem:
+    """The commands of a batch system, those of the settings first; a template has only these."""
+    if name == "template":
+        lacking = [key for key in ("submit", "status", "cancel") if not getattr(asked, key)]
+        if lacking:
+            hint = "the launcher `template` is told all three commands"
+            raise InputError([Fault("not given", where=f"launcher.batch.{key}", remedy=hint) for key in lacking])
+    known = SYSTEMS.get(name, BatchSystem(submit=(), number=r"(\d[\w.\[\]-]*)", status=(), alive=r"\S", cancel=()))
+    return BatchSystem(
+        submit=asked.submit or known.submit,
+        number=asked.number_pattern or known.number,
+        status=asked.status or known.status,
+        alive=asked.alive_pattern or known.alive,
+        cancel=asked.cancel or known.cancel,
+        options=known.options,
+        start=asked.start or known.start,
+    )
+
+
+def submitted(system: BatchSystem, job: LaunchJob, settings: MeasureSettings, world: World) -> str:
+    """The number of a new job."""
+    asked = settings.launcher.batch
+    chosen = {"queue": asked.queue, "account": asked.account, "time_limit": asked.time_limit}
+    values: dict[str, object] = {name: value for name, value in chosen.items() if value} | {
+        "workers": job.k,
+        "threads": job.threads or 1,
+        "name": f"scalecurve-k{job.k}",
+        "script": job.folder / "job.sh",
+        "out": job.folder / "out-0",
+        "err": job.folder / "err-0",
+        "folder": settings.folder or Path.cwd(),
+    }
+    start = [fill(word, values) for word in system.start]
+    script = job.folder / "job.sh"
+    home = f"cd {shlex.quote(str((settings.folder or Path.cwd()).absolute()))} || exit 1; hostname"
+    script.write_text(job_script(job, settings, worker_env(job, settings), start, nodes=home))
+    script.chmod(0o700)
+    options = [word for name in chosen if chosen[name] for word in system.options.get(name, ())]
+    words = [*system.submit, *options, *asked.extra]
+    if not any("{script}" in word for word in words):
+        words.append("{script}")
+    code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
+    match = re.search(system.number, text.strip(), re.MULTILINE)
+    if code or match is None:
+        raise RunError(f"{words[0]} refused the job: {text.strip()[-400:]}")
+    return match[1]
+
+
+def outcome_in(job: LaunchJob, settings: MeasureSettings, world: World, *, number: str, late: bool) -> LaunchOutcome:
+    """How a job ended, from the files in its folder."""
+    began, ended, code = (number_in(job.folder / name) for name in ("began", "ended", "code"))
+    status, error = RunStatus.OK, None
+    if late:
+        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {number} was cancelled"
+    elif code != 0:
+        how = f"ended with exit code {code:g}" if code is not None else "left the queue without an exit code"
+        status, error = RunStatus.FAILED, f"job {number} {how}\n{last_words(job.folder)}".strip()
+    site = facts_in(tail_of(job.folder / "site", MOST_OUTPUT))
+    hosts = tuple(tail_of(job.folder / "nodes").split()[:1])
+    return LaunchOutcome(
+        status=status,
+        launched=began if began is not None else world.clock.unix(),
+        wall_seconds=ended - began if began is not None and ended is not None else None,
+        error=error,
+        output=tail_of(job.folder / "out-0", MOST_OUTPUT),
+        errors=tail_of(job.folder / "err-0", MOST_OUTPUT),
+        observed={"batch_job": number, **({"site": site} if site else {})},
+        placement=Placement(ranks=job.k, threads_per_rank=job.threads, hosts=hosts),
+    )
+
+
+class Kubernetes(Launcher):
+    """K pods of one indexed Job; from the first that begins to the last that ends, by the clocks of their nodes."""
+
+    name = "kubernetes"
+    reattaches = True
+
+    def missing(self, world: World) -> str | None:
+        return None if shutil.which("kubectl") else "no kubectl on the path"
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        asked = settings.launcher.batch
+        if not asked.image:
+            hint = "the pods need an image that holds the program"
+            raise InputError(Fault("no image is given", where="launcher.batch.image", remedy=hint))
+        space = [f"--namespace={asked.namespace}"] if asked.namespace else []
+
+        def kubectl(*words: str) -> tuple[int, str]:
+            return world.runner.capture(["kubectl", *space, *words], timeout=LONG_SECONDS)
+
+        note = job.folder / "batch-job"
+        if not note.exists():
+            manifest = job.folder / "job.json"
+            manifest.write_text(json.dumps(manifest_of(job, settings)))
+            code, text = kubectl("create", "-f", str(manifest), "-o", "name")
+            if code:
+                raise RunError(f"kubectl refused the job: {text.strip()[-400:]}")
+            note.write_text(text.strip().rpartition("/")[2])
+        name = note.read_text().strip()
+
+        def logs() -> str:
+            _, text = kubectl("logs", f"--selector=job-name={name}", "--tail=-1", f"--max-log-requests={job.k}")
+            return text
+
+        def alive() -> bool:
+            code, text = kubectl("get", f"job/{name}", "-o", "jsonpath={.status.conditions[*].type}")
+            began = [float(match[3]) for match in _POD_LINE.finditer(logs())] if job.timeout else []
+            if began:
+                (job.folder / "began").write_text(str(min(began)))
+            if re.search(r"\b(Complete|Failed)\b", text):
+                (job.folder / "code").touch()  # nothing more will come: the logs say how each pod ended
+            return code == 0
+
+        def cancel() -> object:
+            return kubectl("delete", f"job/{name}", "--wait=false", "--ignore-not-found")
+
+        late = await_code(Queue(alive, cancel, asked.poll), job.folder, job, world)
+        text = logs()
+        cancel()  # what it printed is here: leave nothing in the cluster
+        return outcome_of_pods(text, job, name=name, late=late, now=world.clock.unix())
+
+    def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
+        space = settings.launcher.batch.namespace
+        for note in folder.glob("*/batch-job"):
+            words = ["delete", f"job/{tail_of(note)}", "--wait=false", "--ignore-not-found"]
+            words += [f"--namespace={space}"] if space else []
+            world.runner.capture(["kubectl", *words], timeout=LONG_SECONDS)
+
+
+def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
+    """The Job of a launch: K indexed pods that start together and are not tried again."""
+    env = {**worker_env(job, settings), "SCALECURVE_SIZE": str(job.k)}
+    script = "\n".join([*settings.launcher.prologue, _POD_SCRIPT])
+    pod = {
+        "name": "worker",
+        "image": settings.launcher.batch.image,
+        "command": ["/bin/sh", "-c", script, "sh", *arguments(job, settings)],
+        "env": [{"name": name, "value": value} for name, value in sorted(env.items()) if name != "SCALECURVE_PROBE"],
+        "resources": {"requests": {"cpu": str(job.threads or 1)}},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"scalecurve-{job.token[:16]}", "labels": {"app": "scalecurve"}},
+        "spec": {
+            "completions": job.k,
+            "parallelism": job.k,
+            "completionMode": "Indexed",
+            "backoffLimit": 0,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [pod]}},
+        },
+    }
+
+
+def outcome_of_pods(text: str, job: LaunchJob, *, name: str, late: bool, now: float) -> LaunchOutcome:
+    """How K pods ended, from the lines that each of them printed."""
+    lines = list(_POD_LINE.finditer(text))
+    began = [float(line[3]) for line in lines if line[1] == "began"]
+    ended = [float(line[3]) for line in lines if line[1] == "ended"]
+    bad = next((line for line in lines if line[1] == "ended" and line[4] != "0"), None)
+    output = _POD_LINE.sub("", text)
+    status, error = RunStatus.OK, None
+    if late:
+        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {name} was deleted"
+    elif bad is not None:
+        status, error = RunStatus.FAILED, f"pod {bad[2]} of {name} ended with exit code {bad[4]}\n{output[-2000:]}"
+    elif len(ended) != job.k:
+        status, error = RunStatus.FAILED, f"{len(ended)} of {job.k} pods of {name} ended\n{output[-2000:]}"
+    return LaunchOutcome(
+        status=status,
+        launched=min(began, default=now),
+        wall_seconds=max(ended) - min(began) if began and ended else None,
+        error=error,
+        output=output,
+        observed={"batch_job": name},
+        placement=Placement(ranks=job.k, threads_per_rank=job.threads),
+    )

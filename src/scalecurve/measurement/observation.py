@@ -1,0 +1,301 @@
+"""What this machine tells of a run while it lasts: load, CPU time of others, memory, the workers' cores and MPI.
+
+The CPU time of others is what the usable cores worked (/proc/stat, with time stolen by the hypervisor) without the CPU
+time of the run itself; it disturbs runs and rows, and a sweep may wait until the machine is quiet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scalecurve.measurement.machine import SystemMachine
+from scalecurve.measurement.ports import MachineView, World
+from scalecurve.measurement.watchdog import below, relatives
+from scalecurve.study import Run, RunStatus
+
+if TYPE_CHECKING:
+    from scalecurve.measurement.settings import MeasureSettings
+
+BUSY_CORES = 0.3
+"""Cores used by others on average over a run, above which it is disturbed, unless --quiet-below says another number."""
+LEAST_SECONDS = 0.05
+"""CPU time of others that can be told from the grain of the kernel's clock, a hundredth of a second per core."""
+DISTURBED_SHARE = 0.25
+"""A row is disturbed when more of its runs are than this."""
+WINDOW_SECONDS = 0.25
+PATIENCE_SECONDS = 60.0
+ATTEMPTS = 3
+_WORKING = (0, 1, 2, 5, 6, 7)
+"""The fields user, nice, system, irq, softirq and steal of a line of /proc/stat."""
+
+
+def busy_seconds(machine: MachineView) -> float | None:
+    """Seconds that the usable cores have worked since the machine started; None where the machine does not say."""
+    text = machine.read("/proc/stat")
+    if text is None:
+        return None
+    cpus, _, _ = text.partition("\nintr")  # the long rest of the file has no processors
+    lines = {match[1]: match[2].split() for match in re.finditer(r"^cpu(\d+) (.*)$", cpus, re.MULTILINE)}
+    cores = [lines.get(str(core)) for core in machine.usable_cores()]
+    if any(fields is None or len(fields) <= max(_WORKING) for fields in cores):
+        return None
+    return sum(int(fields[place]) for fields in cores if fields for place in _WORKING) / os.sysconf("SC_CLK_TCK")
+
+
+def limit_of(settings: MeasureSettings) -> float:
+    """Cores that others may use during a run."""
+    return settings.quiet_below if settings.quiet_below is not None else BUSY_CORES
+
+
+def disturbs(foreign_seconds: float | None, wall_seconds: float | None, limit: float) -> bool:
+    """Whether others used more than `limit` cores over that time, beyond the grain of the kernel's clock."""
+    if foreign_seconds is None or not wall_seconds:
+        return False
+    return foreign_seconds >= LEAST_SECONDS and foreign_seconds / wall_seconds > limit
+
+
+def is_disturbed(run: Run, limit: float) -> bool:
+    return disturbs(run.observed.get("foreign_cpu_seconds"), run.wall_seconds, limit)
+
+
+def disturbed_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[tuple[str, int], float]:
+    """The rows (role, K) that others disturbed, with the cores that others used on average over the runs of each.
+
+    Runs too short for the kernel's clock are judged together.  What happens on other machines is not known here.
+    """
+    rows: dict[tuple[str, int], list[Run]] = {}
+    limit = limit_of(settings)
+    if not settings.is_local:
+        return {}
+    for run in runs:
+        if run.status is RunStatus.OK and run.value is not None and "foreign_cpu_seconds" in run.observed:
+            rows.setdefault((run.role, run.k), []).append(run)
+    disturbed = {}
+    for point, row in rows.items():
+        foreign = sum(float(run.observed["foreign_cpu_seconds"]) for run in row)
+        wall = sum(run.wall_seconds or 0.0 for run in row)
+        share = sum(is_disturbed(run, limit) for run in row) / len(row)
+        if share > DISTURBED_SHARE or disturbs(foreign, wall, limit):
+            disturbed[point] = max(0.0, foreign) / wall
+    return disturbed
+
+
+def wait_for_quiet(world: World, limit: float) -> bool:
+    """Wait until others use fewer than `limit` cores, a minute at most; False when they never did."""
+    if limit > len(world.machine.usable_cores()):
+        return True
+    begin = world.clock.now()
+    before = busy_seconds(world.machine)
+    while before is not None:
+        since = world.clock.now()
+        world.clock.sleep(WINDOW_SECONDS)
+        after, now = busy_seconds(world.machine), world.clock.now()
+        if after is None or (after - before) / max(now - since, WINDOW_SECONDS) < limit:
+            return True
+        if now - begin > PATIENCE_SECONDS:
+            return False
+        before = after
+    return True
+
+
+LOOK_AROUND_SECONDS = 0.5
+FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
+"""The first looks at the processes of a run come sooner: a short job would be over."""
+KIB = 1024
+POWERCAP_ZONES = tuple(
+    f"/sys/class/powercap/intel-rapl:{place}"
+    for place in (*range(8), *(f"{i}:{j}" for i in range(8) for j in range(4)))
+)
+"""Where the kernel counts the energy of Intel and AMD processors: eight packages and the zones inside them."""
+MPI_LIBRARY = re.compile(r"/lib(?:p?mpi(?:ch|_cray|_gnu\w*|fort|_mpifh|cxx)?|open-rte|mpi_abi)\.so[.\d]*$")
+MOST_PROCESSES = 4096
+
+
+@dataclass(frozen=True)
+class ProcessView:
+    """One process: the cores it may use, and the files of the MPI libraries in its memory."""
+
+    pid: int
+    cores: tuple[int, ...]
+    mpi_libraries: tuple[str, ...]
+
+
+def workers_below(roots: Iterable[int]) -> tuple[ProcessView, ...]:
+    """The processes at the ends of the tree below `roots`: what mpirun started, not mpirun or its helpers."""
+    roots = list(roots)
+    tree = {*roots, *below(roots)}
+    family = relatives()
+    inner = {family[pid][0] for pid in tree if pid in family}
+    ends = [pid for pid in sorted(tree) if pid not in inner]
+    views = (_view_of(pid) for pid in ends[:MOST_PROCESSES])
+    return tuple(view for view in views if view is not None)
+
+
+def _view_of(pid: int) -> ProcessView | None:
+    try:
+        cores = tuple(sorted(os.sched_getaffinity(pid)))
+        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except (OSError, AttributeError):
+        return None
+    files = {line.split(None, 5)[5].strip() for line in maps.splitlines() if line.count("/")}
+    return ProcessView(pid, cores, tuple(sorted(file for file in files if MPI_LIBRARY.search(file))))
+
+
+@dataclass(frozen=True)
+class EnergyCounters:
+    """Counters of energy in joules since some moment, by source and place; a RAPL counter starts anew at its range."""
+
+    rapl: Mapping[str, tuple[float, float]]
+    nvml: Mapping[str, float]
+
+    def since(self, before: EnergyCounters) -> dict[str, Any] | None:
+        """Joules between two readings, with their sources; None where nothing counts."""
+        cpu = [
+            (value - before.rapl[zone][0]) % full if full else value - before.rapl[zone][0]
+            for zone, (value, full) in self.rapl.items()
+            if zone in before.rapl
+        ]
+        gpu = [value - before.nvml[device] for device, value in self.nvml.items() if device in before.nvml]
+        if not cpu and not gpu:
+            return None
+        parts = ({"cpu_joules": sum(cpu)} if cpu else {}) | ({"gpu_joules": sum(gpu)} if gpu else {})
+        sources = (["RAPL"] if cpu else []) + (["NVML"] if gpu else [])
+        return {"joules": sum(cpu) + sum(gpu), **parts, "sources": sources}
+
+
+def energy_now(machine: MachineView, library: Any = None) -> EnergyCounters:
+    """The energy counters of this machine; empty where it has none or they may not be read."""
+    rapl = {}
+    for zone in POWERCAP_ZONES:
+        name, value, full = (
+            (machine.read(f"{zone}/{file}") or "").strip() for file in ("name", "energy_uj", "max_energy_range_uj")
+        )
+        # A package holds its cores; memory stands beside it.  Other zones are parts of these.
+        if re.match(r"package|dram", name) and value.isdigit():
+            rapl[zone] = (int(value) / 1e6, int(full) / 1e6 if full.isdigit() else 0.0)
+    return EnergyCounters(rapl, gpu_joules(library if library is not None else nvml()))
+
+
+@cache
+def counts_energy() -> bool:
+    """Whether this machine counts energy at all; asked once, since most do not."""
+    here = energy_now(SystemMachine())
+    return bool(here.rapl or here.nvml)
+
+
+@cache
+def nvml() -> Any:
+    """The NVIDIA management library, started; None where there is none.  Tested with a fake only."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None
+    return library if library.nvmlInit_v2() == 0 else None
+
+
+def gpu_joules(library: Any) -> dict[str, float]:
+    """Joules that each GPU has used since its driver was loaded; GPUs before Volta do not count them."""
+    count = ctypes.c_uint(0)
+    if library is None or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+        return {}
+    joules = {}
+    for place in range(count.value):
+        device, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong(0)
+        if library.nvmlDeviceGetHandleByIndex_v2(place, ctypes.byref(device)):
+            continue
+        if library.nvmlDeviceGetTotalEnergyConsumption(device, ctypes.byref(millijoules)) == 0:
+            joules[str(place)] = millijoules.value / 1e3
+    return joules
+
+
+class Observer:
+    """Load, CPU time of others, peak memory, major page faults, swapping, and the cores and the MPI library of the
+    workers of one run; cheap to collect."""
+
+    def __init__(self) -> None:
+        self.loads: list[float] = []
+        self.looks = 0
+        self.workers: tuple[ProcessView, ...] = ()
+        self.look()
+        self.busy_before = busy_seconds(SystemMachine())
+        self.swap_before = _swapped_pages()
+        self.own_before = time.process_time()
+        self.energy_before = energy_now(SystemMachine()) if counts_energy() else None
+        self.cpu_seconds = 0.0
+        self.peak_bytes = 0
+        self.major_faults = 0
+
+    def next_look(self) -> float:
+        """Seconds until the next look."""
+        return FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+
+    def look(self, roots: Sequence[int] = ()) -> None:
+        with suppress(OSError):
+            self.loads.append(os.getloadavg()[0])
+        if roots and self.looks <= len(FIRST_LOOKS_SECONDS):
+            self.looks += 1
+            workers = workers_below(roots)
+            # Later looks know more: ranks are bound and load their library after they have started.
+            if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
+                self.workers = workers
+
+    def count(self, usage: Sequence[float]) -> None:
+        """Add a process that ended, with the children it waited for: CPU seconds, peak KiB, major page faults."""
+        self.cpu_seconds += usage[0]
+        self.peak_bytes = max(self.peak_bytes, int(usage[1]) * KIB)
+        self.major_faults += int(usage[2])
+
+    def facts(self, wall: float, own: float) -> dict[str, Any]:
+        """What this system tells of a run of `wall` seconds; the rest is left out.
+
+        `own` is the CPU time that the watchdog used meanwhile; this process adds its own.
+        """
+        facts: dict[str, Any] = {"cpu_seconds": self.cpu_seconds, "major_faults": self.major_faults}
+        if self.loads:
+            facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
+        if self.peak_bytes:
+            facts["peak_process_bytes"] = self.peak_bytes
+        swapped, busy = _swapped_pages(), busy_seconds(SystemMachine())
+        if swapped is not None and self.swap_before is not None:
+            facts["swapped_pages"] = swapped - self.swap_before
+        if busy is not None and self.busy_before is not None and wall > 0:
+            others = busy - self.busy_before - self.cpu_seconds - own - (time.process_time() - self.own_before)
+            facts["foreign_cpu_seconds"] = round(others, 3)
+            facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
+        if self.energy_before is not None and (energy := energy_now(SystemMachine()).since(self.energy_before)):
+            facts["energy"] = energy
+        files = {file for worker in self.workers for file in worker.mpi_libraries}
+        libraries = sorted(files, key=lambda file: ("libmpi" not in file, file))
+        return (
+            facts
+            | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
+            | ({"mpi_libraries": libraries} if libraries else {})
+        )
+
+
+@cache
+def _has_swap() -> bool:
+    """Whether this machine can swap; asked once."""
+    return len((SystemMachine().read("/proc/swaps") or "").splitlines()) > 1
+
+
+def _swapped_pages() -> int | None:
+    """Pages swapped in and out since the machine started; None where it does not say."""
+    if not _has_swap():
+        return 0
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    counts = [re.search(name + rb" (\d+)", text) for name in (b"pswpin", b"pswpout")]
+    return sum(int(count[1]) for count in counts if count) if all(counts) else None
