@@ -60,6 +60,7 @@ ENGINES: dict[str, Callable[[], str | None]] = {
     "slurm": _slurm_with_mpi,
     "hosts": shaped_hosts.why_not,
     "amdahl": _needs("amdahl"),
+    "latex": lambda: None if shutil.which("pdflatex") else "not installed: pdflatex (tools/engines-install debian)",
     "local": lambda: None if Path("/proc/stat").exists() else "no /proc/stat",
 }
 

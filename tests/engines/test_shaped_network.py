@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.measurement.calibration.collectives import measure_collectives
+from scalecurve.measurement.collectives_calibration import measure_collectives
 from scalecurve.mechanisms.network_fit import fit_network
 from tests.testbed.shaped_hosts import shaped_hosts
 

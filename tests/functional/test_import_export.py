@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.cli.help import manual
-from scalecurve.cli.main import run
-from scalecurve.cli.registry import COMMANDS
+from scalecurve.cli.main import COMMANDS, run
+from scalecurve.cli.tools import manual
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 

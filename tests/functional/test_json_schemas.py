@@ -10,8 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from scalecurve.cli.main import app, run
-from scalecurve.cli.registry import COMMANDS
+from scalecurve.cli.main import COMMANDS, app, run
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = json.loads((ROOT / "src" / "scalecurve" / "schemas.json").read_text())

@@ -93,6 +93,14 @@ def test_a_non_zero_exit_is_recorded_with_its_stderr_and_without_a_time(tmp_path
     assert len(study.samples.at(1)) == 2
 
 
+def test_what_a_failed_job_said_on_standard_output_is_kept_beside_its_errors(tmp_path: Path) -> None:
+    says = "print('ERROR: no such package', flush=True); sys.exit('launcher: one process returned 1')"
+    done = measure(write_job(tmp_path, says), tmp_path / "s.json", "--repeats", "1")
+
+    assert done.returncode == 2
+    assert "ERROR: no such package\nlauncher: one process returned 1" in done.stderr
+
+
 def test_a_killed_worker_fails_its_run_and_ends_the_others(tmp_path: Path) -> None:
     marker = f"marker-{os.getpid()}-{time.time_ns()}"
     job = tmp_path / "worker.py"
@@ -223,6 +231,123 @@ def test_ctrl_c_saves_what_is_complete_and_exits_130(tmp_path: Path) -> None:
     assert "interrupted" in {finding.code for finding in study.findings}
     assert len(study.samples) >= 3
     assert alive(str(job)) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_how_schedulers_end_jobs_saves_what_is_complete(tmp_path: Path, number: int, code: int) -> None:
+    job, out = write_job(tmp_path, "time.sleep(0.3)"), tmp_path / "s.json"
+    tool = begin(job, out, "--repeats", "50")
+    wait_until(lambda: len(journal_runs(out)) >= 5)
+    os.kill(tool.pid, number)
+    os.kill(tool.pid, number)  # a second one while it ends does no harm
+    _, messages = tool.communicate(timeout=30)
+
+    assert tool.returncode == code, messages
+    assert "Traceback" not in messages
+    assert "interrupted" in {finding.code for finding in read_study(out).findings}
+    assert len(read_study(out).samples) >= 3
+    assert alive(str(job)) == []
+
+
+HIDING = {
+    "no environment": "env -i sleep {time}",
+    "own session": "setsid sleep {time} & wait",
+    "daemon": "(setsid env -i sh -c '(env -i sleep {time} &)' &) ; sleep 0.1; exec env -i sleep {time}",
+    "deaf": "trap '' TERM HUP INT; env -i sleep {time} & env -i sleep {time}",
+}
+
+
+def hiding(out: Path, how: str, *options: str) -> tuple[list[str], str]:
+    """A measurement of a shell job that hides, and the number of seconds by which its processes are known."""
+    marker = f"{7000 + time.time_ns() % 1_000_000_000 / 1e9:.9f}"
+    script = HIDING[how].replace("{time}", marker)
+    words = [sys.executable, "-m", "scalecurve", "measure", "--regime", "strong", "--workers", "1"]
+    words += ["--repeats", "2", "--warmup-launches", "0", "--quiet-below", "1000", "-o", str(out), *options]
+    return [*words, "--", "/bin/sh", "-c", script], marker
+
+
+@pytest.mark.parametrize("how", HIDING)
+def test_a_job_that_hides_is_ended_by_the_timeout(tmp_path: Path, how: str) -> None:
+    words, marker = hiding(tmp_path / "s.json", how, "--timeout", "0.6s")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+
+    assert "no end after 0.6 s" in done.stderr
+    assert alive(marker) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", HIDING)
+def test_a_job_that_hides_does_not_outlive_the_tool(tmp_path: Path, how: str, number: int) -> None:
+    words, marker = hiding(tmp_path / "s.json", how)
+    tool = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_until(lambda: bool(alive(marker)))
+    os.kill(tool.pid, number)
+    tool.wait(timeout=30)
+    wait_until(lambda: not alive(marker), 30)
+
+
+def test_the_setup_command_is_watched(tmp_path: Path) -> None:
+    marker = f"{6000 + time.time_ns() % 1_000_000_000 / 1e9:.9f}"
+    setup = f"/bin/sh -c 'env -i sleep {marker}'"
+    tool = begin(write_job(tmp_path), tmp_path / "s.json", "--setup-command", setup)
+    wait_until(lambda: bool(alive(marker)))
+    os.kill(tool.pid, signal.SIGKILL)
+    tool.communicate(timeout=30)
+    wait_until(lambda: not alive(marker), 30)
+
+    late = measure(write_job(tmp_path), tmp_path / "t.json", "--setup-command", setup, "--timeout", "0.5s")
+    assert late.returncode == 2
+    assert "the setup command failed: no end after 0.5 s" in late.stderr
+    assert alive(marker) == []
+
+
+def test_without_its_watchdog_the_measurement_ends_its_job_and_writes_the_study(tmp_path: Path) -> None:
+    words, marker = hiding(tmp_path / "s.json", "daemon")
+    script = words[-1].replace("sh -c", "sh -c")  # the same job, after one that is done
+    done = tmp_path / "done"
+    words[-1] = f"if mkdir {done}; then exit 0; fi; {script}"
+    tool = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_until(lambda: bool(alive(marker)))
+    watchdogs = [pid for pid in alive(str(tool.pid)) if b"watchdog" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(watchdogs[0], signal.SIGKILL)
+    _, messages = tool.communicate(timeout=30)
+    study = read_study(tmp_path / "s.json")
+
+    assert tool.returncode == 2
+    assert f"the watchdog (process {watchdogs[0]}) was killed" in messages
+    assert alive(marker) == []
+    assert [run.status for run in study.runs] == [RunStatus.OK, RunStatus.INTERRUPTED]
+
+
+@pytest.mark.parametrize(("value", "words"), [("float('nan')", "is nan"), ("float('inf')", "is inf")])
+def test_a_diverged_loss_is_a_failed_run_with_its_reason(tmp_path: Path, value: str, words: str) -> None:
+    job, out = write_job(tmp_path, f"if k == 2: probe.quality({value})"), tmp_path / "s.json"
+    done = measure(job, out, "--repeats", "1")
+    errors = [run.error or "" for run in read_study(out).runs if run.k == 2]
+
+    assert done.returncode == 1, done.stderr
+    assert errors
+    assert all("quality" in error and words in error for error in errors)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_a_probe_file_without_an_end_is_a_failed_run(tmp_path: Path, kind: str) -> None:
+    make = "os.mkfifo(p)" if kind == "fifo" else "os.symlink('/dev/zero', p)"
+    job = tmp_path / "job.py"
+    job.write_text(f"import os\np = os.environ['SCALECURVE_PROBE'] + '/rank-0.jsonl'\n{make}\n")
+    done = measure(job, tmp_path / "s.json", "--repeats", "1")
+
+    assert done.returncode == 2
+    assert "a pipe or a device" in done.stderr
+
+
+def test_a_pattern_that_never_ends_is_said(tmp_path: Path) -> None:
+    job = tmp_path / "job.py"
+    job.write_text("print('a' * 60 + '!')\n")
+    done = measure(job, tmp_path / "s.json", "--repeats", "1", "--time-pattern", "(a+)+$")
+
+    assert done.returncode == 2
+    assert "without nested repetition" in done.stderr
 
 
 def test_a_full_disk_keeps_the_completed_runs(tmp_path: Path) -> None:

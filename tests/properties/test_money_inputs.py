@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import scalecurve as sc
 from scalecurve.errors import ScalecurveError
 from scalecurve.hardware.prices import find_offer
-from scalecurve.planning.currency import parse_money
+from scalecurve.planning.tariff import parse_money
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "proposals").glob("*.toml"))
 

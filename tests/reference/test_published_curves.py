@@ -13,8 +13,8 @@ import pytest
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
 from tools.calibrate_forecast import TARGET, calibrate
-from tools.learn_stack import Crossed, crossvalidate, examples
-from tools.published import Published, domains, folder, judged, read, teachers
+from tools.learn_stack import Crossed, crossvalidate
+from tools.published import Published, domains, folder, judged, read, read_loads, teachers
 from tools.scores import coverage, curve_errors, headline
 from tools.siblings import leave_one_sibling_out
 
@@ -39,8 +39,7 @@ def thinned(curves: list[Published]) -> list[Published]:
 
 @pytest.fixture(scope="module")
 def trial() -> Crossed:
-    curves = thinned(teachers(read(DATA)))
-    return crossvalidate(examples(curves, crossed.folds(curves, count=FOLDS)))
+    return crossvalidate(crossed.lessons(thinned(teachers(read(DATA))), read_loads(), FOLDS))
 
 
 @pytest.fixture(scope="module")
@@ -83,20 +82,33 @@ def test_siblings_take_a_quarter_of_the_error_away(trial: Crossed) -> None:
     table = leave_one_sibling_out(trial)
     alone, helped = (float(str(table[name]["median"])) for name in ("alone", "with siblings"))
 
-    assert helped <= 0.75 * alone  # asked: 0.75; measured here: 0.63
+    assert helped <= 0.75 * alone  # asked: 0.75; of all curves: 0.66
 
 
 @pytest.mark.parametrize(
     ("path", "by", "limit"),
     [
         (CurveKind.WEAK, "source_repo", 4.7),  # asked: 3.5; measured: 4.57
-        (CurveKind.COLLECTIVE, "application", 9.9),  # asked: 7; measured: 9.5
+        (
+            CurveKind.COLLECTIVE,
+            "application",
+            7.1,
+        ),  # asked: 7; measured: 6.9, and 7.6 where the form is chosen without the system
     ],
 )
 def test_weak_and_collective_curves(path: CurveKind, by: str, limit: float) -> None:
     curves = judged(read(DATA), path)
 
     assert np.median(curve_errors(crossed.judge_panel(curves, path, crossed.folds(curves, by)))) <= limit
+
+
+def test_a_rate_per_node_is_not_divided_by_the_nodes() -> None:
+    """SPARTA at LANL: 2652 M-particle-steps/s/node at one node, hardly less at 2048."""
+    curve = next(own for own in read(DATA) if own.curve_id == "lanl-08-sparta-ats3-scale-main")
+
+    log = curve.whole(CurveKind.WEAK).log_performance
+    assert np.exp(log[0]) == pytest.approx(2652.11)
+    assert np.exp(log - log[0]).min() > 0.5
 
 
 def test_the_shipped_calibration_is_what_the_script_builds() -> None:

@@ -6,6 +6,7 @@ The curves are those of the shared data (56 public repositories, each curve with
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +179,55 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     ),
     "means of ratios": (NOISY, {"average-of-ratios"}),
     "a row of averages": ("K,speedup\n2,1.9\n4,3.6\n8,6.6\nmean,4.03\n", {"average-of-ratios"}),
+    "two digits swapped in a time": (
+        rows(TIMES | {8: 162.2}, speedup=s), {"speedup-does-not-add-up"},
+    ),
+    "percent of percent": (
+        rows(speedup=s, efficiency=lambda k: f"{e(k) / 100:.5f}"), {"efficiency-does-not-add-up"},
+    ),
+    "efficiency over K - 1": (
+        rows(speedup=s, efficiency=lambda k: round(s(k) / max(k - 1, 1), 3)), {"efficiency-does-not-add-up"},
+    ),
+    "efficiency over the second row": (
+        rows(efficiency=lambda k: 1 if k == 1 else round(2 * TIMES[2] / (k * TIMES[k]), 3)),
+        {"efficiency-does-not-add-up"},
+    ),
+    "rates of one worker as totals": (
+        rows({k: round(rate / k, 2) for k, rate in RATES.items()}, speedup=s).replace("seconds", "tokens/s"),
+        {"speedup-does-not-add-up"},
+    ),
+    "logarithms of speedups": (rows(speedup=lambda k: round(math.log2(s(k)), 2)), {"speedup-does-not-add-up"}),
+    "the gain in percent as a speedup": (
+        rows(speedup=lambda k: f"{100 * (s(k) - 1):.0f}%"), {"speedup-does-not-add-up"},
+    ),
+    "time saved as a speedup": (
+        rows(speedup=lambda k: round(1 - TIMES[k] / TIMES[1], 3)), {"speedup-does-not-add-up"},
+    ),
+    "the ratio upside down": (
+        rows(speedup=lambda k: round(TIMES[k] / TIMES[1], 3)), {"time-and-rate-swapped", "speedup-does-not-add-up"},
+    ),
+    "steps from K/2 as speedups": (
+        rows(speedup=lambda k: 1 if k == 1 else round(TIMES[k // 2] / TIMES[k], 2)), {"speedup-does-not-add-up"},
+    ),
+    "milliseconds in two rows": (
+        rows({k: t if k < 16 else 1000 * t for k, t in TIMES.items()}, speedup=s), {"speedup-does-not-add-up"},
+    ),
+    "the decimal point lost": (rows(speedup=lambda k: 663 if k == 8 else s(k)), {"speedup-does-not-add-up"}),
+    "what is lost as efficiency": (
+        rows(speedup=s, efficiency=lambda k: round(1 - e(k), 3)), {"efficiency-does-not-add-up"},
+    ),
+    "efficiency per GPU of eight in a node": (
+        rows(speedup=s, efficiency=lambda k: round(e(k) / 8, 4)), {"efficiency-does-not-add-up"},
+    ),
+    "a column of average speedups": (
+        rows(average_speedup=s), {"average-of-ratios"},
+    ),
+    "a row of geometric means": ("K,speedup\n2,1.9\n4,3.6\n8,6.6\ngeomean,3.56\n", {"average-of-ratios"}),
+    "speedups over another program": (rows(speedup=lambda k: round(1.42 * s(k), 2)), {"other-baseline"}),
+    "points computed by Amdahl's law": (
+        "K,speedup\n" + "".join(f"{k},{1 / (0.03 + 0.97 / k):.3f}\n" for k in (1, 2, 4, 8, 16, 32, 64)),
+        {"unmarked-extrapolation"},
+    ),
     "an impossible efficiency": (rows(TIMES | {32: 11.0}), {"impossible-efficiency"}),
     "work shrinks with K": (rows(work=lambda k: 1000 - 10 * k), {"workload-changed"}),
 }  # fmt: skip
@@ -190,4 +240,5 @@ def test_a_planted_error_is_named(name: str) -> None:
     result = audit(read_claim_table(text.encode(), subject=name, regime="strong"))
 
     assert expected & codes(result)
-    assert result.grade in ("wrong", "contradictory") or expected & {"unmarked-extrapolation", "time-rises-like-a-rate"}
+    unsure = {"unmarked-extrapolation", "time-rises-like-a-rate", "other-baseline"}
+    assert result.grade in ("wrong", "contradictory") or expected & unsure

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalecurve.analysis import tabulate
-from scalecurve.diagnosis.posterior import observe
+from scalecurve.diagnosis.shapes import observe
 from scalecurve.study import Study
 from tests.reference_study import strong_samples, strong_study
 

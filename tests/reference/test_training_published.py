@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalecurve.training import evaluate_layout, plan_training
-from scalecurve.training.answers.job import TrainingJob, columns_of_jobs
+from scalecurve.training.answers.evaluation import TrainingJob, columns_of_jobs
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Layout
 from scalecurve.training.inputs.stack import calibration_of, read_stack
@@ -167,3 +167,35 @@ def test_chinchilla_optimum_is_about_twenty_tokens_a_parameter():
     assert 30e9 < parameters < 70e9
     around = [loss_law("chinchilla").loss(parameters * f, tokens / f) for f in (0.9, 1.0, 1.1)]
     assert np.argmin(around) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "cluster", "layout", "settings", "seconds"),
+    [
+        # Grattafiori et al. 2024, table 4: 16,384 H100 at 41 % MFU, 16 M tokens a batch.
+        ("llama3-405b", "h100", "tp=8,pp=16,dp=128,interleave=7", {"gpus": 16384, "batch": "16Mi", "seq": 8192}, 6.5),
+        # DeepSeek-AI 2024: 180 K H800-hours a trillion tokens on 2,048, 15,360 sequences of 4,096.
+        ("deepseek-v3", "h800", "pp=16,dp=128,ep=64,recompute=selective",
+         {"gpus": 2048, "batch": "15360 sequences", "seq": 4096, "stack": "hai-llm", "precision": "fp8"}, 19.9),
+        # Narayanan et al. 2021, section 5.1: 1,024 A100 at 140 TFLOP/s each, 8 T P FLOP.
+        ("gpt3-175b", "selene", "tp=8,pp=16,dp=8,recompute=full",
+         {"gpus": 1024, "batch": "1536 sequences", "seq": 2048, "stack": "megatron-lm"}, 30.7),
+        # BigScience 2022: 384 A100, tp 4, pp 12, dp 8, about 105 s an iteration.
+        ("bloom-176b", "a100", "tp=4,pp=12,dp=8,micro=2,recompute=full",
+         {"gpus": 384, "batch": "2048 sequences", "seq": 2048, "stack": "megatron-deepspeed"}, 105.0),
+    ],
+)  # fmt: skip
+def test_published_runs_are_inside_the_interval_and_fit(model, cluster, layout, settings, seconds):
+    result = evaluate_layout(model, cluster, layout, **settings)
+    assert result.step_low <= seconds <= result.step_high
+    assert result.outcome.fits
+
+
+def test_the_plan_of_deepseek_v3_is_as_its_authors_ran_it():
+    """DeepSeek-V3, section 3: 16 stages from both ends, no tensor parallelism."""
+    plan = plan_training(
+        "deepseek-v3", "h800", gpus=2048, batch="15360 sequences", seq=4096, precision="fp8", stack="hai-llm"
+    )
+    row = plan.rows[0]
+    assert (row.outcome.layout.tp, row.outcome.layout.pp, row.outcome.layout.schedule) == (1, 16, "dualpipe")
+    assert row.outcome.step.low <= 19.9 <= row.outcome.step.high

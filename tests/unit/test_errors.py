@@ -6,7 +6,7 @@ from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
 def test_one_fault_is_one_line() -> None:
     problem = InputError(Fault("not a time", where="line 3", value="abc", remedy="write seconds"), subject="runs.csv")
 
-    assert str(problem) == "runs.csv: line 3: not a time (saw 'abc'); write seconds"
+    assert str(problem) == "runs.csv: line 3: not a time (got 'abc'); write seconds"
 
 
 def test_several_faults_are_all_listed() -> None:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 import scalecurve
-from scalecurve.cli.registry import COMMANDS, GROUPS, load_command
+from scalecurve.cli.main import COMMANDS, GROUPS, load_command
 
 SOURCE = Path(scalecurve.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))

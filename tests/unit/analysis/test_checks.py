@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalecurve.analysis.checks import two_modes
-from scalecurve.analysis.median import median_of
+from scalecurve.analysis.curve import median_of
 from scalecurve.analysis.table import tabulate
 from scalecurve.errors import InputError
 from scalecurve.study import Study
@@ -39,7 +39,7 @@ def test_rare_slow_runs_are_told_and_the_median_does_not_move() -> None:
     table = tabulate(Study.from_samples(samples, regime="strong"), statistic="median")
 
     message = next(finding.message for finding in table.findings if finding.code == "rare-slow-runs")
-    assert message.startswith("1 of 40 runs took 3 to 3 times as long")
+    assert message.startswith("1 of 40 runs took 3 times as long")
     assert table.row(4).efficiency.value == pytest.approx(1.0, abs=0.02)
     assert tabulate(Study.from_samples(samples, regime="strong")).row(4).efficiency.value < 0.85
 
@@ -86,7 +86,7 @@ def test_no_bend_has_a_probability() -> None:
 
     assert table.bend is None
     assert (table.no_bend or 0) > 0.99
-    assert "probability 1.00" in str(table)
+    assert "probability above 0.99" in str(table)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1.5, float("nan")])

@@ -13,6 +13,7 @@ def launch(**changes: Any) -> Any:
     planned = SimpleNamespace(point=SimpleNamespace(k=4, role="scaling"), is_warmup=False, repeat=1)
     run = SimpleNamespace(value=1.21, status="ok", error=None)
     facts = {"planned": planned, "run": run, "number": 7, "total": 24, "load": 0.8, "elapsed": 30.0, "remaining": 12.0}
+    facts |= {"unit": None, "cell": ""}
     return SimpleNamespace(**(facts | changes))
 
 
@@ -20,6 +21,16 @@ def test_a_finished_launch_is_one_line() -> None:
     text = progress_line(launch())
 
     assert text == "[ 7/24] K = 4 repeat 2: T = 1.21 s  (load 0.8, elapsed 30 s, about 12 s left)"
+
+
+def test_a_rate_is_shown_in_its_own_unit_and_not_as_seconds() -> None:
+    run = SimpleNamespace(value=1440.66, status="ok", error=None)
+
+    assert "K = 4 repeat 2: 1440.66 events/s  (" in progress_line(launch(run=run, unit="events/s"))
+
+
+def test_a_launch_of_a_grid_names_its_cell() -> None:
+    assert "] workers 4, 2 threads, size 1000000 repeat 2: T" in progress_line(launch(cell="2 threads, size 1000000"))
 
 
 def test_a_failed_launch_says_its_first_line() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from scalecurve.errors import InputError, RunError
-from scalecurve.measurement.calibration import collectives, roofline
-from scalecurve.measurement.calibration.collectives import command_for, measure_collectives
+from scalecurve.measurement import collectives_calibration as collectives
+from scalecurve.measurement import roofline_calibration as roofline
+from scalecurve.measurement.collectives_calibration import command_for, measure_collectives
 from scalecurve.mechanisms.roofline import machine_ceilings
 
 

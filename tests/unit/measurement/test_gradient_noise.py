@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalecurve.errors import InputError, Refused
-from scalecurve.measurement.gradient_noise import noise_scale
+from scalecurve.measurement.building import noise_scale
 
 
 def test_the_noise_scale_of_a_known_gradient() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
-from scalecurve.measurement.launchers.mpi import flags, pinning
+from scalecurve.measurement.launchers.direct import agents, flags, pinning, shape
 from scalecurve.measurement.launchers.slurm import (
     accounted,
     batch_script,
@@ -22,7 +22,6 @@ from scalecurve.measurement.launchers.slurm import (
     resource_flags,
     srun,
 )
-from scalecurve.measurement.launchers.torchrun import agents, shape
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.readiness import examine
 from scalecurve.measurement.settings import MeasureSettings, make_settings
@@ -142,7 +141,7 @@ def test_the_batch_script_survives_odd_words(tmp_path: Path) -> None:
             "launcher": {"name": "slurm", "slurm": {"launch": ["env"]}},
         }
     )
-    text = batch_script(job(tmp_path, k=1, argv=odd), asked, {"A": "x y$z"}, str(tmp_path))
+    text = batch_script(job(tmp_path, k=1, argv=odd), asked, {"A": "x y$z"})
     script = tmp_path / "job.sh"
     script.write_text(text)
     done = subprocess.run(["bash", script], capture_output=True, text=True, check=True)
@@ -185,13 +184,15 @@ def test_a_job_that_runs_too_long_is_cancelled(tmp_path: Path) -> None:
 
 
 def test_accounts_are_read_where_there_are_any() -> None:
-    rows = "COMPLETED|61|\nCOMPLETED|61|1048576\nCOMPLETED|60|2097152\n"
+    rows = "COMPLETED|61||4200\nCOMPLETED|61|1048576|\nCOMPLETED|60|2097152|4100\n"
 
     assert accounted("7", world({"sacct": (0, rows)})) == {
         "slurm_state": "COMPLETED",
         "slurm_elapsed_seconds": 61,
         "peak_process_bytes": 2097152,
+        "energy": {"joules": 4200.0, "sources": ["sacct ConsumedEnergy"]},
     }
+    assert "energy" not in accounted("7", world({"sacct": (0, "COMPLETED|61||0\n")}))
     assert accounted("7", world({"sacct": (1, "Slurm accounting storage is disabled")})) == {}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scalecurve.errors import InputError, MissingExtra, RunError
-from scalecurve.measurement.calibration.load import load_records, measure_load
+from scalecurve.measurement.load_calibration import load_records, measure_load
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "nonsense", "http://host:port/", "http://"])

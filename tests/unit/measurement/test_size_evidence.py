@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.measurement import mpi_libraries, size_evidence
-from scalecurve.measurement.banners import banners_in
-from scalecurve.measurement.mpi_libraries import MpiLibrary, library_in_file, library_of_starter, starter_in
+from scalecurve.measurement import size_evidence, worker_site
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings, make_settings
-from scalecurve.measurement.size_evidence import SizeRefused, SizeSign, SizeVerdict, copy_signs, judge, shape_of
+from scalecurve.measurement.size_evidence import (
+    SizeRefused,
+    SizeSign,
+    SizeVerdict,
+    banners_in,
+    copy_signs,
+    judge,
+    shape_of,
+)
 from scalecurve.measurement.sweep import run_sweep
+from scalecurve.measurement.worker_site import MpiLibrary, library_in_file, library_of_starter, starter_in
 from scalecurve.study import Run, RunStatus
 from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
 
@@ -174,6 +181,14 @@ def test_singletons_with_a_banner_are_refused_after_one_launch_and_leave_nothing
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_right_size_at_one_worker_does_not_vouch_for_more(tmp_path: Path) -> None:
+    job = OutputLauncher(lambda k: "Loop time of 1.0 on 1 procs for 100 steps\n" * k)
+    world = World(FakeClock(), FakeRunner(answers={"mpirun": (127, "")}), FakeMachine(8))
+    settings = settings_for().model_copy(update={"warmup_launches": 0})
+    with pytest.raises(SizeRefused):
+        run_sweep(settings, world, output=tmp_path / "s.json", launcher=job)
+
+
 def test_copies_without_a_banner_are_refused_by_output_and_cpu_time(tmp_path: Path) -> None:
     job = OutputLauncher(lambda k: "elapsed 10.0\n" * k, seconds=lambda k: 10.0, cpu=lambda k: 10.0 * k)
     with pytest.raises(SizeRefused, match=r"2 times as often .* T\(2\) is 1.00 T\(1\), with 2.0 times its CPU time"):
@@ -198,7 +213,7 @@ def test_the_check_can_be_switched_off_and_then_marks_the_study(tmp_path: Path) 
 
 def test_two_libraries_are_refused_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(size_evidence, "program_and_library", lambda *words: ("./app", OPEN_MPI))
-    monkeypatch.setattr(mpi_libraries.shutil, "which", lambda name: None)
+    monkeypatch.setattr(worker_site.shutil, "which", lambda name: None)
     job = OutputLauncher(lambda k: "done")
     with pytest.raises(SizeRefused, match=r"mpirun \(MPICH 4.0.2, mpirun\) does not belong .* \(Open MPI, /lib"):
         sweep(tmp_path, job, HYDRA)

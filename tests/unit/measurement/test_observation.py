@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scalecurve.measurement.disturbance import busy_seconds, disturbed_rows, is_disturbed, wait_for_quiet
+from scalecurve.measurement.observation import busy_seconds, disturbed_rows, energy_now, is_disturbed, wait_for_quiet
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.measurement.sweep import run_sweep
@@ -113,3 +114,57 @@ def test_waiting_for_a_quiet_machine_ends(until: float, quiet: bool) -> None:
 
     assert wait_for_quiet(world, 0.5) is quiet
     assert clock.time <= 1062.0
+
+
+ZONE = "/sys/class/powercap/intel-rapl:0"
+
+
+def powercap(package: int, memory: int, core: int = 5) -> FakeMachine:
+    return FakeMachine(
+        files={
+            f"{ZONE}/name": "package-0\n",
+            f"{ZONE}/energy_uj": f"{package}\n",
+            f"{ZONE}/max_energy_range_uj": "1000000000\n",
+            f"{ZONE}:0/name": "core\n",
+            f"{ZONE}:0/energy_uj": f"{core}\n",
+            f"{ZONE}:1/name": "dram\n",
+            f"{ZONE}:1/energy_uj": f"{memory}\n",
+        }
+    )
+
+
+class FakeNvml:
+    """Two GPUs; the first counts its energy in millijoules, the second is too old."""
+
+    def __init__(self, millijoules: int) -> None:
+        self.millijoules = millijoules
+
+    def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802 - the library names it
+        count._obj.value = 2
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, place: int, device: Any) -> int:  # noqa: N802 - the library names it
+        device._obj.value = place + 1
+        return 0
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, device: Any, energy: Any) -> int:  # noqa: N802 - the library names it
+        energy._obj.value = self.millijoules
+        return 0 if device.value == 1 else 3
+
+
+def test_joules_of_packages_memory_and_gpus_over_a_counter_that_starts_anew() -> None:
+    before = energy_now(powercap(999_000_000, 2_000_000), FakeNvml(10_000))
+    after = energy_now(powercap(4_000_000, 3_500_000, core=99), FakeNvml(12_500))
+
+    assert after.since(before) == {
+        "joules": pytest.approx(5 + 1.5 + 2.5),
+        "cpu_joules": pytest.approx(6.5),
+        "gpu_joules": pytest.approx(2.5),
+        "sources": ["RAPL", "NVML"],
+    }
+
+
+def test_a_machine_without_counters_has_no_energy() -> None:
+    nothing = energy_now(FakeMachine())
+
+    assert nothing.since(nothing) is None

@@ -1,0 +1,114 @@
+"""Fake commands of batch systems, answering as their manuals say; jobs run here, in the background.
+
+Sources of the answers: PBS Professional and Torque `qsub`, `qstat -f`; IBM LSF `bsub`, `bjobs -o stat`; Grid Engine
+`qsub -terse`, `qstat -j`; Flux `flux batch`, `flux jobs -o {state}`; Kubernetes `kubectl create|get|logs|delete`.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+PROGRAM = """#!{python}
+import json, os, signal, subprocess, sys
+home = {home!r}
+name = os.path.basename(sys.argv[0])
+words = sys.argv[1:]
+with open(home + "/asked", "a") as file:
+    file.write(json.dumps([name, *words]) + "\\n")
+
+
+def after(*flags):
+    for flag in flags:
+        if flag in words:
+            return words[words.index(flag) + 1]
+        for word in words:
+            if word.startswith(flag + "="):
+                return word.partition("=")[2]
+
+
+def start(argv, out, err):
+    out, err = open(out, "w"), open(err, "w")
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True).pid
+
+
+def running(pid):
+    try:
+        return open("/proc/%s/stat" % int(pid)).read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def end(pid):
+    try:
+        os.killpg(int(pid), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+kind = {kind!r}
+number = words[-1].partition(".")[0] if words else ""
+if kind == "kubernetes":
+    job = home + "/" + words[1].rpartition("/")[2]
+    if words[0] == "create":
+        manifest = json.load(open(words[2]))
+        name = manifest["metadata"]["name"]
+        pod = manifest["spec"]["template"]["spec"]["containers"][0]
+        pids = []
+        for index in range(manifest["spec"]["completions"]):
+            env = dict(os.environ, JOB_COMPLETION_INDEX=str(index), **{{e["name"]: e["value"] for e in pod["env"]}})
+            log = open(home + "/" + name + ".log", "a")
+            pids.append(subprocess.Popen(pod["command"], env=env, stdout=log, stderr=log, start_new_session=True).pid)
+        open(home + "/" + name, "w").write(" ".join(map(str, pids)))
+        print("job.batch/" + name)
+    elif words[0] == "get":
+        pids = open(job).read().split()
+        print("" if any(map(running, pids)) else "Complete")
+    elif words[0] == "logs":
+        print(open(home + "/" + after("--selector").partition("=")[2] + ".log").read(), end="")
+    elif words[0] == "delete":
+        for pid in open(job).read().split():
+            end(pid)
+elif name in ("qsub", "bsub") or words[:1] == ["batch"]:
+    pid = start(["/bin/bash", words[-1]], after("-o", "--output"), after("-e", "--error"))
+    print({{"pbs": "%d.server.site", "torque": "%d.server.site", "sge": "%d", "template": "accepted as number %d",
+           "lsf": "Job <%d> is submitted to default queue <normal>.", "flux": "%d"}}[kind] % pid)
+elif name in ("qdel", "bkill") or words[:1] == ["cancel"]:
+    end(number)
+elif kind in ("pbs", "torque"):
+    if not running(number):
+        sys.exit("qstat: Unknown Job Id " + number)
+    print("Job Id: %s.server.site\\n    Job_Name = x\\n    job_state = R\\n    queue = workq" % number)
+elif kind == "lsf":
+    print("RUN" if running(number) else "DONE")
+elif kind == "flux":
+    print("RUN" if running(number) else "INACTIVE")
+else:
+    if not running(number):
+        sys.exit("Following jobs do not exist: " + number)
+    print("==============================================================\\njob_number:                 " + number)
+"""
+COMMANDS = {
+    "pbs": ("qsub", "qstat", "qdel"),
+    "torque": ("qsub", "qstat", "qdel"),
+    "sge": ("qsub", "qstat", "qdel"),
+    "template": ("qsub", "qstat", "qdel"),
+    "lsf": ("bsub", "bjobs", "bkill"),
+    "flux": ("flux",),
+    "kubernetes": ("kubectl",),
+}
+
+
+def install(kind: str, folder: Path) -> Path:
+    """Put the commands of a system into `folder`/bin; what they were asked is in `folder`/asked."""
+    bin_folder = folder / "bin"
+    bin_folder.mkdir(parents=True, exist_ok=True)
+    for name in COMMANDS[kind]:
+        path = bin_folder / name
+        path.write_text(PROGRAM.format(python=sys.executable, home=str(folder), kind=kind))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    mpirun = bin_folder / "mpirun"
+    mpirun.write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
+    mpirun.chmod(0o700)
+    return bin_folder

@@ -1,0 +1,186 @@
+"""Batch systems by fakes that answer as their manuals say: submitted, waited for, timed, cancelled, found again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scalecurve.errors import InputError
+from scalecurve.measurement import measure
+from scalecurve.measurement.launchers.batch import SYSTEMS
+from scalecurve.study import RunStatus, Study
+from tests.fakes.batch_systems import COMMANDS, install
+
+TEMPLATE = {
+    "submit": ["qsub", "-o", "{out}", "-e", "{err}", "{script}"],
+    "status": ["qstat", "-j", "{job}"],
+    "cancel": ["qdel", "{job}"],
+    "number_pattern": r"number (\d+)",
+    "alive_pattern": "job_number",
+}
+
+
+def run_by(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], **more: Any) -> Study:
+    bin_folder = install(kind, tmp_path / "fake")
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    batch: dict[str, Any] = {"poll": 0.05, "queue": "short", "time_limit": "00:05:00"}
+    batch |= TEMPLATE if kind == "template" else {}
+    batch |= {"image": "registry/solver:1"} if kind == "kubernetes" else {}
+    batch |= {"start": ["env"]} if kind == "flux" else {}
+    launcher = {"name": kind, "batch": batch, "size_check": "off"} | more.pop("launcher", {})
+    settings: dict[str, Any] = {"regime": "strong", "workers": "1,2", "repeats": 1, "warmup_launches": 0}
+    return measure(**(settings | {"command": words, "launcher": launcher, "output": tmp_path / "s.json"} | more))
+
+
+def asked(tmp_path: Path) -> list[list[str]]:
+    return [json.loads(line) for line in (tmp_path / "fake" / "asked").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_job_is_submitted_waited_for_and_timed(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", "sleep 0.1; echo at work", "job", "{workers}"])
+    runs = [run for run in study.runs if run.status is RunStatus.OK]
+
+    assert [run.k for run in sorted(runs, key=lambda run: run.k)] == [1, 2]
+    assert all(run.value is not None and run.value >= 0.1 for run in runs)
+    assert all(run.observed["batch_job"] for run in runs)
+    assert study.provenance.launcher == kind
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_job_that_fails_is_a_failed_run(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = '[ "$0" = 1 ] || { echo diverged >&2; exit 3; }'
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"])
+    failed = [run for run in study.runs if run.k == 2]
+
+    assert [run.status for run in failed] == [RunStatus.FAILED]
+    assert "exit code 3" in (failed[0].error or "")
+    assert "diverged" in (failed[0].error or "")
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_job_that_hangs_is_cancelled(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = '[ "$0" = 1 ] || sleep 60'
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], timeout="1.5s")
+
+    assert [run.status for run in study.runs if run.k == 2] == [RunStatus.TIMEOUT]
+    assert any(
+        words[:2] in (["flux", "cancel"], ["kubectl", "delete"]) or words[0] in ("qdel", "bkill")
+        for words in asked(tmp_path)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("pbs", "-q short -l walltime=00:05:00"),
+        ("torque", "-l nodes=2:ppn=1"),
+        ("lsf", "-q short -W 00:05:00"),
+        ("sge", "-q short -l h_rt=00:05:00 -pe mpi 2"),
+        ("flux", "--queue=short --time-limit=00:05:00"),
+    ],
+)
+def test_the_flags_of_the_manual(kind: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"extra": ["-pe", "mpi", "{workers}"]} if kind == "sge" else {}
+    batch = {"poll": 0.05, "queue": "short", "time_limit": "00:05:00", **extra}
+    batch |= {"start": ["env"]} if kind == "flux" else {}
+    run_by(kind, tmp_path, monkeypatch, ["true"], launcher={"batch": batch})
+    submitted = [shlex.join(line) for line in asked(tmp_path) if line[0] in ("qsub", "bsub") or line[1:2] == ["batch"]]
+
+    assert any(words in line for line in submitted), submitted
+
+
+def test_a_template_names_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"launcher\.batch\.status"):
+        measure(
+            regime="strong",
+            workers="1",
+            command=["true"],
+            launcher={"name": "template", "batch": {"submit": ["qsub"]}},
+            output=tmp_path / "s.json",
+        )
+
+
+def test_every_system_is_complete() -> None:
+    for system in SYSTEMS.values():
+        assert any("{job}" in word for word in system.status)
+        assert any("{job}" in word for word in system.cancel)
+
+
+def fake_program(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+
+
+def test_hosts_by_ssh_get_the_folder_and_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_program(
+        tmp_path / "bin",
+        "ssh",
+        'shift 3; host=$1; shift; FAKE_HOST=$host exec env -i PATH="$PATH" FAKE_HOST=$host sh -c "$*"',
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    job = tmp_path / "job.py"
+    job.write_text(
+        "import os, sys\nsys.path.insert(0, sys.argv[1])\nfrom scalecurve import probe\n"
+        "with probe.region(work=1):\n    pass\nprint(os.environ['FAKE_HOST'], os.environ['MODE'])\n"
+    )
+    study = measure(
+        regime="strong",
+        workers="2",
+        repeats=1,
+        warmup_launches=0,
+        command=[sys.executable, str(job), str(Path(__file__).parents[2] / "src")],
+        env={"MODE": "quick"},
+        launcher={"name": "ssh", "hosts": ["a", "b"]},
+        output=tmp_path / "s.json",
+    )
+    run = study.runs[0]
+
+    assert run.status is RunStatus.OK, run.error
+    assert run.placement is not None
+    assert run.placement.hosts == ("a", "b")
+    assert {rank.rank for rank in run.ranks} == {0, 1}
+
+
+def test_host_names_that_are_options_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="would be read as an option"):
+        measure(
+            regime="strong",
+            workers="1",
+            command=["true"],
+            launcher={"name": "ssh", "hosts": ["-oProxyCommand=x"]},
+            output=tmp_path / "s.json",
+        )
+
+
+def test_a_prologue_and_a_container_are_run_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = tmp_path / "solver.sif"
+    image.write_text("image")
+    fake_program(tmp_path / "bin", "apptainer", f'echo "$@" >> {tmp_path}/asked; shift 4; exec "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    study = measure(
+        regime="strong",
+        workers="1",
+        repeats=1,
+        warmup_launches=0,
+        command=["/bin/sh", "-c", 'test "$MODULE" = gromacs'],
+        launcher={
+            "prologue": [f"export MODULE=gromacs PATH={tmp_path / 'bin'}:$PATH"],
+            "container": f"apptainer:{image}",
+        },
+        output=tmp_path / "s.json",
+    )
+
+    assert [run.status for run in study.runs] == [RunStatus.OK], study.runs[0].error
+    assert (tmp_path / "asked").read_text().startswith("exec --bind ")
+    assert study.provenance.software["container"]["digest"].startswith(
+        "sha256:6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51"
+    )

@@ -1,0 +1,109 @@
+"""Axes: the cells of each design, the settings of each sweep, and a grid that really runs."""
+
+import json
+import sys
+
+import pytest
+
+import scalecurve as sc
+from scalecurve.errors import InputError
+from scalecurve.measurement.axes import grid_cells, grid_outlook, grid_sweeps
+from scalecurve.measurement.outlook import preview
+from scalecurve.measurement.settings import make_settings
+
+JOB = ("{python}", "job.py", "{size}", "{workers}", "{threads}", "{nodes}", "{ranks_per_node}")
+
+
+def settings_of(**axes):
+    other = {name: axes.pop(name) for name in ("launcher", "expected_seconds", "workers", "regime") if name in axes}
+    return make_settings({"regime": "strong", "command": JOB, "repeats": 2, "axes": axes, **other})
+
+
+def test_hybrid_axes_place_ranks_on_nodes():
+    settings = settings_of(nodes=[1, 2, 4], ranks_per_node=[1, 2], threads=[1, 2], size=[1e6, 4e6], launcher="slurm")
+    cells = grid_cells(settings)
+    assert len(cells) == 24
+    assert settings.workers == (1, 2, 4, 8)
+    assert {cell.cores for cell in cells} == {1, 2, 4, 8, 16}
+    sweeps = grid_sweeps(settings)
+    assert len(sweeps) == 8
+    own = next(one.settings for one in sweeps if one.cells[0].ranks_per_node == 2 and one.cells[0].threads == 2)
+    assert own.workers == (2, 4, 8)
+    assert own.launcher.threads_per_worker == 2
+    assert own.launcher.slurm.tasks_per_node == 2
+    assert own.filled(JOB, 8)[2:] == ("1000000", "8", "2", "4", "2")
+
+
+def test_designs_take_fewer_cells():
+    axes = {"threads": [1, 2, 4], "size": [1e6, 2e6, 4e6], "workers": "1,2,4"}
+    assert len(grid_cells(settings_of(**axes))) == 27
+    assert len(grid_cells(settings_of(**axes, design="one-at-a-time"))) == 7
+    latin = grid_cells(settings_of(**axes, design="latin", points=9))
+    assert len(latin) == 9
+    for axis in ("threads", "size", "workers"):
+        values = [getattr(cell, axis) for cell in latin]
+        assert {values.count(level) for level in set(values)} == {3}
+
+
+def test_a_budget_limits_a_latin_design():
+    axes = {"size": [1e6, 2e6, 4e6], "workers": "1,2,4", "design": "latin", "expected_seconds": 1.0}
+    small, large = (grid_cells(settings_of(**axes, budget=own)) for own in ("60s", "1h"))
+    assert 0 < len(small) < len(large) == 9
+    with pytest.raises(InputError, match="pays for no cell"):
+        grid_cells(settings_of(**axes, budget="1s"))
+
+
+def test_faults_are_reported_at_once():
+    with pytest.raises(InputError) as caught:
+        make_settings(
+            {
+                "regime": "strong",
+                "workers": "1,2",
+                "command": ["./a", "{workers}"],
+                "total": 5.0,
+                "axes": {"size": [1, 2]},
+            }
+        )
+    assert {fault.where for fault in caught.value.faults} == {"axes.size", "command"}
+    with pytest.raises(InputError, match="axes say how many"):
+        settings_of(workers="1,3", nodes=[1, 2])
+
+
+def test_a_dry_run_shows_the_design_and_its_cost():
+    outlook = grid_outlook(settings_of(size=[1e6, 2e6], workers="1,2", expected_seconds=10.0))
+    assert outlook.totals == pytest.approx(
+        {"wall_low": 135.0, "wall_high": 180.0, "core_low": 180.0, "core_high": 270.0}
+    )
+    text = str(preview(regime="strong", command=JOB, workers="1,2", axes={"size": "1e6,2e6"}))
+    assert "4 of 4 cells (full)" in text
+
+
+def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import os, sys\nn, k = map(float, sys.argv[1:])\nt = int(os.environ['OMP_NUM_THREADS'])\n"
+        "print('elapsed:', 1e-9 * n / (k * t) + 1e-6 * k)\n"
+    )
+    output = tmp_path / "grid.json"
+    studies = sc.measure(
+        regime="strong",
+        workers=[1, 2],
+        command=[sys.executable, str(script), "{size}", "{workers}"],
+        repeats=2,
+        warmup_launches=0,
+        axes={"size": [1e6, 2e6, 4e6], "threads": [1, 2]},
+        oversubscribe=True,
+        output=output,
+        timing={"pattern": "elapsed: (.*)"},
+        launcher={"size_check": "off"},
+    )
+    assert len(studies) == 6
+    assert studies.k_unit == "cores"
+    assert studies["2 threads, size 1000000"].all_k == (2, 4)
+    loaded = sc.load(output)
+    assert loaded.axes == studies.axes
+    assert loaded.sizes["1 threads, size 4000000"] == 4e6
+    assert not (tmp_path / "grid.json.grid").exists()
+    assert json.loads(output.read_text())["format"] == "scalecurve-study-set"
+    with pytest.raises(InputError, match="finished study"):
+        sc.measure(regime="strong", workers=[1], command=["true", "{size}"], axes={"size": [1.0, 2.0]}, output=output)

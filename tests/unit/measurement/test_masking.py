@@ -1,0 +1,82 @@
+"""Secrets in commands, environments and texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scalecurve.measurement.masking import is_secret_name, masked, masked_text, masked_words, scrubbed, secrets_in
+from scalecurve.measurement.settings import make_settings
+
+SECRET = "hunter22"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token",
+        "HF_TOKEN",
+        "--api-key",
+        "DB_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "clientSecret",
+        "ssh_private_key",
+        "auth",
+    ],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["--max-tokens", "tokenizer", "author", "pin", "key", "PWD", "monkey", "cells"])
+def test_names_that_only_look_alike(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--password", SECRET),
+        ("run", f"--api-key={SECRET}"),
+        ("env", f"DB_PASSWORD={SECRET}", "run"),
+        ("curl", "-H", f"Authorization: Bearer {SECRET}"),
+        ("git", "clone", f"https://me:{SECRET}@host/x"),
+        ("sh", "-c", f"run --token {SECRET} && export SECRET='{SECRET}'"),
+        ("run", '{"token": "' + SECRET + '"}'),
+    ],
+)
+def test_no_secret_of_a_command_is_recorded(words: tuple[str, ...]) -> None:
+    assert SECRET not in " ".join(masked_words(words))
+
+
+def test_a_key_is_known_by_its_shape() -> None:
+    assert masked_text("use ghp_0123456789abcdefABCD now") == "use *** now"
+    assert masked_text("AKIAABCDEFGHIJKLMNOP") == "***"
+
+
+def test_plain_commands_stay_as_they_are() -> None:
+    words = ("mpirun", "-n", "4", "--pin=compact", "lmp", "-in", "in.lj", "-var", "x=1", "--max-tokens", "4096")
+    assert masked_words(words) == words
+
+
+def test_the_job_of_a_study_holds_no_secret_and_its_errors_neither() -> None:
+    settings = make_settings(
+        {
+            "regime": "strong",
+            "workers": "1,2",
+            "command": ["run", "{workers}", "--token", SECRET],
+            "env": {"HF_TOKEN": "hf-abcdef", "MODE": "fast"},
+        }
+    )
+
+    assert SECRET not in str(settings.job())
+    assert settings.job()["env"] == {"HF_TOKEN": "***", "MODE": "fast"}
+    assert sorted(settings.secrets()) == ["hf-abcdef", SECRET]
+    assert scrubbed(f"401 for {SECRET}", settings.secrets()) == "401 for ***"
+
+
+def test_masked_data_keeps_its_shape() -> None:
+    data = {"a": ["x", "--secret", "abc"], "b": [1, {"password": "pw"}], "c": None, "d": 2.5}
+    clean = masked(data)
+
+    assert clean == {"a": ["x", "--secret", "***"], "b": [1, {"password": "***"}], "c": None, "d": 2.5}
+    assert list(secrets_in(data, clean)) == ["abc", "pw"]
