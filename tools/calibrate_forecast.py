@@ -19,8 +19,8 @@ from scalecurve.forecasting.curves import Array
 from scalecurve.forecasting.shapes import Shapes
 from scalecurve.forecasting.view import CurveKind
 from tools import crossvalidation as crossed
-from tools.learn_stack import Examples, examples, learn
-from tools.published import COLLECTIVES, FILE, Published, folder, judged, read, read_collectives, teachers
+from tools.learn_stack import Examples, learn
+from tools.published import COLLECTIVES, FILE, LOADS, Published, folder, judged, read, read_collectives, read_loads
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
 MULTIPLES = tuple(2**i for i in range(1, 11))
@@ -40,8 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def calibrate(data: Path) -> dict[str, Any]:
     curves = read(data)
-    teaching = teachers(curves)
-    taught = examples(teaching, crossed.folds(teaching))
+    taught = crossed.lessons(curves, read_loads())
     shapes = taught.shapes(set())
     stack = learn(taught, taught.circumstances(set()), np.ones(len(taught.owner), dtype=bool))
     rows = np.column_stack([shapes.parameters, shapes.prior])
@@ -64,7 +63,8 @@ def calibrate(data: Path) -> dict[str, Any]:
 
 
 def provenance(data: Path, curves: list[Published]) -> dict[str, Any]:
-    digests = {name: hashlib.sha256((data / name).read_bytes()).hexdigest() for name in (FILE, COLLECTIVES)}
+    paths = (data / FILE, data / COLLECTIVES, LOADS)
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     return {
         "sha256": digests,
         "curves": len(curves),

@@ -13,8 +13,8 @@ from scalecurve.forecasting.panel import consult
 from scalecurve.forecasting.prediction import PANELS, features
 from scalecurve.forecasting.stack import EXPERTS
 from scalecurve.forecasting.view import CurveKind
-from tools.learn_stack import Crossed, crossvalidate, examples
-from tools.published import Published
+from tools.learn_stack import Crossed, Examples, examples
+from tools.published import Published, teachers
 
 FOLDS = 10
 FEWEST = 15  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
@@ -54,18 +54,19 @@ def folds(curves: Sequence[Published], by: str = "source_repo", count: int = FOL
     return np.array([place[label] for label in labels])
 
 
-def judge_strong(curves: Sequence[Published], fold: Array) -> Judged:
-    """Strong and throughput curves forecast by stacks that never saw their source.
+def lessons(curves: list[Published], loads: list[Published], count: int = FOLDS) -> Examples:
+    """Published curves and those measured here, each dealt to folds on its own, so that neither moves the other's."""
+    teaching, more = teachers(curves), teachers(loads)
+    return examples([*teaching, *more], np.r_[folds(teaching, count=count), folds(more, count=count)])
 
-    `curves` may hold curves of four K, which teach but are not judged.
+
+def judged_rows(crossed: Crossed, *, here: bool = False) -> Judged:
+    """The standard truncation of every judged curve: the smallest 60 % of K fitted, the rest predicted.
+
+    Only published curves are judged, or with `here` only those measured for this project.
     """
-    crossed = crossvalidate(examples(curves, fold))
-    return judged_rows(crossed)
-
-
-def judged_rows(crossed: Crossed) -> Judged:
-    """The standard truncation of every judged curve: the smallest 60 % of K fitted, the rest predicted."""
     data, rows = crossed.data, crossed.data.standard_rows()
+    rows = rows[np.array([data.curves[i].measured_here for i in data.owner[rows].tolist()]) == here]
     kept, place = np.unique(data.owner[rows], return_inverse=True)
     asked = data.asked[rows]
 

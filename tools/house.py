@@ -3,6 +3,9 @@
 Prints the number of files, lines of code (no blanks, comments or docstrings), private functions with a single caller,
 public functions with an untyped `**name: Any`, and class names used twice.  -v lists the last two;
 a path part lists the single-caller functions of the files that contain it.
+
+A public function is one that another module can name: of a module or a class.  A function inside a decorator takes
+whatever it wraps, has the signature of that (functools.wraps), and cannot be called by name.
 """
 
 from __future__ import annotations
@@ -46,7 +49,15 @@ def main(arguments: list[str]) -> int:
         package = name.split("/")[0]
         code[package] += code_lines(text)
         files[package] += 1
-        nodes = list(ast.walk(ast.parse(text)))
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+        inner = {
+            id(part)
+            for node in nodes
+            if isinstance(node, FUNCTIONS)
+            for part in ast.walk(node)
+            if part is not node and isinstance(part, FUNCTIONS)
+        }
         uses = Counter(node.id for node in nodes if isinstance(node, ast.Name))
         uses += Counter(node.attr for node in nodes if isinstance(node, ast.Attribute))
         for node in nodes:
@@ -60,6 +71,7 @@ def main(arguments: list[str]) -> int:
             keywords = node.args.kwarg
             if (
                 not private
+                and id(node) not in inner
                 and keywords
                 and isinstance(keywords.annotation, ast.Name)
                 and keywords.annotation.id == "Any"

@@ -91,7 +91,7 @@ class Examples:
         def joined(name: str) -> Array:
             return np.asarray(np.concatenate([getattr(part, name) for part in parts.values()])[order])
 
-        names = ("gains", "centres", "features", "octaves", "noise")
+        names = ("gains", "centres", "features", "octaves", "noise", "slower")
         return Circumstances(*(joined(name) for name in names), next(iter(parts.values())).verdict)
 
     def standard_rows(self) -> Array:
@@ -137,6 +137,11 @@ def learn(data: Examples, case: Circumstances, rows: Array) -> ExpertStack:
         standard = _standard(features, weight, EMPHASIS_FROM if kind == "units" else None)
         weights, bias = learn_gate(standard.apply(features), case.gains[mask], gain, weight, penalty)
         gates.append(ExpertGate(kind, standard, weights, bias))
+    # Curves measured here teach what a load does, not how much curves scatter: other users shared the machine.
+    published = np.array([not curve.measured_here for curve in data.curves])[data.owner]
+    mask = data.asked & (rows & published)[:, None]
+    weight = data.weight[mask] / data.weight[mask].sum()
+    gain = np.clip(data.gain[mask], -LARGEST_GAIN, LARGEST_GAIN)
     mixture = learn_mixture(case.features[mask], case.for_scale()[mask], case.centres[mask], gain, weight)
     sources = {data.curves[i].facts["source_repo"] for i in np.unique(data.owner[rows]).tolist()}
     return ExpertStack(tuple(gates), mixture, len(sources))
@@ -230,9 +235,7 @@ def crossvalidate(data: Examples) -> Crossed:
         case = data.circumstances({number})
         own = data.fold[data.owner] == number
         stack = learn(data, case, ~own)
-        held = Circumstances(
-            case.gains[own], case.centres[own], case.features[own], case.octaves[own], case.noise[own], case.verdict
-        )
+        held = case.rows(own)
         result = stacked_gains(held, stack)
         point[own], gains[own] = result.point, held.gains
         for level in LEVELS:

@@ -37,6 +37,9 @@ def measure(file: Path) -> bool:
     if reason:
         print(reason)
         return False
+    if kind == "openmp":
+        words = ["gcc", "-O2", "-fopenmp", "examples/openmp/primes.c", "-o", "examples/openmp/primes"]
+        subprocess.run(words, cwd=ROOT, check=True)
     if kind == "hosts":
         return on_hosts(file)
     with slurm_cluster.slurm_cluster() if kind == "slurm" else nullcontext(dict(os.environ)) as env:

@@ -7,16 +7,20 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from scalecurve.forecasting.curves import Array, LogCurve, Traits
 from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind
+from scalecurve.formats.headers import unit_of
+from scalecurve.study import Quantity
 
 FILE = "curves_open.csv"
 COLLECTIVES = "collectives_open.csv"
+LOADS = Path(__file__).parent / "loads" / "load_curves.csv"
+HERE = "measured: "  # begins the source of curves that tools/measure_loads.py measured
 FARTHEST = 64.001  # targets beyond six doublings are neither learned from nor judged
 FIELDS = ("domain", "application", "regime", "system", "quantity", "unit", "k_unit", "source_repo")
 
@@ -37,13 +41,26 @@ class Published:
         return " | ".join(self.facts[name] for name in ("application", "system", "source_repo"))
 
     @property
+    def measured_here(self) -> bool:
+        return self.facts["source_repo"].startswith(HERE)
+
+    @property
     def is_time(self) -> bool:
         return self.facts["quantity"] == "time_s"
 
+    @property
+    def is_per_worker(self) -> bool:
+        """Whether the unit says that the values are rates of one worker, as M-particle-steps/s/node does."""
+        unit = unit_of(self.facts["unit"])
+        return unit is not None and unit.quantity is Quantity.THROUGHPUT_PER_WORKER
+
     def whole(self, path: CurveKind) -> LogCurve:
-        """Log performance: in total, or per worker for weak scaling and collectives."""
+        """Log performance: in total, or per worker for weak scaling and collectives.
+
+        Strong curves whose unit is per worker are taken as they are: the shipped stack learned them so.
+        """
         log = -np.log(self.value) if self.is_time else np.log(self.value)
-        if path is not CurveKind.STRONG and not self.is_time:
+        if path is not CurveKind.STRONG and not self.is_time and not self.is_per_worker:
             log = log - np.log(self.k)
         traits = Traits.of(self.facts["unit"], self.facts["k_unit"], is_time=self.is_time)
         return LogCurve(self.k, log, self.error, traits)
@@ -72,6 +89,20 @@ def read(directory: Path) -> list[Published]:
             rows[row["curve_id"]].append(row)
     curves = [_curve(curve_id, own) for curve_id, own in rows.items()]
     return [curve for curve in curves if len(curve.k) >= 2]
+
+
+def read_loads(path: Path = LOADS) -> list[Published]:
+    """The load curves measured for this project: at each K the best of the repeats, since other users only slow it."""
+    rows: dict[str, list[dict[str, str]]] = defaultdict(list)
+    with path.open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            rows[row["curve_id"]].append(row)
+    curves = []
+    for curve_id, own in rows.items():
+        curve = _curve(curve_id, own)
+        best = [(min if curve.is_time else max)(curve.samples[int(k)]) for k in curve.k]
+        curves.append(replace(curve, value=np.array(best), error=np.full(len(best), math.nan)))
+    return curves
 
 
 def read_collectives(directory: Path) -> list[Published]:

@@ -6,8 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.siblings import Residual, cut_of, pooled_shift
+from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.prediction import Residual, cut_of, likeness, pooled_shift
+from scalecurve.forecasting.view import CurveKind
 from tools.learn_stack import Crossed
 
 
@@ -27,7 +28,7 @@ def sibling_shifts(trial: Crossed) -> dict[int, Array]:
         own = int(data.owner[row])
         largest = float(data.packed.k[row, -1])
         residuals = [
-            _residual(trial, row_of[other, n])
+            _residual(trial, row_of[other, n], _fitted(trial, row))
             for other in home[own]
             if other != own and (n := cut_of(data.curves[other].k, largest)) is not None and (other, n) in row_of
         ]
@@ -36,10 +37,16 @@ def sibling_shifts(trial: Crossed) -> dict[int, Array]:
     return shifts
 
 
-def _residual(trial: Crossed, row: int) -> Residual:
+def _residual(trial: Crossed, row: int, own: LogCurve) -> Residual:
     data, asked = trial.data, trial.data.asked[row]
     doublings = np.log2(data.at[row, asked] / data.packed.k[row, -1])
-    return Residual(doublings, (data.gain[row] - trial.point[row])[asked])
+    return Residual(doublings, (data.gain[row] - trial.point[row])[asked], likeness(own, _fitted(trial, row)))
+
+
+def _fitted(trial: Crossed, row: int) -> LogCurve:
+    """The points of the row's curve that are fitted."""
+    data = trial.data
+    return data.curves[int(data.owner[row])].whole(CurveKind.STRONG).part(slice(int(data.fitted_points[row])))
 
 
 def leave_one_sibling_out(trial: Crossed) -> dict[str, dict[str, object]]:

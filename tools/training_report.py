@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from training_tables import Row
 
-from scalecurve.training.answers.evaluation import evaluate_jobs
-from scalecurve.training.answers.job import TrainingJob, columns_of_jobs
+from scalecurve.training.answers.evaluation import TrainingJob, columns_of_jobs, evaluate_jobs
 from scalecurve.training.answers.measured import predicted_seconds
 from scalecurve.training.inputs.stack import calibration_of
 
@@ -111,12 +110,13 @@ def measured_groups(scored: Sequence[Scored]) -> dict[str, Callable[[Row], bool]
     return groups
 
 
-def coverage(scored: Sequence[Scored], entries: Sequence[dict[str, Any]]) -> list[str]:
+def coverage(scored: Sequence[Scored], entries: Sequence[dict[str, Any]], moe: float) -> list[str]:
     """Each source's errors out of sample against the widths shipped for their accelerator and stack."""
     widths = {(entry["stack"], entry["accelerator"]): entry["half_width"] for entry in entries}
     inside: dict[str, list[bool]] = {}
     for one in scored:
-        width = widths[one.row.stack.name, one.row.cluster.accelerator.name]
+        own = widths[one.row.stack.name, one.row.cluster.accelerator.name]
+        width = float(np.hypot(own, moe)) if one.row.model.is_moe else own
         inside.setdefault(one.row.source, []).append(abs(one.held_out) <= width)
     lines = ["| source | configurations | inside |", "|---|---|---|"]
     for source in sorted(inside):
@@ -199,13 +199,15 @@ def rules(rows: Sequence[Row]) -> list[str]:
     return [f"- {rule}: {sum(row.excluded == rule for row in rows)} rows" for rule in named]
 
 
-def write_report(path: Path, scored: Sequence[Scored], entries: Sequence[dict[str, Any]], rows: Sequence[Row]) -> None:
+def write_report(
+    path: Path, scored: Sequence[Scored], entries: Sequence[dict[str, Any]], rows: Sequence[Row], moe: float
+) -> None:
     parts = [
         BEGIN, "", "Errors are |predicted / measured - 1| of step time in %: median / 90th percentile / maximum.", "",
         *table(scored, scopes()), "", "Rules that leave rows out (of fitting, and of the columns \"kept\"):", "",
         *rules(rows), "", *ratio_lines(scored), "", "### Constants", "", *constants_lines(entries), "",
         "### Measured tables in the common schema", "", *table(scored, measured_groups(scored)), "",
-        "### Intervals", "", *coverage(scored, entries), "", "### Memory", "", *memory_lines(rows), "",
+        "### Intervals", "", *coverage(scored, entries, moe), "", "### Memory", "", *memory_lines(rows), "",
         "### Reported apart", "", *apart_lines(rows), "", END,
     ]  # fmt: skip
     text = (

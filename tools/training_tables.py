@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scalecurve.training.answers.job import TrainingJob
+from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.answers.measurements import Measurement, read_measurements
 from scalecurve.training.answers.score import by_configuration, score_rows
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
@@ -286,7 +286,7 @@ def _bridge_row(entry: dict[str, str]) -> Row | None:
 
 SIMUMAX_MODELS = {
     "llama3_70b": ("llama3-70b", {}), "llama3_405b": ("llama3-405b", {"kv_heads": 16}),
-    "deepseekv2": ("deepseek-v2", {}), "deepseekv3": ("deepseek-v3", {"dense_layers": 1}),
+    "deepseekv2": ("deepseek-v2", {}), "deepseekv3": ("deepseek-v3", {"dense_layers": 1, "mtp_layers": 0}),
 }  # fmt: skip
 
 

@@ -1,0 +1,172 @@
+"""Build the site into out/site: docs/, the reports of the gallery and the static explorer; links are checked.
+
+    python tools/site.py        needs requirements/site.txt; `make site` does it all
+
+The result works from a folder without a server.  Any warning, dead link or dead anchor ends it with 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "out" / "site-source"
+SITE = ROOT / "out" / "site"
+REPORT = re.compile(r"<!-- report: (?P<line>.+?) -> (?P<file>\S+) -->")
+OUTSIDE = re.compile(r"\]\((?:\.\./)+((?:examples|src|tests|bench|tools|action\.yml|README\.md|SECURITY\.md)[^)]*)\)")
+REPOSITORY = "https://github.com/scalecurve/scalecurve/blob/main/"
+CHARTS = {  # the state of the static explorer that belongs to a law's page
+    "amdahl": "laws?serial=0.05&comm=0",
+    "gustafson": "laws?serial=0.05&comm=0",
+    "logcomm": "laws?serial=0.05&comm=0.01",
+    "isoefficiency": "laws?serial=0.05&comm=0.01&hold=0.95",
+    "karp-flatt": "laws?serial=0.05&comm=0.01",
+    "collectives": "mechanisms",
+    "roofline": "mechanisms",
+    "stragglers": "mechanisms",
+    "queueing": "mechanisms",
+}
+FRAME = """
+## Move the numbers
+
+<iframe src="../explorer/index.html#{}" title="Live chart" width="100%" height="760"></iframe>
+"""
+NAV: dict[str, str | list[str]] = {
+    "Scalecurve": "README.md",
+    "Tutorial": "tutorial.md",
+    "Course": ["course"],
+    "Gallery": ["gallery"],
+    "Guides": ["guide"],
+    "Laws": ["laws"],
+    "Reference": ["reference"],
+    "How far off it was": "accuracy.md",
+    "Reliability": "reliability.md",
+    "Project": ["project", "architecture.md", "decisions"],
+}
+
+
+def main() -> int:
+    prepare()
+    make_reports()
+    export_explorer()
+    config = ROOT / "out" / "mkdocs.yml"
+    config.write_text(f"INHERIT: ../mkdocs.yml\ndocs_dir: {SOURCE}\nsite_dir: {SITE}\nnav:\n{navigation()}")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(config)]
+    if subprocess.run(words, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode:
+        return 1
+    problems = dead_links()
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    pages = len(list(SITE.rglob("*.html")))
+    print(f"{SITE.relative_to(ROOT)}: {pages} pages, {len(problems)} dead links")
+    return int(bool(problems))
+
+
+def prepare() -> None:
+    """docs/ beside the pages of the project, with the links of the latter pointing where they now stand."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.rmtree(SITE, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("man"))
+    for page in SOURCE.rglob("*.md"):
+        page.write_text(OUTSIDE.sub(rf"]({REPOSITORY}\1)", page.read_text()))
+    for name, state in CHARTS.items():
+        page = SOURCE / "laws" / f"{name}.md"
+        page.write_text(page.read_text() + FRAME.format(state))
+    project = SOURCE / "project"
+    project.mkdir(exist_ok=True)
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"):
+        text = (ROOT / name).read_text().replace("](docs/", "](../")
+        (project / f"{name.lower().replace('_', '-')}").write_text(text)
+
+
+def make_reports() -> None:
+    """Every `<!-- report: scalecurve report ... -> name.html -->` of a page, written beside the page."""
+    from tools.generate_docs import output_of
+
+    for page in SOURCE.rglob("*.md"):
+        for match in REPORT.finditer(page.read_text()):
+            target = page.parent / match["file"]
+            with contextlib.chdir(ROOT):
+                output_of(f"{match['line']} -o {target} -q")
+
+
+def export_explorer() -> None:
+    from tools.generate_docs import output_of
+
+    output_of(f"scalecurve explore --export {SOURCE / 'explorer'}")
+
+
+def navigation() -> str:
+    """The menu: a page, or all pages of folders by their titles, as YAML."""
+    lines = []
+    for title, entry in NAV.items():
+        if isinstance(entry, str):
+            lines.append(f"  - {title}: {entry}")
+            continue
+        lines.append(f"  - {title}:")
+        for part in entry:
+            pages = [SOURCE / part] if part.endswith(".md") else sorted((SOURCE / part).rglob("*.md"), key=_place)
+            lines += [f"    - {page.relative_to(SOURCE)}" for page in pages]
+    return "\n".join(lines) + "\n"
+
+
+def _place(page: Path) -> tuple[bool, str]:
+    return page.name != "README.md", str(page)
+
+
+class Links(HTMLParser):
+    """The links and the anchors of one page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.append(value)
+            if name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+def dead_links() -> list[str]:
+    """Links inside the site whose file or anchor is not there."""
+    pages: dict[Path, Links] = {}
+    for path in SITE.rglob("*.html"):
+        pages[path.resolve()] = parser = Links()
+        parser.feed(path.read_text(encoding="utf-8"))
+    problems = []
+    for path, parser in pages.items():
+        if path.name == "404.html":
+            continue
+        for target in parser.targets:
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc or target.startswith(("data:", "javascript:")):
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            file = file / "index.html" if file.is_dir() else file
+            where = path.relative_to(SITE.resolve())
+            if not file.exists():
+                problems.append(f"{where}: no file {target}")
+            elif file in pages and "explorer" not in file.parts and not _there(parts.fragment, pages[file]):
+                problems.append(f"{where}: no anchor {target}")
+    return problems
+
+
+def _there(fragment: str, page: Links) -> bool:
+    return not fragment or unquote(fragment) in page.anchors
+
+
+if __name__ == "__main__":
+    sys.exit(main())
