@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SCALECURVE := $(BIN)/scalecurve
 OUT := out
 
-.PHONY: help install study test coverage test-lowest test-pythons check test-engines explore format lock docs bench clean
+.PHONY: help install study test coverage test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -70,6 +70,33 @@ explore: $(VENV)/.web ## open the interactive page on this machine
 
 docs: $(VENV)/.dev ## rewrite the generated parts of docs/ and README
 	@$(BIN)/python tools/generate_docs.py
+
+.venvs/site/.ready: requirements/site.txt
+	@echo "== installing what builds the site (once)"
+	@$(PYTHON) -m venv .venvs/site
+	@.venvs/site/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/site.txt
+	@.venvs/site/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+faults: $(VENV)/.dev ## the long harnesses: kills of measurements, random command lines (docs/reliability.md)
+	@$(BIN)/python -m bench.kill_harness --kills 520 --parallel 4
+	@$(BIN)/python -m bench.cli_fuzz --count 50000
+
+site: .venvs/site/.ready ## build the site into out/site: pages, reports of the gallery, static explorer; links checked
+	@.venvs/site/bin/python tools/site.py
+
+release-check: $(VENV)/.core ## all of a release but the upload: build, install each in an empty environment, try it, look inside
+	@$(BIN)/python tools/release_check.py
+
+sbom: requirements/release.txt ## the bill of materials (CycloneDX) as out/sbom.json
+	@$(PYTHON) -m venv .venvs/release
+	@.venvs/release/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/release.txt
+	@mkdir -p $(OUT)
+	@.venvs/release/bin/cyclonedx-py requirements requirements/core.txt --of JSON -o $(OUT)/sbom.json
+	@echo "$(OUT)/sbom.json"
+
+licences: $(VENV)/.core ## rewrite docs/reference/licences.md from the installed packages
+	@$(BIN)/python tools/licences.py
 
 format: $(VENV)/.dev ## format the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

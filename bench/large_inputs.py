@@ -22,10 +22,21 @@ MOST_SECONDS = 2.0
 MOST_BYTES = 1024**3
 READ = """
 import sys, time
-from bench.fuzz import attempt
 from pathlib import Path
+from scalecurve.errors import ScalecurveError
+from scalecurve.formats.latencies import read_latencies
+from scalecurve.formats.loading import load
 begin, worked = time.perf_counter(), time.process_time()
-outcome = attempt(Path(sys.argv[1]), {})
+outcome = "refused"
+try:
+    load(Path(sys.argv[1]), regime="strong")
+    outcome = "study"
+except ScalecurveError:
+    pass
+try:
+    read_latencies(Path(sys.argv[1]), unit=1e-3)
+except ScalecurveError:
+    pass
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(outcome, time.process_time() - worked, time.perf_counter() - begin, int(peak) * 1024)
 """

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from scalecurve.mechanisms.percentiles import percentiles
+from scalecurve.mechanisms.latencies import percentiles
 from scalecurve.study.latency_record import Histogram
 
 SHARES = (0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)

@@ -1,69 +1,85 @@
-"""What a launch costs beside hyperfine: `python -m bench.launch_overhead [LAUNCHES]` prints the ratio on `true`.
+"""What a launch costs beside hyperfine: `python -m bench.launch_overhead [LAUNCHES]` prints ratios on `true`.
 
-Both start the same program as often; the time of each is its whole run divided by the launches.  Memory is the growth
-of this process between the first tenth of the launches and the last.
+Both start the same program as often, in turns of 50 launches, so that a busy machine is busy for both.  Printed are the
+whole time per launch, the time T that each reports (median), and the growth of this process's peak memory between the
+first tenth of the launches and the last.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median, quantiles
 
 from scalecurve.measurement.machine import real_world
 from scalecurve.measurement.settings import make_settings
 from scalecurve.measurement.sweep import Progress, run_sweep
 
+TURN = 50
 
-def seconds_of_measure(launches: int) -> tuple[float, float]:
-    """Seconds per launch of `measure`, and MiB by which its peak memory grew after the first tenth."""
+
+@dataclass
+class Beside:
+    """hyperfine in turns with a sweep: a listener that starts it after every 50 launches."""
+
+    folder: Path
+    seconds: float = 0.0
+    times: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
+    peaks: list[int] = field(default_factory=list)
+    away: float = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.run is None or progress.run.value is None:
+            return
+        self.own.append(progress.run.value)
+        self.peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        if len(self.own) % TURN == 0 and shutil.which("hyperfine"):
+            begin = time.perf_counter()
+            result = self.folder / "hyperfine.json"
+            words = ["hyperfine", "--shell=none", "--warmup", "0", "--runs", str(TURN), "--style", "none"]
+            subprocess.run([*words, "--export-json", str(result), "true"], check=True, capture_output=True)
+            self.seconds += time.perf_counter() - begin
+            self.times += json.loads(result.read_text())["results"][0]["times"]
+            self.away += time.perf_counter() - begin
+
+
+def main() -> None:
+    launches = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     settings = make_settings(
         {
             "regime": "strong",
             "workers": "1",
             "repeats": launches,
             "warmup_launches": 0,
-            "command": ["true", "{workers}"],
+            "command": ["true"],
         }
     )
-    peaks: list[int] = []
-
-    def note(progress: Progress) -> None:
-        if progress.run is not None:
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-
     world = real_world()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        beside = Beside(Path(name))
         begin = time.perf_counter()
-        run_sweep(settings, world, output=Path(folder) / "s.json", listener=note)
-        seconds = (time.perf_counter() - begin) / launches
+        run_sweep(settings, world, output=Path(name) / "s.json", listener=beside)
+        ours = (time.perf_counter() - begin - beside.away) / launches
     world.runner.close()
-    return seconds, (peaks[-1] - peaks[len(peaks) // 10]) / 1024
-
-
-def seconds_of_hyperfine(launches: int) -> float:
-    """Seconds per launch of hyperfine without a shell."""
-    words = ["hyperfine", "--shell=none", "--warmup", "0", "--runs", str(launches), "--style", "none", "true"]
-    begin = time.perf_counter()
-    subprocess.run(words, check=True, capture_output=True)
-    return (time.perf_counter() - begin) / launches
-
-
-def main() -> None:
-    launches = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    ours, growth = seconds_of_measure(launches)
-    print(
-        f"scalecurve measure: {1e3 * ours:.2f} ms per launch of `true`, {launches} launches, memory +{growth:.1f} MiB"
-    )
-    if shutil.which("hyperfine") is None:
-        print("hyperfine is not installed (tools/engines-install debian): no ratio")
+    growth = (beside.peaks[-1] - beside.peaks[len(beside.peaks) // 10]) / 1024
+    print(f"scalecurve measure: {1e3 * ours:.2f} ms per launch of `true`, T {1e3 * median(beside.own):.3f} ms (median)")
+    print(f"{launches} launches, memory +{growth:.1f} MiB after the first tenth")
+    if not beside.times:
+        print("hyperfine is not installed (tools/engines-install debian) or fewer than 50 launches: no ratio")
         return
-    theirs = seconds_of_hyperfine(launches)
-    print(f"hyperfine: {1e3 * theirs:.2f} ms per launch; ratio {ours / theirs:.1f}")
+    theirs = beside.seconds / len(beside.times)
+    print(f"hyperfine: {1e3 * theirs:.2f} ms per launch, T {1e3 * median(beside.times):.3f} ms (median)")
+    low = quantiles(beside.own, n=10)[0] / quantiles(beside.times, n=10)[0]
+    print(f"ratio per launch {ours / theirs:.2f}")
+    print(f"ratio of T {median(beside.own) / median(beside.times):.3f} (median), {low:.3f} (tenth percentile)")
 
 
 if __name__ == "__main__":

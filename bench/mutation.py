@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,10 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
         changed = _structure(content, chance)
         if changed is not None:
             return changed
+    if chance.random() < 0.4:  # numbers that are still numbers, so that what follows loading is met as well
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            content = _numeral(content, chance)
+        return content
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         content = chance.choice(_DAMAGE)(content, chance)
     return content
@@ -69,6 +74,17 @@ def _flip(content: bytes, chance: random.Random) -> bytes:
         return b"?"
     place = chance.randrange(len(content))
     return content[:place] + bytes([chance.randrange(256)]) + content[place + 1 :]
+
+
+def _numeral(content: bytes, chance: random.Random) -> bytes:
+    places = list(re.finditer(rb"\d+(?:\.\d+)?", content[:200_000]))
+    if not places:
+        return content
+    match = chance.choice(places)
+    other = chance.choice(
+        (b"0", b"1", b"2", b"7", b"1e-9", b"1e9", b"1e300", b"1e-300", b"0.5", b"-3", b"1000000", b"64")
+    )
+    return content[: match.start()] + other + content[match.end() :]
 
 
 def _cut(content: bytes, chance: random.Random) -> bytes:

@@ -1,0 +1,329 @@
+"""Kills measurements at random moments and counts what is lost or left: `python -m bench.kill_harness --kills 500`.
+
+Every trial measures a job that hides (no environment, own session, two forks), kills the tool or its watchdog, and then
+resumes.  Counted are runs that were reported and are not on the disk, runs that the resumed study does not hold,
+processes that outlive the tool, and files left behind.  `--record` writes the figures to bench/reliability.json, from
+which docs/reliability.md is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scalecurve.cli.main import run
+from scalecurve.study.file import read_study
+
+RECORD = Path(__file__).parent / "reliability.json"
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+PATIENCE_SECONDS = 30.0
+HIDING = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); env -i sleep 0.02"
+"""A job of some 30 ms that leaves a daemon behind, which nothing but its ancestry ties to the job."""
+RANK = "env -i sh -c 'sleep 0.1; :' {mark}"
+"""A rank of MPI: mpirun itself waits for whatever keeps the connections of a rank open, so it leaves nothing behind."""
+FUNCTION = """
+import subprocess, time
+
+def work(rank, size, mark):
+    subprocess.Popen(["env", "-i", "sleep", mark], start_new_session=True)
+    time.sleep(0.05)
+"""
+SCENARIOS = ("measure", "resume", "extend", "setup", "launch", "watchdog")
+LAUNCHERS = {
+    "local": (),
+    "mpi": ("--launcher", "mpi", "--size-check", "off"),
+    "slurm": ("--launcher", "slurm", "--size-check", "off"),
+    "ray": ("--launcher", "ray"),
+    "dask": ("--launcher", "dask"),
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One kill: what was under way, by which launcher, and the random numbers that choose the signal and the moment."""
+
+    scenario: str
+    launcher: str
+    folder: Path
+    mark: str
+    chance: random.Random
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "s.json"
+
+    def words(self, repeats: int, *more: str) -> list[str]:
+        """The command line of a measurement."""
+        words = ["measure", "--regime", "strong", "--workers", "1,2", "--oversubscribe", "--quiet-below", "1000"]
+        words += ["--repeats", str(repeats), "--warmup-launches", "0", "-o", str(self.out), *LAUNCHERS[self.launcher]]
+        if self.scenario == "setup":
+            words += ["--setup-command", f'/bin/sh -c "{HIDING.format(mark=self.mark)}"']
+        if self.launcher in ("ray", "dask"):
+            return [*words, *more, "--", "kill_job:work", self.mark]
+        if self.launcher == "slurm":  # what a step leaves on a node is Slurm's to end; its jobs are ours
+            return [*words, *more, "--", "/bin/sh", "-c", "sleep 0.1", self.mark, "{workers}"]
+        job = RANK if self.launcher == "mpi" else HIDING
+        return [*words, *more, "--", "/bin/sh", "-c", job.format(mark=self.mark), "job", "{workers}"]
+
+    def start(self, words: list[str], log: str) -> int:
+        """Start a measurement in a child of this process, so that nothing has to be imported again."""
+        (self.folder / log).touch()
+        pid = os.fork()
+        if pid:
+            return pid
+        os.setsid()
+        os.chdir(self.folder)
+        handle = os.open(self.folder / log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(handle, 1)
+        os.dup2(handle, 2)
+        code = 70
+        try:
+            code = run(words)
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+    def runs_on_disk(self) -> list[dict[str, Any]]:
+        """The runs of the journal, or else of the study file."""
+        journal = self.out.with_name("s.json.work") / "journal.jsonl"
+        if journal.exists():
+            whole = journal.read_bytes().rpartition(b"\n")[0]
+            return [line["run"] for text in whole.splitlines() if "run" in (line := json.loads(text))]
+        if self.out.exists():
+            return [vars(run) for run in read_study(self.out).runs]
+        return []
+
+
+def ended(pid: int, seconds: float = 120.0) -> int | None:
+    """The exit code of a child, waited for; None when it does not end."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return None
+
+
+def with_word(word: str) -> list[int]:
+    """Living processes with that word in their command line."""
+    pids = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                text = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if word.encode() in text.split(b"\0"):
+                pids.append(int(name))
+    return pids
+
+
+def awaited(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def faults_of(trial: Trial) -> Iterator[str]:
+    """Kill once and say what went wrong; nothing when all is well."""
+    repeats = 4
+    if trial.launcher in ("ray", "dask"):
+        (trial.folder / "kill_job.py").write_text(FUNCTION)
+        repeats = 2
+    first = trial.words(repeats)
+    if trial.scenario in ("resume", "extend"):
+        code = ended(trial.start(trial.words(repeats // 2), "before.log"))
+        if code not in (0, 1):
+            yield f"preparation: exit code {code}"
+        first = trial.words(repeats, "--resume")
+    before = trial.runs_on_disk()
+    tool = trial.start(first, "killed.log")
+    target, number = aim(trial, tool)
+    try:
+        if target is not None:
+            os.kill(target, number)
+    except ProcessLookupError:
+        target = None
+    code = ended(tool)
+    if code is None:
+        yield f"hang: the tool did not end after {signal.Signals(number).name}"
+    if target not in (None, tool) and code == 2 and not trial.out.exists():
+        yield "lost: no study after the watchdog was killed"
+    yield from losses(trial, before)
+    yield from faults_after_resuming(trial, repeats)
+
+
+def faults_after_resuming(trial: Trial, repeats: int) -> Iterator[str]:
+    """Resume, and say which saved runs the study lacks, and which processes, jobs and files are left."""
+    saved = trial.runs_on_disk()
+    code = ended(trial.start(trial.words(repeats, *(["--resume"] if saved else ["--force"])), "after.log"))
+    if code not in (0, 1):
+        yield f"resume: exit code {code}: {(trial.folder / 'after.log').read_text()[-300:]}"
+        return
+    kept = {(run["k"], run["repeat"], run["wall_seconds"]) for run in trial.runs_on_disk()}
+    lost = [one for one in saved if (one["k"], one["repeat"], one["wall_seconds"]) not in kept]
+    if lost:
+        yield f"lost: {len(lost)} runs in the resumed study"
+    if not awaited(lambda: not with_word(trial.mark)):
+        yield f"orphans: {with_word(trial.mark)} after the resumed measurement"
+    if trial.launcher == "slurm" and not awaited(lambda: not queued()):
+        yield f"orphans: jobs {queued()}"
+    extra = sorted(path.name for path in trial.folder.iterdir() if path.name not in EXPECTED)
+    if extra:
+        yield f"leftovers: {extra}"
+
+
+def queued() -> list[str]:
+    """The jobs of the Slurm cluster under test."""
+    done = subprocess.run(["squeue", "--noheader", "--format=%i"], capture_output=True, text=True)
+    return done.stdout.split()
+
+
+EXPECTED = {"s.json", "before.log", "killed.log", "after.log", "kill_job.py", "__pycache__"}
+
+
+def aim(trial: Trial, tool: int) -> tuple[int | None, int]:
+    """Whom to kill with which signal, after waiting for a random moment; None when the tool ended before it."""
+    chance = trial.chance
+    number = chance.choice(SIGNALS)
+    journal = trial.out.with_name("s.json.work") / "journal.jsonl"
+
+    def begun() -> int:
+        try:
+            return journal.read_bytes().count(b'{"begin"')
+        except OSError:
+            return 0
+
+    def over() -> bool:
+        return bool(os.waitid(os.P_PID, tool, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+
+    if trial.scenario == "launch":
+        wanted = begun() + chance.randint(1, 3)
+        awaited(lambda: begun() >= wanted or over())
+        time.sleep(chance.uniform(0.0, 0.006))
+        return (None if over() else tool), signal.SIGKILL
+    if trial.scenario == "watchdog":
+        wanted = begun() + chance.randint(1, 3)
+        awaited(lambda: begun() >= wanted or over())
+        time.sleep(chance.uniform(0.0, 0.05))
+        dogs = [pid for pid in with_word(str(tool)) if pid != tool]
+        return (dogs[0] if dogs and not over() else None), signal.SIGKILL
+    longest = {"local": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
+    deadline = time.monotonic() + chance.uniform(0.0, longest)
+    awaited(lambda: time.monotonic() >= deadline or over(), longest)
+    return (None if over() else tool), number
+
+
+def losses(trial: Trial, before: list[dict[str, Any]]) -> Iterator[str]:
+    """What a kill lost or left, before anything is resumed."""
+    log = trial.folder / "killed.log"
+    reported = len(re.findall(r"^\[ *\d+/\d+\].*T = ", log.read_text(errors="replace"), re.MULTILINE))
+    saved = trial.runs_on_disk()
+    fresh = [run for run in saved if run.get("value") is not None]
+    old = [run for run in before if run.get("value") is not None]
+    if len(fresh) < len(old) + reported:
+        yield f"lost: {reported} runs were reported, {len(fresh) - len(old)} are on the disk"
+    if trial.launcher != "slurm" and not awaited(lambda: not with_word(trial.mark)):
+        yield f"orphans: {with_word(trial.mark)}"
+
+
+def kill_often(launcher: str, kills: int, chance: random.Random) -> tuple[Counter[str], Counter[str]]:
+    """How many kills of each scenario were tried, and how many faults of each kind there were."""
+    tried, faults = Counter[str](), Counter[str]()
+    for number in range(kills):
+        scenario = SCENARIOS[number % len(SCENARIOS)]
+        folder = Path(tempfile.mkdtemp(prefix="kill-"))
+        trial = Trial(scenario, launcher, folder, f"{5000 + random.SystemRandom().random():.9f}", chance)
+        problems = list(faults_of(trial))
+        tried[scenario] += 1
+        for problem in problems:
+            faults[problem.partition(":")[0]] += 1
+            print(f"{scenario} {number}: {problem} ({folder})", flush=True)
+        if not problems:
+            shutil.rmtree(folder, ignore_errors=True)
+    return tried, faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--launcher", choices=tuple(LAUNCHERS), default="local")
+    parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    if options.launcher == "slurm":
+        from tests.testbed.slurm_cluster import slurm_cluster
+
+        with slurm_cluster() as env:
+            os.environ.update(env)
+            return kill_and_count(options)
+    return kill_and_count(options)
+
+
+def kill_and_count(options: argparse.Namespace) -> int:
+    """Kill as often as asked, in parallel, print the counts and record them; 1 when anything failed."""
+    share = -(-options.kills // options.parallel)
+    pipes = [os.pipe() for _ in range(options.parallel)]
+    for number, (_, write) in enumerate(pipes):
+        if os.fork() == 0:
+            counts = kill_often(options.launcher, share, random.Random(f"{options.seed}:{number}"))
+            os.write(write, json.dumps(counts).encode())
+            os._exit(0)
+        os.close(write)
+    tried, faults = Counter[str](), Counter[str]()
+    for read, _ in pipes:
+        with os.fdopen(read) as file:
+            some, wrong = json.load(file)
+        tried.update(some)
+        faults.update(wrong)
+    kinds = ("lost", "orphans", "leftovers", "hang", "resume", "preparation")
+    print(f"{options.launcher}: {tried.total()} kills ({', '.join(f'{name} {n}' for name, n in tried.items())})")
+    print(", ".join(f"{kind} {faults[kind]}" for kind in kinds))
+    if options.record:
+        command = f"python -m bench.kill_harness --launcher {options.launcher} --kills {tried.total()}"
+        record(
+            f"kills, {options.launcher}",
+            {
+                "what": f"kills of measurements by {options.launcher}: "
+                + ", ".join(f"{name} {n}" for name, n in tried.items()),
+                "asked": "reported runs lost 0, orphans 0, leftovers 0",
+                "tried": tried.total(),
+                "failed": faults.total(),
+                "figures": {kind: faults[kind] for kind in kinds},
+                "date": datetime.now(UTC).date().isoformat(),
+                "command": command,
+            },
+        )
+    return 1 if faults else 0
+
+
+def record(name: str, entry: dict[str, Any]) -> None:
+    """Put an entry into bench/reliability.json; the others stay."""
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    RECORD.write_text(json.dumps({**known, name: entry}, indent=2, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
