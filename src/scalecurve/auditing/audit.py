@@ -8,7 +8,7 @@ facts that are merely not stated.  The score counts the rows, so that two result
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from scalecurve.document import (
     Heading,
     Listing,
     Paragraph,
+    Record,
     Result,
     Tone,
     table,
@@ -55,7 +56,7 @@ ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 @dataclass(frozen=True)
-class ChecklistRow:
+class ChecklistRow(Record):
     """One row of the reporting checklist: ok, missing or violated, the evidence, and the rules that decided it."""
 
     item: str
@@ -63,9 +64,6 @@ class ChecklistRow:
     evidence: str
     rules: tuple[str, ...] = ()
     remedy: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"rules": list(self.rules)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,8 @@ class Gate(Result):
     drift: Change | None = None
     checks_before: int | None = None
 
+    JSON = "name against passed line false_alarm checks drift findings"
+
     def __repr__(self) -> str:
         return f"<Gate {self.line}>"
 
@@ -116,18 +118,6 @@ class Gate(Result):
     def records(self) -> list[dict[str, Any]]:
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
         return [{name: check.to_dict().get(name) for name in names} for check in self.checks]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "against": self.against,
-            "passed": self.passed,
-            "line": self.line,
-            "false_alarm": self.false_alarm,
-            "checks": [check.to_dict() for check in self.checks],
-            "drift": None if self.drift is None else asdict(self.drift),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         rows = table(["", "check"], [(MARKS[check.passed], str(check)) for check in self.checks])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Record, Result, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -28,7 +28,7 @@ NO_SINGLE_K = "no single K up to 64 times the largest is sure to separate them; 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class Fit(Record):
     """One law fitted; `score` is its predictive log density (higher is better), `misfit` the relative residual."""
 
     name: str
@@ -39,10 +39,7 @@ class Fit:
     residuals: Mapping[int, float] = field(default_factory=dict)
     reduces_to: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        parameters = {name: estimate.to_dict() for name, estimate in self.parameters.items()}
-        names = ("name", "formula", "score", "parameters", "misfit", "reduces_to")
-        return {name: getattr(self, name) for name in names} | {"parameters": parameters}
+    JSON = "name formula score parameters misfit reduces_to"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

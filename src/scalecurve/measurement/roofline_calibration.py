@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Document, FindingList, Paragraph, Record, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
@@ -55,7 +55,7 @@ Triad = Callable[[Any, Any, Any, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CeilingRow:
+class CeilingRow(Record):
     """flop/s and bytes/s with one number of threads."""
 
     threads: int
@@ -63,13 +63,7 @@ class CeilingRow:
     fp64: float
     memory: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "threads": self.threads,
-            "fp32_flops_per_second": self.fp32,
-            "fp64_flops_per_second": self.fp64,
-            "memory_bytes_per_second": self.memory,
-        }
+    JSON = "threads fp32_flops_per_second=fp32 fp64_flops_per_second=fp64 memory_bytes_per_second=memory"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,9 +97,6 @@ class MeasuredCeilings(Result):
             "cache_bytes_per_second": self.cache_bandwidths,
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         rows = [

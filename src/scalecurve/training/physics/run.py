@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+from scalecurve.document import Record
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.hardware.accelerators import plain_name, unknown_name
@@ -187,7 +188,7 @@ def read_reliability(reliability: str | bool | Mapping[str, Any] | Reliability |
 
 
 @dataclass(frozen=True)
-class Goodput:
+class Goodput(Record):
     """Shares of the time that remain after failures, checkpoints and stragglers: their product is what counts."""
 
     failures: float = 1.0
@@ -195,15 +196,11 @@ class Goodput:
     stragglers: float = 1.0
     checkpoint_interval: float | None = None
 
+    JSON = "factor failures checkpoints stragglers checkpoint_interval_seconds=checkpoint_interval"
+
     @property
     def factor(self) -> float:
         return self.failures * self.checkpoints * self.stragglers
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "factor": self.factor, "failures": self.failures, "checkpoints": self.checkpoints,
-            "stragglers": self.stragglers, "checkpoint_interval_seconds": self.checkpoint_interval,
-        }  # fmt: skip
 
 
 def checkpoint_times(gpus: int, reliability: Reliability, states: float, node: int) -> tuple[float, float]:
