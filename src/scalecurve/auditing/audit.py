@@ -84,6 +84,12 @@ class Audit(Result):
     questions: tuple[str, ...]
     violations: tuple[Finding, ...] = ()
 
+    JSON = "name=claim.name kind=claim.kind verdict grade score checklist rows=points questions findings"
+
+    @property
+    def points(self) -> list[dict[str, float]]:
+        return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()]
+
     def __repr__(self) -> str:
         return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100), {self._counts()}>"
 
@@ -91,21 +97,8 @@ class Audit(Result):
     def publishable(self) -> bool:
         return self.verdict != NOT_PUBLISHABLE
 
-    def records(self) -> list[dict[str, str]]:
+    def records(self) -> list[dict[str, Any]]:
         return [{"item": row.item, "status": row.status, "evidence": row.evidence} for row in self.checklist]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.claim.name,
-            "kind": self.claim.kind,
-            "verdict": self.verdict,
-            "grade": self.grade,
-            "score": self.score,
-            "checklist": [row.to_dict() for row in self.checklist],
-            "rows": [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()],
-            "questions": list(self.questions),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         """The audit as a page that can be pasted into a review."""

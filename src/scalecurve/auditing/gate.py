@@ -34,7 +34,7 @@ from scalecurve.auditing.history import (
     session_shift,
 )
 from scalecurve.auditing.losses import Regression, pair_of
-from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Cell, Document, FindingList, Paragraph, Record, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
@@ -52,7 +52,7 @@ MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorCheck:
+class FloorCheck(Record):
     """E at K against a floor: it fails where E is below beyond its interval; `sure` is False where that contains it."""
 
     k: int
@@ -61,18 +61,14 @@ class FloorCheck:
     passed: bool
     sure: bool | None
 
+    kind = "floor"
+    JSON = "kind k floor efficiency* sure passed"
+
     def __str__(self) -> str:
         is_unsure = self.passed and self.efficiency.value < self.floor
         unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if is_unsure else ""
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
         return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
-
-    def to_dict(self) -> dict[str, Any]:
-        e = self.efficiency
-        return {
-            "kind": "floor", "k": self.k, "floor": self.floor, "efficiency": e.value, "efficiency_low": e.low,
-            "efficiency_high": e.high, "sure": self.sure, "passed": self.passed,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -53,6 +53,12 @@ class Fits(Result):
     parting_k: int | None
     findings: tuple[Finding, ...]
 
+    JSON = "name level laws best=best_name tied parting_k findings"
+
+    @property
+    def best_name(self) -> str | None:
+        return self.laws[0].name if len(self.tied) <= 1 else None
+
     def __repr__(self) -> str:
         answer = f"{' and '.join(self.tied)} tie" if len(self.tied) > 1 else f"best {self.laws[0].name}"
         return f"<Fits of {self.name}: {answer}, {len(self.laws)} laws>"
@@ -90,17 +96,6 @@ class Fits(Result):
             for fit in self.laws
             for name, e in fit.parameters.items()
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "level": self.level,
-            "laws": [fit.to_dict() for fit in self.laws],
-            "best": self.laws[0].name if len(self.tied) <= 1 else None,
-            "tied": list(self.tied),
-            "parting_k": self.parting_k,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"

@@ -76,6 +76,10 @@ class MeasuredCeilings(Result):
     cache_bandwidths: dict[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
+    format = FORMAT
+    version = 1
+    JSON = "format version rows method caches_bytes=caches cache_bytes_per_second=cache_bandwidths findings"
+
     def __repr__(self) -> str:
         row = self.rows[-1]
         rates = f"{format_flops(row.fp64)} fp64, {format_bytes(row.memory)}/s"
@@ -86,17 +90,6 @@ class MeasuredCeilings(Result):
         if row is None or precision not in ("fp32", "fp64"):
             raise InputError(Fault("not measured", value=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
         return Ceilings(peak=row.fp32 if precision == "fp32" else row.fp64, bandwidths={"memory": row.memory})
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": 1,
-            "rows": self.records(),
-            "method": self.method,
-            "caches_bytes": self.caches,
-            "cache_bytes_per_second": self.cache_bandwidths,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         rows = [

@@ -30,7 +30,7 @@ DEVICE_HOURS = 50_000.0  # Llama 3 405B: 419 unexpected stops in 54 days of 16,3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticalBatch:
+class CriticalBatch(Record):
     """B_c in tokens of the `double` definition, as a range, with where it came from and as what it was stated:
     `given_tokens` in the definition `given_as`."""
 
@@ -38,6 +38,9 @@ class CriticalBatch:
     given_as: str
     given_tokens: float
     source: str
+
+    definition = "double"
+    JSON = "tokens definition given_as given_tokens source"
 
     @property
     def equivalent(self) -> str:
@@ -49,12 +52,6 @@ class CriticalBatch:
     def tokens_factor(self, batch_tokens: float) -> float:
         """Tokens / E_min = 1 + B/B_c: what each effective token costs."""
         return 1.0 + batch_tokens / self.tokens.value
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "tokens": self.tokens.to_dict(), "definition": "double", "given_as": self.given_as,
-            "given_tokens": self.given_tokens, "source": self.source,
-        }  # fmt: skip
 
 
 @cache
