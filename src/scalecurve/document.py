@@ -79,7 +79,7 @@ class Document:
     blocks: tuple[Block, ...]
 
 
-class Record:
+class JsonRecord:
     """A noun that becomes JSON: the keys that `JSON` lists, or all of its fields.
 
     In `JSON`, `name` is the attribute of that name and `key=path.to.value` another one: a method is called, and what
@@ -137,7 +137,7 @@ def json_value(value: Any) -> Any:
     return json_fields(value) if is_dataclass(value) else value
 
 
-class Result(Record):
+class Result(JsonRecord):
     """What every verb returns: `document()`, `to_dict()`, `findings`, and `records()` where it has a table."""
 
     if TYPE_CHECKING:  # a field of the dataclass, or a property; at run time the base must not give it a default

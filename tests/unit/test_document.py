@@ -11,9 +11,9 @@ from scalecurve.document import (
     Document,
     FindingList,
     Heading,
+    JsonRecord,
     Listing,
     Paragraph,
-    Record,
     Result,
     table,
     to_text,
@@ -74,14 +74,14 @@ def test_findings_show_their_remedy() -> None:
 
 
 @dataclass(frozen=True)
-class Part(Record):
+class Part(JsonRecord):
     name: str
     time: Estimate | None
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Whole(Record):
+class Whole(JsonRecord):
     part: Part
     inside: Mapping[str, Part]
 
@@ -96,7 +96,7 @@ def test_a_record_becomes_json_by_its_fields_or_by_the_keys_it_lists() -> None:
     whole = Whole(part, {"b": Part("b", None)})
 
     time = {"value": 2.0, "low": 1.0, "high": 3.0, "level": 0.9, "method": "t"}
-    inside = {"b": {"name": "b", "time": None, "tags": []}}
+    inside: dict[str, object] = {"b": {"name": "b", "time": None, "tags": []}}
     assert part.to_dict() == {"name": "a", "time": time, "tags": ["x"]}
     assert whole.to_dict() == {
         "name": "a", "time": 2.0, "tags": ["x"], "part_name": "a", "first": "x", "time_low": 1.0, "time_high": 3.0,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
-from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, Record, Result, Tone, table
+from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, carried
@@ -23,7 +23,7 @@ _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonRow(Record):
+class ComparisonRow(JsonRecord):
     """One K: second over first.  `value` is of times or rates, `efficiency` of E (None at a baseline)."""
 
     k: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from scalecurve.analysis.curve import curve_of, log_ratio
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Record, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer", bound=Result)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestScaling(Record):
+class BestScaling(JsonRecord):
     """The curve with the highest efficiency at `k`, the largest K common to all, and the next one.
 
     `ratio` is the efficiency of the best over that of the next, with its interval; None where the curves have no K
@@ -47,7 +47,7 @@ class BestScaling(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestSplit(Record):
+class BestSplit(JsonRecord):
     """Which split of the same cores into nodes, ranks and threads is fastest at one K (and size), against the next.
 
     `gain` is T of the next over T of the best with its interval; without an interval nobody can tell them apart.

@@ -20,7 +20,7 @@ from scalecurve.analysis.curve import (
     ratio_of,
 )
 from scalecurve.analysis.order import PAIRED, blocks_of, check_order
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Record, Result, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
@@ -38,7 +38,7 @@ _TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableRow(Record):
+class TableRow(JsonRecord):
     """T, S and E at one K, S and E of the means or of the medians.
 
     `sure` is False where the interval of E contains the threshold, None without interval.

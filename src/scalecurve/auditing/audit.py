@@ -22,9 +22,9 @@ from scalecurve.document import (
     Document,
     FindingList,
     Heading,
+    JsonRecord,
     Listing,
     Paragraph,
-    Record,
     Result,
     Tone,
     table,
@@ -56,7 +56,7 @@ ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 @dataclass(frozen=True)
-class ChecklistRow(Record):
+class ChecklistRow(JsonRecord):
     """One row of the reporting checklist: ok, missing or violated, the evidence, and the rules that decided it."""
 
     item: str

@@ -34,7 +34,7 @@ from scalecurve.auditing.history import (
     session_shift,
 )
 from scalecurve.auditing.losses import Regression, pair_of
-from scalecurve.document import Cell, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Cell, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
@@ -52,7 +52,7 @@ MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorCheck(Record):
+class FloorCheck(JsonRecord):
     """E at K against a floor: it fails where E is below beyond its interval; `sure` is False where that contains it."""
 
     k: int

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalecurve.analysis.curve import Curve, curve_of
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
@@ -192,7 +192,7 @@ def _quantile(degrees: FloatArray, tail: FloatArray | float) -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regression(Record):
+class Regression(JsonRecord):
     """Loss of speed at K (0.1: 10 % less done per second), tested on `tests` (T or E); `passed` is None where n = 1.
 
     `together` are the K of a test of several at once, which has a row only where it fails.

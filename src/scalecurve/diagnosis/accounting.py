@@ -25,7 +25,7 @@ from itertools import takewhile
 import numpy as np
 
 from scalecurve.diagnosis.phases import Account, SlowHost, find_slow_host
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.study.samples import FloatArray
 
 Runs = dict[int, list[Account]]
@@ -243,7 +243,7 @@ def works_alone(by_k: Runs) -> Alone | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PopMetrics(Record):
+class PopMetrics(JsonRecord):
     """POP efficiencies of one K, means over its runs: where parallel efficiency goes, in the terms HPC centres use.
 
         load balance LB = mean(useful)/max(useful)         communication efficiency CommE = max(useful)/runtime

@@ -43,7 +43,7 @@ from scalecurve.diagnosis.from_phases import account_evidence, account_findings,
 from scalecurve.diagnosis.from_times import hold_to_loss, judge_shape, loss_chances, shape_evidence, shape_findings
 from scalecurve.diagnosis.phases import KINDS, accounts, has_phases
 from scalecurve.diagnosis.shapes import observe
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Record, Result, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
@@ -69,7 +69,7 @@ _POP_ROWS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause(Record):
+class Cause(JsonRecord):
     """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one.
 
     `share_low` to `share_high` holds the share with a chance of 90 %, as far as the evidence can tell causes apart.

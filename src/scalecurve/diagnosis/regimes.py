@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -35,7 +35,7 @@ DIMENSIONS = (
 
 
 @dataclass(frozen=True)
-class WorkRow(Record):
+class WorkRow(JsonRecord):
     """Work at one K."""
 
     k: int

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -28,7 +28,7 @@ NO_SINGLE_K = "no single K up to 64 times the largest is sure to separate them; 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Record):
+class Fit(JsonRecord):
     """One law fitted; `score` is its predictive log density (higher is better), `misfit` the relative residual."""
 
     name: str

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Record, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -36,7 +36,7 @@ LINEARISED = "linearised least squares of the best model"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridTerm(Record):
+class GridTerm(JsonRecord):
     """One term of the best model and its coefficient, in seconds (or seconds per unit of work, for rates)."""
 
     text: str
@@ -46,7 +46,7 @@ class GridTerm(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsoRow(Record):
+class IsoRow(JsonRecord):
     """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it, `theory` by overhead."""
 
     hold: float
@@ -397,7 +397,7 @@ def _fit_findings(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridForecastRow(Record):
+class GridForecastRow(JsonRecord):
     """T at (size, k) with its interval; None where the point is too far away.  `beyond` is the factor outside."""
 
     size: float

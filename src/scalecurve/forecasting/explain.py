@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Heading, Paragraph, Record, table
+from scalecurve.document import Block, Column, Heading, JsonRecord, Paragraph, table
 from scalecurve.forecasting.calibration import Calibration
 from scalecurve.forecasting.curves import Array, pack
 from scalecurve.forecasting.shapes import FORGETTING, log_shape
@@ -65,7 +65,7 @@ class AlikeCurve:
 
 
 @dataclass(frozen=True)
-class ForecastExplanation(Record):
+class ForecastExplanation(JsonRecord):
     """Experts, movers and alike curves of a forecast at K."""
 
     k: int

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration
 from scalecurve.forecasting.curves import LN2
@@ -151,7 +151,7 @@ def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float,
 
 
 @dataclass(frozen=True)
-class BacktestRow(Record):
+class BacktestRow(JsonRecord):
     """One K that the backtest predicted, in the study's quantity."""
 
     k: int
@@ -173,7 +173,7 @@ class BacktestRow(Record):
 
 
 @dataclass(frozen=True)
-class Backtest(Record):
+class Backtest(JsonRecord):
     """The forecast tried on the study itself: fitted to K up to `fitted_to`, compared with the larger K."""
 
     fitted_to: int
@@ -221,7 +221,7 @@ def backtest(view: View, level: float, calibration: Calibration) -> Backtest | N
 
 
 @dataclass(frozen=True)
-class ExpectedBend(Record):
+class ExpectedBend(JsonRecord):
     """The K where the curve is expected to bend; None: not within 16 times the largest measured K.
 
     Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.document import Document, Heading, Paragraph, Record, Result, Table, table
+from scalecurve.document import Document, Heading, JsonRecord, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -26,7 +26,7 @@ NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measu
 
 
 @dataclass(frozen=True)
-class StandingRow(Record):
+class StandingRow(JsonRecord):
     """`percentile` is the share (in %) of published curves with a lower efficiency at this multiple of the base."""
 
     multiple: int

@@ -36,7 +36,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws import collective_algorithms as run
 from scalecurve.laws.network import Level, Link, Network, Protocol, Step, Steps, Totals, ceil_lg, check, totals
@@ -213,7 +213,7 @@ def _least_bytes(operation: Operation, p: int, n: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing(Record):
+class Crossing(JsonRecord):
     """From `size` bytes on, `to` is faster than `before`."""
 
     size: float

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 
 
@@ -94,7 +94,7 @@ def on(level: Level, steps: Iterable[Step]) -> Steps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol(Record):
+class Protocol(JsonRecord):
     """One way a message can travel: alpha seconds per message and beta seconds per byte."""
 
     alpha: float
@@ -104,7 +104,7 @@ class Protocol(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link(Record):
+class Link(JsonRecord):
     """A wire with its protocols; `peak` is the bandwidth of the best of them in bytes per second."""
 
     protocols: tuple[Protocol, ...]
@@ -147,7 +147,7 @@ class Link(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(Record):
+class Network(JsonRecord):
     """Wires between nodes and, where ranks share a node, inside it.
 
     `base` is paid once per collective (launching it); `gamma` is seconds per reduced byte; `adapters` is how many

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
@@ -55,7 +55,7 @@ Triad = Callable[[Any, Any, Any, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CeilingRow(Record):
+class CeilingRow(JsonRecord):
     """flop/s and bytes/s with one number of threads."""
 
     threads: int

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.laws.collectives import (
@@ -28,7 +28,7 @@ from scalecurve.units import WorkersLike, as_workers, format_bytes, format_secon
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectiveRow(Record):
+class CollectiveRow(JsonRecord):
     """One number of ranks: the algorithm, its cost, the lower bound, and the seconds of every other algorithm."""
 
     ranks: int
@@ -164,7 +164,7 @@ def _network(network: str | Network, per_node: int | None, adapters: int | None,
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepRow(Record):
+class StepRow(JsonRecord):
     """Seconds of a training step at one K: compute, then communication."""
 
     workers: int

@@ -21,7 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Record, Result, table
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -35,7 +46,7 @@ MISSING = 0.005  # share of intended requests that may be absent without suspici
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentile(Record):
+class Percentile(JsonRecord):
     """A percentile in seconds, or None with the number of samples it would need.
 
     Also None where it is `below` the step of the clock, in seconds: then no number can be told.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
@@ -29,7 +29,7 @@ MOST_BUSY = 100_000  # replicas: beyond, M/M/c is summed for minutes and the que
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadPoint(Record):
+class LoadPoint(JsonRecord):
     """One load: requests/s offered and finished, and how many seconds they took."""
 
     offered: float

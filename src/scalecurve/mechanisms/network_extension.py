@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Operation, as_operation
@@ -34,7 +34,7 @@ Curves = dict[float, list[Timing]]  # message size -> timings, ranks rising
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtendedRow(Record):
+class ExtendedRow(JsonRecord):
     """Predicted seconds of one message size (bytes) at more ranks than the last timed count."""
 
     message: float
@@ -142,7 +142,7 @@ def by_last_slope(timed: Curves, operation: Operation, ranks: int) -> dict[float
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldOut(Record):
+class HeldOut(JsonRecord):
     """One operation of one system: errors of predicting the larger half of the ranks from the smaller half."""
 
     operation: Operation

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
@@ -17,7 +17,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedKernel(Record):
+class PlacedKernel(JsonRecord):
     """A kernel under the roof; intensity in flop/byte, rates in flop/s."""
 
     kernel: Kernel

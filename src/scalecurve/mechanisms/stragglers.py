@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding, info, warning
@@ -265,7 +265,7 @@ def _simulated_end(delays: Delays, means: Floats, k: int) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StragglerRow(Record):
+class StragglerRow(JsonRecord):
     """One K; times are in means of a worker's step."""
 
     workers: int

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records, percentile_name, samples_needed
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FanOutRow(Record):
+class FanOutRow(JsonRecord):
     """One fan-out: the chance that a leaf exceeds its p99, and the request's percentiles in seconds."""
 
     fan_out: int
@@ -37,7 +37,7 @@ class FanOutRow(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HedgeRow(Record):
+class HedgeRow(JsonRecord):
     """One percentile in seconds without and with hedging."""
 
     share: float

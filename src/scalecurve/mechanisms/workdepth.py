@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
@@ -50,7 +50,7 @@ Tasks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScheduleRow(Record):
+class ScheduleRow(JsonRecord):
     """What P workers can reach: the bounds, and a greedy schedule where it was simulated."""
 
     workers: int

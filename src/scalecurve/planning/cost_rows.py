@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats, TimeCurve
@@ -92,7 +92,7 @@ def allowed_seconds(k: int, deadline: float, campaign: Campaign, tariff: Tariff)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PricedRow(Record):
+class PricedRow(JsonRecord):
     """Time and cost of one job and of all of them on K workers each.
 
     `seconds` is the bare time of one result; `elapsed` and `cost` are the campaign's, with set-up, interruptions and
@@ -221,7 +221,7 @@ def best_for_value(rows: Sequence[PricedRow], value_per_hour: float) -> PricedRo
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostStep(Record):
+class CostStep(JsonRecord):
     """From one K to the next larger one: the change in speed and in cost per result, as shares (0.036 is +3.6 %)."""
 
     from_k: int

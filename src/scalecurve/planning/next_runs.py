@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -41,7 +41,7 @@ _BUDGET = re.compile(r"\s*([\d._]+(?:e[-+]?\d+)?)\s*(?:([a-z]+?)s?[- ])?([a-zµ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suggestion(Record):
+class Suggestion(JsonRecord):
     """Runs to make at one K; `seconds` is the expected time of one run, `cost` worker-seconds of all of them."""
 
     k: int

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -25,7 +25,7 @@ LAW_WORKERS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleRow(Record):
+class ScaleRow(JsonRecord):
     """K small machines against one that is `big_faster` times as fast at `price_ratio` times the price.
 
     `low` and `high` bound the efficiency; `kind` is law, measured or forecast.

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 
 DEFAULT = "USD"
@@ -125,7 +125,7 @@ class Energy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tariff(Record):
+class Tariff(JsonRecord):
     """The price of one billed unit (a worker, or a node of `workers_per_unit`) per hour, and its conditions.
 
     Durations are seconds and None where there is no such condition.  `source` says where the price comes from.

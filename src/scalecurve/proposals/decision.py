@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, Protocol
@@ -36,7 +36,7 @@ class ProposalVerdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement(Record):
+class Judgement(JsonRecord):
     """The verdict in one regime, with the numbers behind it.
 
     `gain` is S(K)/S(today) - 1 and `cost_change` cost(K)/cost(today) - 1 per result at a linear price; None where
@@ -309,7 +309,7 @@ def _network_sentence(proposal: Proposal, relief: Relief | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity(Record):
+class Sensitivity(JsonRecord):
     """An input, its value, and the value at which the verdict becomes `becomes`; None where it never does."""
 
     name: str

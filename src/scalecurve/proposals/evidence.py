@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.table import tabulate
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
@@ -73,7 +73,7 @@ class SerialShare(StatedSection):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known(Record):
+class Known(JsonRecord):
     """Efficiency at K relative to K0; `value` is None where only the bound `low` or `high` is stated."""
 
     k: int

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.laws.amdahl import ceiling, serial_for, serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
@@ -34,7 +34,7 @@ TAIL_MATTERS = 0.95  # a barrier efficiency below this is worth a look
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProposalAnswer(Record):
+class ProposalAnswer(JsonRecord):
     """One question with its answer; `source` is None and the text says what to state where the answer is missing."""
 
     number: int

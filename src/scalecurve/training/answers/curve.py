@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
@@ -37,7 +37,7 @@ STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 c
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRow(Record):
+class PlanRow(JsonRecord):
     """The best layout at P, and what the whole run takes with it.
 
     `run_tokens` are the tokens to process, with the extra that batches near or beyond the critical one are charged.

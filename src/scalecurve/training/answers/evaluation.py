@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Record, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -136,7 +136,7 @@ def read_job(
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepOutcome(Record):
+class StepOutcome(JsonRecord):
     """Seconds, bytes, tokens and dollars of one step of one job."""
 
     job: TrainingJob

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.hardware.accelerators import (
@@ -32,7 +32,7 @@ UNITS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "nvfp4": "fp4"}  # whose 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster(Record):
+class Cluster(JsonRecord):
     """`node` accelerators share the fast link; each has `outer_rate` bytes/s into the network.
 
     `usd_per_gpu_hour` is None where no price is known; `pue` (power of the hall over power of its machines) and

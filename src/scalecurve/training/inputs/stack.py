@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_name, unknown_name
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.transformer import training_table
@@ -31,7 +31,7 @@ FAMILIES = (  # accelerators with the same cores
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack(Record):
+class Stack(JsonRecord):
     """What a stack does; `constants` names what is fitted for it, at most six per accelerator."""
 
     name: str
@@ -103,7 +103,7 @@ def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constants(Record):
+class Constants(JsonRecord):
     """Achieved shares of published figures."""
 
     matmul: float  # of peak FLOP/s
@@ -134,7 +134,7 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackCalibration(Record):
+class StackCalibration(JsonRecord):
     """Where constants come from, how many rows stand behind them, and how far off predictions were out of sample.
 
     `half_width` is the half of the 90 % interval of log(measured / predicted).

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
-from scalecurve.document import Record
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.hardware.accelerators import plain_name, unknown_name
@@ -30,7 +30,7 @@ DEVICE_HOURS = 50_000.0  # Llama 3 405B: 419 unexpected stops in 54 days of 16,3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticalBatch(Record):
+class CriticalBatch(JsonRecord):
     """B_c in tokens of the `double` definition, as a range, with where it came from and as what it was stated:
     `given_tokens` in the definition `given_as`."""
 
@@ -185,7 +185,7 @@ def read_reliability(reliability: str | bool | Mapping[str, Any] | Reliability |
 
 
 @dataclass(frozen=True)
-class Goodput(Record):
+class Goodput(JsonRecord):
     """Shares of the time that remain after failures, checkpoints and stragglers: their product is what counts."""
 
     failures: float = 1.0
