@@ -5,12 +5,12 @@ A Document becomes plain text (`str(result)`) here; `render` makes HTML, Markdow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding
@@ -79,8 +79,66 @@ class Document:
     blocks: tuple[Block, ...]
 
 
-class Result:
-    """What every verb returns: `document()`, `to_dict()` and `findings`; a result with a table also has `records()`."""
+class JsonRecord:
+    """A noun that becomes JSON: the keys that `JSON` lists, or all of its fields.
+
+    In `JSON`, `name` is the attribute of that name and `key=path.to.value` another one: a method is called, and what
+    follows an absent value is None.  `name*` is an Estimate as name, name_low and name_high; `**path` is all keys of
+    the noun or mapping there, and `outer.key` a key inside the object `outer`.
+    """
+
+    JSON: ClassVar[str] = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole answer as JSON-ready values, as `--json` prints it."""
+        if not self.JSON:
+            return json_fields(self)
+        answer: dict[str, Any] = {}
+        for entry in self.JSON.split():
+            key, _, path = entry.partition("=")
+            value = json_value(follow(self, (path or key).strip("*")))
+            if entry.startswith("**"):
+                answer |= value
+            elif key.endswith("*"):
+                ends = value or dict.fromkeys(("value", "low", "high"))
+                answer |= {key[:-1]: ends["value"], f"{key[:-1]}_low": ends["low"], f"{key[:-1]}_high": ends["high"]}
+            else:
+                outer, _, inner = key.rpartition(".")
+                (answer.setdefault(outer, {}) if outer else answer)[inner] = value
+        return answer
+
+
+def follow(value: Any, path: str) -> Any:
+    """What stands at the end of a dotted path of attributes and indices; methods are called, and None ends it."""
+    for name in path.split("."):
+        if value is not None:
+            value = value[int(name)] if name.isdigit() else getattr(value, name)
+            value = value() if callable(value) else value
+    return value
+
+
+def json_fields(noun: Any) -> dict[str, Any]:
+    """The fields of a dataclass as JSON-ready values."""
+    return {field.name: json_value(getattr(noun, field.name)) for field in fields(noun)}
+
+
+def json_value(value: Any) -> Any:
+    """Any value of a result as JSON-ready values: nouns as dicts, sequences as lists, names of choices as text."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [json_value(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return json_fields(value) if is_dataclass(value) else value
+
+
+class Result(JsonRecord):
+    """What every verb returns: `document()`, `to_dict()`, `findings`, and `records()` where it has a table."""
 
     if TYPE_CHECKING:  # a field of the dataclass, or a property; at run time the base must not give it a default
 
@@ -91,9 +149,12 @@ class Result:
         """The whole answer as headings, text, tables and findings."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
-        """The whole answer as JSON-ready values, as `--json` prints it."""
-        raise NotImplementedError
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the table, as `--csv` prints them; InputError where the answer has no table."""
+        rows = getattr(self, "rows", None)
+        if rows is None:
+            raise InputError(f"a {type(self).__name__} has no table; use to_dict(), or --json")
+        return [json_value(row) for row in rows]
 
     def __str__(self) -> str:
         return to_text(self.document())
@@ -105,10 +166,7 @@ class Result:
 
     def to_frame(self, library: str | None = None) -> Any:
         """The rows as a pandas or polars DataFrame or an xarray Dataset, whichever is installed or named."""
-        records = getattr(self, "records", None)
-        if records is None:
-            raise InputError(f"a {type(self).__name__} has no table to give as a frame; use to_dict()")
-        return frame_of(records(), library)
+        return frame_of(self.records(), library)
 
 
 def table(

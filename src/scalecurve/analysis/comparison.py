@@ -8,11 +8,10 @@ contains four means, so its interval is about 1.4 times as wide as that of T.  T
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
-from scalecurve.document import Block, Cell, Document, FindingList, Paragraph, Result, Tone, table
+from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, carried
@@ -24,7 +23,7 @@ _TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonRow:
+class ComparisonRow(JsonRecord):
     """One K: second over first.  `value` is of times or rates, `efficiency` of E (None at a baseline)."""
 
     k: int
@@ -34,12 +33,7 @@ class ComparisonRow:
     efficiency: Estimate | None
     verdict: str
 
-    def to_dict(self) -> dict[str, Any]:
-        row: dict[str, Any] = {"k": self.k, "first": self.first, "second": self.second}
-        for name, ratio in (("ratio", self.value), ("efficiency_ratio", self.efficiency)):
-            ends = (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
-        return row | {"verdict": self.verdict}
+    JSON = "k first second ratio*=value efficiency_ratio*=efficiency verdict"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -59,21 +53,6 @@ class Comparison(Result):
         verdicts = ", ".join(f"{row.value.value:.3g}x at {row.k} ({row.verdict})" for row in self.rows[:4])
         more = f", {len(self.rows) - 4} more K" if len(self.rows) > 4 else ""
         return f"<Comparison {self.second} over {self.first}: {verdicts}{more}>"
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "first": self.first,
-            "second": self.second,
-            "quantity": str(self.quantity),
-            "level": self.level,
-            "rows": self.records(),
-            "only_first": list(self.only_first),
-            "only_second": list(self.only_second),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         together = " for all K together (Sidak)" if len(self.rows) > 1 else ""

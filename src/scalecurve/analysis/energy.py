@@ -45,18 +45,12 @@ class EnergyTable(Result):
     sources: tuple[str, ...]
     findings: tuple[Finding, ...]
 
+    quantity = "joules"
+    JSON = "quantity sources rows findings"
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{row.joules.value:.4g} J at K = {row.k}" for row in self.rows)
         return f"<EnergyTable {shown}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        rows = [{**vars(row), "joules": row.joules.to_dict()} for row in self.rows]
-        return {
-            "quantity": "joules",
-            "sources": list(self.sources),
-            "rows": rows,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from scalecurve.analysis.curve import curve_of, log_ratio
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer", bound=Result)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestScaling:
+class BestScaling(JsonRecord):
     """The curve with the highest efficiency at `k`, the largest K common to all, and the next one.
 
     `ratio` is the efficiency of the best over that of the next, with its interval; None where the curves have no K
@@ -32,6 +32,8 @@ class BestScaling:
     next_efficiency: float
     ratio: Estimate
 
+    JSON = "k best efficiency next next_efficiency ratio*"
+
     def sentence(self) -> str:
         """Which curve scales best, by how much, and whether the data can tell."""
         text = (
@@ -43,21 +45,9 @@ class BestScaling:
         text += f" ({self.ratio.low:.2f} to {self.ratio.high:.2f} at {self.ratio.level:.0%})"
         return text + ("; the data do not tell the two apart." if self.ratio.low <= 1 <= self.ratio.high else ".")
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "best": self.best,
-            "efficiency": self.efficiency,
-            "next": self.next,
-            "next_efficiency": self.next_efficiency,
-            "ratio": self.ratio.value,
-            "ratio_low": self.ratio.low,
-            "ratio_high": self.ratio.high,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
-class BestSplit:
+class BestSplit(JsonRecord):
     """Which split of the same cores into nodes, ranks and threads is fastest at one K (and size), against the next.
 
     `gain` is T of the next over T of the best with its interval; without an interval nobody can tell them apart.
@@ -69,6 +59,8 @@ class BestSplit:
     next: str
     time: float
     gain: Estimate
+
+    JSON = "k others best next time gain clear=is_clear"
 
     @property
     def is_clear(self) -> bool:
@@ -83,10 +75,6 @@ class BestSplit:
         text = f"{self.gain.value:.2f}x ({self.gain.low:.2f} to {self.gain.high:.2f})"
         return text if self.is_clear else f"{text}, within the noise"
 
-    def to_dict(self) -> dict[str, Any]:
-        facts = {"k": self.k, "others": self.others, "best": self.best, "next": self.next, "time": self.time}
-        return {**facts, "gain": self.gain.to_dict(), "clear": self.is_clear}
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SideBySide(Result):
@@ -97,6 +85,8 @@ class SideBySide(Result):
     best: BestScaling | None
     splits: tuple[BestSplit, ...] = ()
     own_findings: tuple[Finding, ...] = ()
+
+    JSON = "name best splits curves=answers findings=own_findings"
 
     def __repr__(self) -> str:
         return f"<SideBySide of {len(self.answers)} curves: {', '.join(list(self.answers)[:5])}>"
@@ -120,15 +110,6 @@ class SideBySide(Result):
                 raise InputError("this answer has no table to give as CSV; use --json")
             rows += [{"series": name, **row} for row in records()]
         return rows
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "best": None if self.best is None else self.best.to_dict(),
-            "splits": [split.to_dict() for split in self.splits],
-            "curves": {name: answer.to_dict() for name, answer in self.answers.items()},
-            "findings": [finding.to_dict() for finding in self.own_findings],
-        }
 
     def document(self) -> Document:
         blocks: list[Block] = [] if self.best is None else [Paragraph(self.best.sentence())]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from scalecurve.analysis.curve import (
     ratio_of,
 )
 from scalecurve.analysis.order import PAIRED, blocks_of, check_order
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
@@ -39,7 +38,7 @@ _TONES: dict[str, Tone] = {"ok": "good", "below": "bad", "superlinear": "warn"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableRow:
+class TableRow(JsonRecord):
     """T, S and E at one K, S and E of the means or of the medians.
 
     `sure` is False where the interval of E contains the threshold, None without interval.
@@ -59,16 +58,9 @@ class TableRow:
     oversubscribed: bool = False
     disturbed: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        row: dict[str, Any] = {}
-        for name, value in vars(self).items():
-            if isinstance(value, Estimate):
-                row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-            elif name == "median":
-                row |= {"median": None, "median_low": None, "median_high": None}
-            else:
-                row[name] = value
-        return row
+    JSON = """
+        k n mean* median* std speedup* relative_speedup efficiency* verdict sure karp_flatt oversubscribed
+        disturbed"""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -93,6 +85,10 @@ class SpeedupTable(Result):
     simultaneous: bool = False
     no_bend: float | None = None
 
+    JSON = """
+        name regime quantity k_unit baseline_k threshold level method statistic simultaneous bend
+        no_bend_probability=no_bend rows findings"""
+
     def __repr__(self) -> str:
         bend = f"bends at {self.bend.k}" if self.bend else "no bend"
         span = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
@@ -105,27 +101,6 @@ class SpeedupTable(Result):
                 return row
         remedy = f"measured are K = {', '.join(str(row.k) for row in self.rows)}"
         raise InputError(Fault("this K was not measured", value=str(k), remedy=remedy))
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "regime": str(self.regime),
-            "quantity": str(self.quantity),
-            "k_unit": self.k_unit,
-            "baseline_k": self.baseline_k,
-            "threshold": self.threshold,
-            "level": self.level,
-            "method": self.method,
-            "statistic": self.statistic,
-            "simultaneous": self.simultaneous,
-            "bend": self.bend.to_dict() if self.bend else None,
-            "no_bend_probability": self.no_bend,
-            "rows": self.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""

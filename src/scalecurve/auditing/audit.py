@@ -8,7 +8,7 @@ facts that are merely not stated.  The score counts the rows, so that two result
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from scalecurve.document import (
     Document,
     FindingList,
     Heading,
+    JsonRecord,
     Listing,
     Paragraph,
     Result,
@@ -55,7 +56,7 @@ ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 @dataclass(frozen=True)
-class ChecklistRow:
+class ChecklistRow(JsonRecord):
     """One row of the reporting checklist: ok, missing or violated, the evidence, and the rules that decided it."""
 
     item: str
@@ -63,9 +64,6 @@ class ChecklistRow:
     evidence: str
     rules: tuple[str, ...] = ()
     remedy: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"rules": list(self.rules)}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -86,6 +84,12 @@ class Audit(Result):
     questions: tuple[str, ...]
     violations: tuple[Finding, ...] = ()
 
+    JSON = "name=claim.name kind=claim.kind verdict grade score checklist rows=points questions findings"
+
+    @property
+    def points(self) -> list[dict[str, float]]:
+        return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()]
+
     def __repr__(self) -> str:
         return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100), {self._counts()}>"
 
@@ -93,21 +97,8 @@ class Audit(Result):
     def publishable(self) -> bool:
         return self.verdict != NOT_PUBLISHABLE
 
-    def records(self) -> list[dict[str, str]]:
+    def records(self) -> list[dict[str, Any]]:
         return [{"item": row.item, "status": row.status, "evidence": row.evidence} for row in self.checklist]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.claim.name,
-            "kind": self.claim.kind,
-            "verdict": self.verdict,
-            "grade": self.grade,
-            "score": self.score,
-            "checklist": [row.to_dict() for row in self.checklist],
-            "rows": [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()],
-            "questions": list(self.questions),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         """The audit as a page that can be pasted into a review."""

@@ -34,16 +34,14 @@ class Explanation(Result):
         blocks += [Paragraph(f"Source: {self.source}.")] if self.source else []
         return Document(f"{self.code} ({self.area})", tuple(blocks))
 
-    def to_dict(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in ("code", "area", "meaning", "remedy", "asks", "source")}
-        return {**own, "findings": []}
-
 
 @dataclass(frozen=True)
 class CodeList(Result):
     """All codes with the first sentence of their meaning, area by area."""
 
     findings: tuple[Finding, ...] = ()
+
+    JSON = "codes=records findings"
 
     def records(self) -> list[dict[str, Any]]:
         return [{"code": one.code, "area": one.area, "meaning": one.meaning} for one in explanations().values()]
@@ -54,9 +52,6 @@ class CodeList(Result):
         ]
         columns = [Column(name, "left") for name in ("area", "code", "meaning")]
         return Document("Codes of findings", (table(columns, rows),))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"codes": self.records(), "findings": []}
 
 
 @cache

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from scalecurve.auditing.history import (
     session_shift,
 )
 from scalecurve.auditing.losses import Regression, pair_of
-from scalecurve.document import Cell, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Cell, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
@@ -52,7 +52,7 @@ MARKS = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorCheck:
+class FloorCheck(JsonRecord):
     """E at K against a floor: it fails where E is below beyond its interval; `sure` is False where that contains it."""
 
     k: int
@@ -61,18 +61,14 @@ class FloorCheck:
     passed: bool
     sure: bool | None
 
+    kind = "floor"
+    JSON = "kind k floor efficiency* sure passed"
+
     def __str__(self) -> str:
         is_unsure = self.passed and self.efficiency.value < self.floor
         unsure = f", but not beyond its uncertainty (to {self.efficiency.high:.3f})" if is_unsure else ""
         relation = "is at or above" if self.efficiency.value >= self.floor else "is below"
         return f"E({self.k}) = {self.efficiency.value:.3f} {relation} the floor {self.floor:g}{unsure}"
-
-    def to_dict(self) -> dict[str, Any]:
-        e = self.efficiency
-        return {
-            "kind": "floor", "k": self.k, "floor": self.floor, "efficiency": e.value, "efficiency_low": e.low,
-            "efficiency_high": e.high, "sure": self.sure, "passed": self.passed,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -87,6 +83,8 @@ class Gate(Result):
     findings: tuple[Finding, ...]
     drift: Change | None = None
     checks_before: int | None = None
+
+    JSON = "name against passed line false_alarm checks drift findings"
 
     def __repr__(self) -> str:
         return f"<Gate {self.line}>"
@@ -116,18 +114,6 @@ class Gate(Result):
     def records(self) -> list[dict[str, Any]]:
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
         return [{name: check.to_dict().get(name) for name in names} for check in self.checks]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "against": self.against,
-            "passed": self.passed,
-            "line": self.line,
-            "false_alarm": self.false_alarm,
-            "checks": [check.to_dict() for check in self.checks],
-            "drift": None if self.drift is None else asdict(self.drift),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         rows = table(["", "check"], [(MARKS[check.passed], str(check)) for check in self.checks])

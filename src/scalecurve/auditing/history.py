@@ -101,6 +101,12 @@ class History(Result):
     session: float | None
     findings: tuple[Finding, ...] = ()
 
+    JSON = "name checks session changes rows=records findings"
+
+    @property
+    def checks(self) -> int:
+        return len(self.entries)
+
     def __repr__(self) -> str:
         return f"<History of {self.name}: {len(self.entries)} checks, {len(self.changes)} changes>"
 
@@ -114,16 +120,6 @@ class History(Result):
             for entry in self.entries
             for point in entry.points
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "checks": len(self.entries),
-            "session": self.session,
-            "changes": [asdict(change) for change in self.changes],
-            "rows": self.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         marked = {change.place for change in self.changes if change.per_commit is None}

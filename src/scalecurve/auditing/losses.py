@@ -25,12 +25,12 @@ Revels 2016 for noise that comes from outside the program.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from scalecurve.analysis.curve import Curve, curve_of
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
@@ -192,7 +192,7 @@ def _quantile(degrees: FloatArray, tail: FloatArray | float) -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regression:
+class Regression(JsonRecord):
     """Loss of speed at K (0.1: 10 % less done per second), tested on `tests` (T or E); `passed` is None where n = 1.
 
     `together` are the K of a test of several at once, which has a row only where it fails.
@@ -208,6 +208,9 @@ class Regression:
     passed: bool | None = None
     together: tuple[int, ...] = ()
 
+    kind = "regression"
+    JSON = "kind k tests loss alpha low p_value detectable passed together"
+
     def __str__(self) -> str:
         quantity = "loss of speed" if self.tests == "T" else "loss of efficiency"
         if self.together:
@@ -220,9 +223,6 @@ class Regression:
             return f"K = {self.k}: no {quantity} beyond noise ({self.loss:+.1%}; {smallest})"
         chance = "" if self.p_value is None else f"p = {self.p_value:.2g}; "
         return f"K = {self.k}: {self.loss:.1%} {quantity}, beyond noise ({chance}{smallest})"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "regression", **asdict(self), "together": list(self.together)}
 
 
 @dataclass(frozen=True, eq=False)

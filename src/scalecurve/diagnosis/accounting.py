@@ -19,12 +19,13 @@ mistaken for one (best linear unbiased prediction; C. R. Henderson, Biometrics 3
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import takewhile
 
 import numpy as np
 
 from scalecurve.diagnosis.phases import Account, SlowHost, find_slow_host
+from scalecurve.document import JsonRecord
 from scalecurve.study.samples import FloatArray
 
 Runs = dict[int, list[Account]]
@@ -242,7 +243,7 @@ def works_alone(by_k: Runs) -> Alone | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PopMetrics:
+class PopMetrics(JsonRecord):
     """POP efficiencies of one K, means over its runs: where parallel efficiency goes, in the terms HPC centres use.
 
         load balance LB = mean(useful)/max(useful)         communication efficiency CommE = max(useful)/runtime
@@ -262,9 +263,6 @@ class PopMetrics:
     parallel_efficiency: float
     computation_scalability: float
     global_efficiency: float
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:

@@ -43,7 +43,7 @@ from scalecurve.diagnosis.from_phases import account_evidence, account_findings,
 from scalecurve.diagnosis.from_times import hold_to_loss, judge_shape, loss_chances, shape_evidence, shape_findings
 from scalecurve.diagnosis.phases import KINDS, accounts, has_phases
 from scalecurve.diagnosis.shapes import observe
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, Tone, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.accept import StudyLike, as_study
@@ -69,7 +69,7 @@ _POP_ROWS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class Cause(JsonRecord):
     """One cause: its share of the lost worker-time at the largest K, and the chance that it is the largest one.
 
     `share_low` to `share_high` holds the share with a chance of 90 %, as far as the evidence can tell causes apart.
@@ -80,9 +80,6 @@ class Cause:
     share_low: float
     share_high: float
     probability: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +119,8 @@ class Diagnosis(Result):
     by_k: tuple[CauseRow, ...]
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
+
+    JSON = "name regime cause probability candidates separate_by reason basis causes by_k evidence remedy findings"
 
     def __repr__(self) -> str:
         said = self.cause if self.cause != UNDETERMINED else self.reason or " or ".join(self.candidates)
@@ -167,23 +166,6 @@ class Diagnosis(Result):
             }
             for row in self.by_k
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "regime": self.regime,
-            "cause": self.cause,
-            "probability": self.probability,
-            "candidates": list(self.candidates),
-            "separate_by": self.separate_by,
-            "reason": self.reason,
-            "basis": self.basis,
-            "causes": [cause.to_dict() for cause in self.causes],
-            "by_k": [row.to_dict() for row in self.by_k],
-            "evidence": list(self.evidence),
-            "remedy": self.remedy,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         names = [cause.name for cause in self.causes if cause.probability > 0 or cause.share > 0]

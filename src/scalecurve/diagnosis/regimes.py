@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -35,18 +35,17 @@ DIMENSIONS = (
 
 
 @dataclass(frozen=True)
-class WorkRow:
+class WorkRow(JsonRecord):
     """Work at one K."""
 
     k: int
     total: float
 
+    JSON = "k total per_worker"
+
     @property
     def per_worker(self) -> float:
         return self.total / self.k
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"k": self.k, "total": self.total, "per_worker": self.per_worker}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -87,9 +86,6 @@ class RegimeVerdict(Result):
             {"k": k, "strong": k0 * self.times[k0] / (k * seconds), "weak": self.times[k0] / seconds}
             for k, seconds in sorted(self.times.items())
         ]
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -28,7 +28,7 @@ NO_SINGLE_K = "no single K up to 64 times the largest is sure to separate them; 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class Fit(JsonRecord):
     """One law fitted; `score` is its predictive log density (higher is better), `misfit` the relative residual."""
 
     name: str
@@ -39,10 +39,7 @@ class Fit:
     residuals: Mapping[int, float] = field(default_factory=dict)
     reduces_to: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        parameters = {name: estimate.to_dict() for name, estimate in self.parameters.items()}
-        names = ("name", "formula", "score", "parameters", "misfit", "reduces_to")
-        return {name: getattr(self, name) for name in names} | {"parameters": parameters}
+    JSON = "name formula score parameters misfit reduces_to"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,6 +52,12 @@ class Fits(Result):
     tied: tuple[str, ...]
     parting_k: int | None
     findings: tuple[Finding, ...]
+
+    JSON = "name level laws best=best_name tied parting_k findings"
+
+    @property
+    def best_name(self) -> str | None:
+        return self.laws[0].name if len(self.tied) <= 1 else None
 
     def __repr__(self) -> str:
         answer = f"{' and '.join(self.tied)} tie" if len(self.tied) > 1 else f"best {self.laws[0].name}"
@@ -93,17 +96,6 @@ class Fits(Result):
             for fit in self.laws
             for name, e in fit.parameters.items()
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "level": self.level,
-            "laws": [fit.to_dict() for fit in self.laws],
-            "best": self.laws[0].name if len(self.tied) <= 1 else None,
-            "tied": list(self.tied),
-            "parting_k": self.parting_k,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"

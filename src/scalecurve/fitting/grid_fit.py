@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -36,18 +36,17 @@ LINEARISED = "linearised least squares of the best model"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridTerm:
+class GridTerm(JsonRecord):
     """One term of the best model and its coefficient, in seconds (or seconds per unit of work, for rates)."""
 
     text: str
     coefficient: Estimate
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"term": self.text, **self.coefficient.to_dict()}
+    JSON = "term=text **coefficient"
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsoRow:
+class IsoRow(JsonRecord):
     """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it, `theory` by overhead."""
 
     hold: float
@@ -55,9 +54,6 @@ class IsoRow:
     size: Estimate | None
     theory: dict[str, float]
     measured: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "size": None if self.size is None else self.size.to_dict()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,7 +397,7 @@ def _fit_findings(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridForecastRow:
+class GridForecastRow(JsonRecord):
     """T at (size, k) with its interval; None where the point is too far away.  `beyond` is the factor outside."""
 
     size: float
@@ -410,19 +406,12 @@ class GridForecastRow:
     efficiency: Estimate | None
     beyond: float
 
+    JSON = "size k time* efficiency* beyond"
+
     @property
     def grey(self) -> bool:
         """Whether it lies more than 4 times outside the measured sizes or K."""
         return self.beyond > GREY
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"time": self.time, "efficiency": self.efficiency}
-        flat = {
-            key: None if own is None else getattr(own, end)
-            for name, own in parts.items()
-            for key, end in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high"))
-        }
-        return {"size": self.size, "k": self.k, **flat, "beyond": self.beyond}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -437,6 +426,8 @@ class GridForecast(Result):
     findings: tuple[Finding, ...]
     surface: Surface
 
+    JSON = "name level rows findings"
+
     def __repr__(self) -> str:
         return f"<GridForecast of {self.name}: {len(self.rows)} points>"
 
@@ -450,13 +441,6 @@ class GridForecast(Result):
         """T over K at the sizes asked for, to draw."""
         sizes = list(dict.fromkeys(row.size for row in self.rows))
         return size_curves(self.surface, sizes, float(max(row.k for row in self.rows)))
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        findings = [finding.to_dict() for finding in self.findings]
-        return {"name": self.name, "level": self.level, "rows": self.records(), "findings": findings}
 
     def document(self) -> Document:
         seconds = self.quantity is Quantity.SECONDS

@@ -100,9 +100,6 @@ class Forecast(Result):
     def standing(self) -> Standing | None:
         return standing_of(self.view, self.domain, self.calibration)
 
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
     def to_dict(self) -> dict[str, Any]:
         why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
         return why | {

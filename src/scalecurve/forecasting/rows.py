@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from scalecurve.document import JsonRecord
 from scalecurve.findings import Finding, warning
 from scalecurve.forecasting.calibration import Calibration
 from scalecurve.forecasting.curves import LN2
@@ -150,7 +151,7 @@ def _interpolated(own: View, k: int, noise: float, level: float) -> tuple[float,
 
 
 @dataclass(frozen=True)
-class BacktestRow:
+class BacktestRow(JsonRecord):
     """One K that the backtest predicted, in the study's quantity."""
 
     k: int
@@ -158,6 +159,8 @@ class BacktestRow:
     measured: float
     low: float
     high: float
+
+    JSON = "k predicted measured low high error inside"
 
     @property
     def error(self) -> float:
@@ -168,16 +171,15 @@ class BacktestRow:
     def inside(self) -> bool:
         return self.low <= self.measured <= self.high
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"error": self.error, "inside": self.inside}
-
 
 @dataclass(frozen=True)
-class Backtest:
+class Backtest(JsonRecord):
     """The forecast tried on the study itself: fitted to K up to `fitted_to`, compared with the larger K."""
 
     fitted_to: int
     rows: tuple[BacktestRow, ...]
+
+    JSON = "fitted_to median_error covered rows"
 
     @property
     def median_error(self) -> float:
@@ -187,11 +189,6 @@ class Backtest:
     def covered(self) -> float:
         """The share of rows inside their interval."""
         return float(np.mean([row.inside for row in self.rows]))
-
-    def to_dict(self) -> dict[str, Any]:
-        rows = [row.to_dict() for row in self.rows]
-        figures = {"median_error": self.median_error, "covered": self.covered}
-        return {"fitted_to": self.fitted_to, **figures, "rows": rows}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -224,7 +221,7 @@ def backtest(view: View, level: float, calibration: Calibration) -> Backtest | N
 
 
 @dataclass(frozen=True)
-class ExpectedBend:
+class ExpectedBend(JsonRecord):
     """The K where the curve is expected to bend; None: not within 16 times the largest measured K.
 
     Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the
@@ -236,9 +233,6 @@ class ExpectedBend:
     low: float | None
     high: float | None
     measured: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def sentence(self) -> str:
         if self.k is None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.document import Document, Heading, Paragraph, Result, Table, table
+from scalecurve.document import Document, Heading, JsonRecord, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -27,7 +26,7 @@ NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measu
 
 
 @dataclass(frozen=True)
-class StandingRow:
+class StandingRow(JsonRecord):
     """`percentile` is the share (in %) of published curves with a lower efficiency at this multiple of the base."""
 
     multiple: int
@@ -37,10 +36,7 @@ class StandingRow:
     median: float
     curves: int
 
-    def to_dict(self) -> dict[str, Any]:
-        names = ("multiple", "k", "efficiency", "percentile")
-        published = {"published_median": self.median, "published_curves": self.curves}
-        return {name: getattr(self, name) for name in names} | published
+    JSON = "multiple k efficiency percentile published_median=median published_curves=curves"
 
     def sentence(self) -> str:
         return (
@@ -62,14 +58,10 @@ class Standing(Result):
     findings: tuple[Finding, ...] = ()
     ratio: str = "E"
 
+    JSON = "domain regime rows"
+
     def __repr__(self) -> str:
         return f"<Standing among {self.regime} curves ({self.domain}): {self.rows[-1].sentence()}>"
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"domain": self.domain, "regime": self.regime, "rows": self.records()}
 
     def heading(self) -> Heading:
         """Among which curves the study is placed."""

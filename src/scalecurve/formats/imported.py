@@ -46,6 +46,11 @@ class Imported(Result):
     reader_findings: tuple[Finding, ...] = ()
     sentence: str = ""
 
+    JSON = """
+        format evidence alternatives files sentence k_from=k_origin k_unit=study.k_unit
+        value_from=value_origin quantity=study.quantity unit regime series left_out columns assumed missing
+        rows=records findings"""
+
     @property
     def findings(self) -> tuple[Finding, ...]:
         return self.study.findings
@@ -130,27 +135,16 @@ class Imported(Result):
             for k, values in study.samples.by_k().items()
         ]
 
+    @property
+    def unit(self) -> str | None:
+        return next(iter(self.curves.values())).unit
+
+    @property
+    def regime(self) -> str | None:
+        return str(self.study.regime) if self.regime_stated else None
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "evidence": self.evidence,
-            "alternatives": list(self.alternatives),
-            "files": list(self.files),
-            "sentence": self.sentence,
-            "k_from": self.k_origin,
-            "k_unit": self.study.k_unit,
-            "value_from": self.value_origin,
-            "quantity": str(self.study.quantity),
-            "unit": next(iter(self.curves.values())).unit,
-            "regime": str(self.study.regime) if self.regime_stated else None,
-            "series": self.series or None,
-            "left_out": list(self.left_out),
-            "columns": [{"name": use.name, "role": str(use.role), "why": use.why} for use in self.columns],
-            "assumed": list(self.assumed),
-            "missing": list(self.missing),
-            "rows": self.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        return super().to_dict() | {"series": self.series or None}
 
     def document(self) -> Document:
         study = next(iter(self.curves.values()))

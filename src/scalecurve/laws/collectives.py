@@ -36,6 +36,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws import collective_algorithms as run
 from scalecurve.laws.network import Level, Link, Network, Protocol, Step, Steps, Totals, ceil_lg, check, totals
@@ -212,12 +213,14 @@ def _least_bytes(operation: Operation, p: int, n: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing:
+class Crossing(JsonRecord):
     """From `size` bytes on, `to` is faster than `before`."""
 
     size: float
     before: str
     to: str
+
+    JSON = "bytes=size before to"
 
 
 def crossings(

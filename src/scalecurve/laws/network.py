@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 
 
@@ -94,19 +94,23 @@ def on(level: Level, steps: Iterable[Step]) -> Steps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(JsonRecord):
     """One way a message can travel: alpha seconds per message and beta seconds per byte."""
 
     alpha: float
     beta: float
 
+    JSON = "alpha_seconds=alpha beta_seconds_per_byte=beta"
+
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class Link(JsonRecord):
     """A wire with its protocols; `peak` is the bandwidth of the best of them in bytes per second."""
 
     protocols: tuple[Protocol, ...]
     name: str = "link"
+
+    JSON = "name protocols"
 
     def __post_init__(self) -> None:
         numbers = [value for protocol in self.protocols for value in (protocol.alpha, protocol.beta)]
@@ -143,7 +147,7 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class Network(JsonRecord):
     """Wires between nodes and, where ranks share a node, inside it.
 
     `base` is paid once per collective (launching it); `gamma` is seconds per reduced byte; `adapters` is how many
@@ -158,6 +162,8 @@ class Network:
     base: float = 0.0
     name: str = "network"
     sources: tuple[str, ...] = field(default=())
+
+    JSON = "name inter intra per_node adapters gamma_seconds_per_byte=gamma base_seconds=base sources"
 
     def __post_init__(self) -> None:
         faults = []
@@ -196,20 +202,3 @@ class Network:
             step.rounds * (self.wire(step.level, p, rails=rails).seconds(step.message) + self.gamma * step.reduced)
             for step in steps
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "inter": _link_dict(self.inter),
-            "intra": None if self.intra is None else _link_dict(self.intra),
-            "per_node": self.per_node,
-            "adapters": self.adapters,
-            "gamma_seconds_per_byte": self.gamma,
-            "base_seconds": self.base,
-            "sources": list(self.sources),
-        }
-
-
-def _link_dict(link: Link) -> dict[str, Any]:
-    protocols = [{"alpha_seconds": p.alpha, "beta_seconds_per_byte": p.beta} for p in link.protocols]
-    return {"name": link.name, "protocols": protocols}

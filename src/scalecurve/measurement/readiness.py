@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,18 +50,12 @@ class Readiness(Result):
     noise: NoiseFloor
     findings: tuple[Finding, ...]
 
+    JSON = "launchers=records machine noise findings"
+
     def __repr__(self) -> str:
         usable = ", ".join(name for name, missing in self.launchers.items() if missing is None)
         cores = self.machine.get("usable_cores")
         return f"<Readiness {usable} usable, {cores} cores, run-to-run noise {self.noise.run_to_run:.1%}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "launchers": self.records(),
-            "machine": dict(self.machine),
-            "noise": asdict(self.noise),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         return [

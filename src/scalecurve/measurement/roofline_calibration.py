@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
@@ -55,7 +55,7 @@ Triad = Callable[[Any, Any, Any, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CeilingRow:
+class CeilingRow(JsonRecord):
     """flop/s and bytes/s with one number of threads."""
 
     threads: int
@@ -63,13 +63,7 @@ class CeilingRow:
     fp64: float
     memory: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "threads": self.threads,
-            "fp32_flops_per_second": self.fp32,
-            "fp64_flops_per_second": self.fp64,
-            "memory_bytes_per_second": self.memory,
-        }
+    JSON = "threads fp32_flops_per_second=fp32 fp64_flops_per_second=fp64 memory_bytes_per_second=memory"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -82,6 +76,10 @@ class MeasuredCeilings(Result):
     cache_bandwidths: dict[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
+    format = FORMAT
+    version = 1
+    JSON = "format version rows method caches_bytes=caches cache_bytes_per_second=cache_bandwidths findings"
+
     def __repr__(self) -> str:
         row = self.rows[-1]
         rates = f"{format_flops(row.fp64)} fp64, {format_bytes(row.memory)}/s"
@@ -92,20 +90,6 @@ class MeasuredCeilings(Result):
         if row is None or precision not in ("fp32", "fp64"):
             raise InputError(Fault("not measured", value=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
         return Ceilings(peak=row.fp32 if precision == "fp32" else row.fp64, bandwidths={"memory": row.memory})
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": 1,
-            "rows": self.records(),
-            "method": self.method,
-            "caches_bytes": self.caches,
-            "cache_bytes_per_second": self.cache_bandwidths,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         rows = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.laws.collectives import (
@@ -15,6 +15,7 @@ from scalecurve.laws.collectives import (
     Crossing,
     Network,
     Operation,
+    Totals,
     as_operation,
     best,
     candidates,
@@ -27,7 +28,7 @@ from scalecurve.units import WorkersLike, as_workers, format_bytes, format_secon
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollectiveRow:
+class CollectiveRow(JsonRecord):
     """One number of ranks: the algorithm, its cost, the lower bound, and the seconds of every other algorithm."""
 
     ranks: int
@@ -36,18 +37,13 @@ class CollectiveRow:
     others: dict[str, float]
     bus_bandwidth: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        sums = totals(self.choice.steps)
-        return {
-            "ranks": self.ranks,
-            "algorithm": self.choice.algorithm,
-            "seconds": self.choice.seconds,
-            "lower_bound": self.bound,
-            "rounds": sums.rounds,
-            "bytes_sent": sums.sent,
-            "bytes_reduced": sums.reduced,
-            "bus_bandwidth": self.bus_bandwidth,
-        }
+    JSON = """
+        ranks algorithm=choice.algorithm seconds=choice.seconds lower_bound=bound rounds=totals.rounds
+        bytes_sent=totals.sent bytes_reduced=totals.reduced bus_bandwidth"""
+
+    @property
+    def totals(self) -> Totals:
+        return totals(self.choice.steps)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,6 +57,8 @@ class CollectiveCost(Result):
     crossings: tuple[Crossing, ...]
     findings: tuple[Finding, ...] = ()
 
+    JSON = "operation bytes=vector network rows crossings findings"
+
     def __repr__(self) -> str:
         last = self.rows[-1]
         return (
@@ -69,17 +67,7 @@ class CollectiveCost(Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "operation": str(self.operation),
-            "bytes": self.vector,
-            "network": self.network.to_dict(),
-            "rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows],
-            "crossings": [{"bytes": c.size, "before": c.before, "to": c.to} for c in self.crossings],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
+        return super().to_dict() | {"rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows]}
 
     def document(self) -> Document:
         columns: list[Column | str] = [
@@ -93,7 +81,7 @@ class CollectiveCost(Result):
         ]
         rows = []
         for row in self.rows:
-            sums, rate = totals(row.choice.steps), row.bus_bandwidth
+            sums, rate = row.totals, row.bus_bandwidth
             times = [format_seconds(row.choice.seconds), format_seconds(row.bound)]
             sent = [str(sums.rounds), format_bytes(sums.sent), None if rate is None else f"{format_bytes(rate)}/s"]
             rows.append([str(row.ranks), row.choice.algorithm, *times, *sent])
@@ -176,23 +164,26 @@ def _network(network: str | Network, per_node: int | None, adapters: int | None,
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepRow:
+class StepRow(JsonRecord):
     """Seconds of a training step at one K: compute, then communication."""
 
     workers: int
     compute: float
     communication: float
 
-    def to_dict(self) -> dict[str, Any]:
-        step = self.compute + self.communication
-        return {
-            "k": self.workers,
-            "compute": self.compute,
-            "communication": self.communication,
-            "seconds": step,
-            "comm_frac": self.communication / self.compute,
-            "comm_share": self.communication / step,
-        }
+    JSON = "k=workers compute communication seconds comm_frac comm_share"
+
+    @property
+    def seconds(self) -> float:
+        return self.compute + self.communication
+
+    @property
+    def comm_frac(self) -> float:
+        return self.communication / self.compute
+
+    @property
+    def comm_share(self) -> float:
+        return self.communication / self.seconds
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -211,6 +202,10 @@ class StepCost(Result):
     network: Network
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        regime network rows communication_exceeds_compute_at=exceeds_at communication_terms=terms term_error
+        findings"""
+
     def __repr__(self) -> str:
         return f"<StepCost {self.regime}, K up to {self.rows[-1].workers}: {self._answer()}>"
 
@@ -219,24 +214,10 @@ class StepCost(Result):
             return f"communication stays below compute up to K = {self.rows[-1].workers}"
         return f"communication exceeds compute from K = {self.exceeds_at} on"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "regime": self.regime,
-            "network": self.network.to_dict(),
-            "rows": self.records(),
-            "communication_exceeds_compute_at": self.exceeds_at,
-            "communication_terms": self.terms,
-            "term_error": self.term_error,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
     def document(self) -> Document:
         rows = []
         for row in self.rows:
-            step = row.compute + row.communication
+            step = row.seconds
             times = [format_seconds(seconds) for seconds in (row.compute, row.communication, step)]
             rows.append([str(row.workers), *times, f"{row.communication / step:.1%}"])
         parts = ", ".join(f"{name} {format_seconds(value)}" for name, value in self.terms.items() if value > 0)

@@ -21,7 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -35,7 +46,7 @@ MISSING = 0.005  # share of intended requests that may be absent without suspici
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentile:
+class Percentile(JsonRecord):
     """A percentile in seconds, or None with the number of samples it would need.
 
     Also None where it is `below` the step of the clock, in seconds: then no number can be told.
@@ -46,18 +57,11 @@ class Percentile:
     needed: int
     below: float | None = None
 
+    JSON = "percentile=name share seconds=estimate samples_needed=needed below_resolution=below"
+
     @property
     def name(self) -> str:
         return percentile_name(self.share)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "percentile": self.name,
-            "share": self.share,
-            "seconds": None if self.estimate is None else self.estimate.to_dict(),
-            "samples_needed": self.needed,
-            "below_resolution": self.below,
-        }
 
     def __str__(self) -> str:
         if self.below is not None:
@@ -181,6 +185,20 @@ class LatencySummary(Result):
     goodput: float | None
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        name=record.name n=record.n seconds=record.seconds throughput=record.throughput errors=record.errors
+        timeouts=record.timeouts mean max percentiles corrected slo goodput source=record.provenance.source
+        findings"""
+
+    @property
+    def mean(self) -> float | None:
+        histogram = self.record.histogram
+        return None if histogram is None or histogram.mean < histogram.resolution else histogram.mean
+
+    @property
+    def max(self) -> float | None:
+        return None if self.record.histogram is None else self.record.histogram.most
+
     def __repr__(self) -> str:
         pairs = [(name, self.at(share)) for name, share in (("p50", 0.5), ("p99", 0.99))]
         values = ", ".join(f"{name} {format_seconds(value.value)}" for name, value in pairs if value is not None)
@@ -190,25 +208,6 @@ class LatencySummary(Result):
         """The percentile at a share in seconds, corrected where possible."""
         chosen = self.corrected or self.percentiles
         return next((item.estimate for item in chosen if abs(item.share - share) < 1e-12), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        record, histogram = self.record, self.record.histogram
-        return {
-            "name": record.name,
-            "n": record.n,
-            "seconds": record.seconds,
-            "throughput": record.throughput,
-            "errors": record.errors,
-            "timeouts": record.timeouts,
-            "mean": None if histogram is None or histogram.mean < histogram.resolution else histogram.mean,
-            "max": None if histogram is None else histogram.most,
-            "percentiles": [item.to_dict() for item in self.percentiles],
-            "corrected": None if self.corrected is None else [item.to_dict() for item in self.corrected],
-            "slo": self.slo,
-            "goodput": self.goodput,
-            "source": record.provenance.source,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -294,15 +293,14 @@ class LatencySummaries(Result):
 
     summaries: tuple[LatencySummary, ...]
 
+    JSON = "records=summaries"
+
     def __repr__(self) -> str:
         return f"<LatencySummaries, {len(self.summaries)} records: {', '.join(map(repr, self.summaries[:2]))}>"
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for summary in self.summaries for finding in summary.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"records": [summary.to_dict() for summary in self.summaries]}
 
     def records(self) -> list[dict[str, Any]]:
         return [record for summary in self.summaries for record in summary.records()]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
@@ -29,7 +29,7 @@ MOST_BUSY = 100_000  # replicas: beyond, M/M/c is summed for minutes and the que
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadPoint:
+class LoadPoint(JsonRecord):
     """One load: requests/s offered and finished, and how many seconds they took."""
 
     offered: float
@@ -45,27 +45,18 @@ class LoadPoint:
     mmc: float | None
     kingman: float | None
 
+    JSON = """
+        offered throughput mean p50=p50.estimate p99=p99.estimate goodput in_flight little requests errors
+        timeouts mmc_mean=mmc kingman_mean=kingman power"""
+
+    @property
+    def little(self) -> float:
+        """Requests in flight by Little's law."""
+        return self.throughput * self.mean
+
     @property
     def power(self) -> float:
         return self.throughput / self.mean
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "offered": self.offered,
-            "throughput": self.throughput,
-            "mean": self.mean,
-            "p50": None if self.p50.estimate is None else self.p50.estimate.to_dict(),
-            "p99": None if self.p99.estimate is None else self.p99.estimate.to_dict(),
-            "goodput": self.goodput,
-            "in_flight": self.in_flight,
-            "little": self.throughput * self.mean,
-            "requests": self.requests,
-            "errors": self.errors,
-            "timeouts": self.timeouts,
-            "mmc_mean": self.mmc,
-            "kingman_mean": self.kingman,
-            "power": self.power,
-        }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,6 +75,11 @@ class LoadCurve(Result):
     replicas: dict[float, int | None]
     findings: tuple[Finding, ...] = ()
 
+    knee_rule = "largest throughput / mean latency"
+    JSON = """
+        rows=points failures knee.offered=knee knee.rule=knee_rule slo model.service_seconds=service_seconds
+        model.servers=servers replicas findings"""
+
     def __repr__(self) -> str:
         first, last = self.points[0], self.points[-1]
         span = f"{len(self.points)} loads from {first.offered:.4g} to {last.offered:.4g}/s"
@@ -101,14 +97,10 @@ class LoadCurve(Result):
         return f"{errors:,} of {sum(point.requests for point in self.points):,} requests failed{late}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": [point.to_dict() for point in self.points],
+        return super().to_dict() | {
             "failures": self.failures or None,
-            "knee": {"offered": self.knee, "rule": "largest throughput / mean latency"},
             "slo": None if self.slo is None else {"seconds": self.slo, "share": self.slo_share},
-            "model": {"service_seconds": self.service_seconds, "servers": self.servers},
             "replicas": [{"rate": rate, "replicas": count} for rate, count in self.replicas.items()],
-            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def records(self) -> list[dict[str, Any]]:
@@ -243,7 +235,7 @@ def _findings(points: Sequence[LoadPoint]) -> list[Finding]:
         text = "the knee is at the largest load: it may lie beyond what was offered"
         findings.append(info("knee-not-bracketed", text, remedy="offer more load"))
     for point in points:
-        held = point.throughput * point.mean
+        held = point.little
         if point.in_flight and abs(held / point.in_flight - 1) > LITTLE_TOLERANCE:
             text = f"Little's law: {point.in_flight:.3g} connections but throughput x latency is {held:.3g}"
             hint = "check whether the generator was the bottleneck or latencies leave out waiting"
@@ -275,24 +267,13 @@ class ReplicaPlan(Result):
     rows: tuple[ReplicaRow, ...]
     findings: tuple[Finding, ...] = ()
 
+    JSON = "rate service_seconds=service slo.seconds=slo slo.share=share replicas rows findings"
+
     def __repr__(self) -> str:
         return f"<ReplicaPlan {self._answer()}>"
 
     def _answer(self) -> str:
         return f"{self.replicas} replicas keep {self.share:.4g} of {self.rate:g}/s within {format_seconds(self.slo)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rate": self.rate,
-            "service_seconds": self.service,
-            "slo": {"seconds": self.slo, "share": self.share},
-            "replicas": self.replicas,
-            "rows": self.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [asdict(row) for row in self.rows]
 
     def document(self) -> Document:
         rows = []

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Operation, as_operation
@@ -34,7 +34,7 @@ Curves = dict[float, list[Timing]]  # message size -> timings, ranks rising
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtendedRow:
+class ExtendedRow(JsonRecord):
     """Predicted seconds of one message size (bytes) at more ranks than the last timed count."""
 
     message: float
@@ -42,9 +42,11 @@ class ExtendedRow:
     seconds: float
     last_ranks: int
 
-    def to_dict(self) -> dict[str, Any]:
-        extrapolation = self.ranks / self.last_ranks
-        return {"message": self.message, "ranks": self.ranks, "seconds": self.seconds, "extrapolation": extrapolation}
+    JSON = "message ranks seconds extrapolation"
+
+    @property
+    def extrapolation(self) -> float:
+        return self.ranks / self.last_ranks
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -58,13 +60,6 @@ class ExtendedSweep(Result):
     def __repr__(self) -> str:
         counts = ", ".join(str(p) for p in sorted({row.ranks for row in self.rows}))
         return f"<ExtendedSweep {self.operation}, {len(self.rows)} times at {counts} ranks>"
-
-    def to_dict(self) -> dict[str, Any]:
-        findings = [finding.to_dict() for finding in self.findings]
-        return {"operation": str(self.operation), "rows": self.records(), "findings": findings}
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         rows = [[format_bytes(r.message), str(r.ranks), format_seconds(r.seconds)] for r in self.rows]
@@ -147,7 +142,7 @@ def by_last_slope(timed: Curves, operation: Operation, ranks: int) -> dict[float
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldOut:
+class HeldOut(JsonRecord):
     """One operation of one system: errors of predicting the larger half of the ranks from the smaller half."""
 
     operation: Operation
@@ -156,6 +151,13 @@ class HeldOut:
     yardstick: tuple[float, ...]
     fitted_ranks: tuple[int, ...]
     tested_ranks: tuple[int, ...]
+    findings: tuple[Finding, ...] = ()
+
+    JSON = "operation system median_error last_slope_error=yardstick_error cells fitted_ranks tested_ranks findings"
+
+    @property
+    def cells(self) -> int:
+        return len(self.errors)
 
     @property
     def median_error(self) -> float:
@@ -164,18 +166,6 @@ class HeldOut:
     @property
     def yardstick_error(self) -> float:
         return float(np.median(self.yardstick))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "operation": str(self.operation),
-            "system": self.system,
-            "median_error": self.median_error,
-            "last_slope_error": self.yardstick_error,
-            "cells": len(self.errors),
-            "fitted_ranks": list(self.fitted_ranks),
-            "tested_ranks": list(self.tested_ranks),
-            "findings": [],
-        }
 
 
 def hold_out(sweep: MessageSweep, operation: str) -> HeldOut:
@@ -218,34 +208,28 @@ class HeldOutNetworks(Result):
     tests: tuple[HeldOut, ...]
     findings: tuple[Finding, ...] = ()
 
-    def __repr__(self) -> str:
-        errors = ", ".join(f"{name} {ours:.1%}" for name, ours, _ in self._pooled())
-        return f"<HeldOutNetworks, median errors: {errors}>"
+    JSON = "operations=pooled tests findings"
 
-    def to_dict(self) -> dict[str, Any]:
-        pooled = self._pooled()
-        return {
-            "operations": [{"operation": n, "median_error": a, "last_slope_error": b} for n, a, b in pooled],
-            "tests": [test.to_dict() for test in self.tests],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{name} {ours:.1%}" for name, ours, _ in map(dict.values, self.pooled()))
+        return f"<HeldOutNetworks, median errors: {errors}>"
 
     def records(self) -> list[dict[str, Any]]:
         kept = ("operation", "system", "median_error", "last_slope_error", "cells")
         return [{key: test.to_dict()[key] for key in kept} for test in self.tests]
 
-    def _pooled(self) -> list[tuple[str, float, float]]:
-        """Operation, our median error and the yardstick's, over all systems."""
+    def pooled(self) -> list[dict[str, Any]]:
+        """The median error of each operation over all systems, ours and that of the last slope."""
         pooled = []
         for operation in dict.fromkeys(test.operation for test in self.tests):
             tests = [test for test in self.tests if test.operation is operation]
             ours = float(np.median([error for test in tests for error in test.errors]))
             slope = float(np.median([error for test in tests for error in test.yardstick]))
-            pooled.append((str(operation), ours, slope))
+            pooled.append({"operation": str(operation), "median_error": ours, "last_slope_error": slope})
         return pooled
 
     def document(self) -> Document:
-        rows = [[name, None, f"{ours:.1%}", f"{slope:.1%}"] for name, ours, slope in self._pooled()]
+        rows = [[name, None, f"{ours:.1%}", f"{slope:.1%}"] for name, ours, slope in map(dict.values, self.pooled())]
         rows += [[str(t.operation), t.system, f"{t.median_error:.1%}", f"{t.yardstick_error:.1%}"] for t in self.tests]
         columns = [Column("operation", "left"), Column("system", "left"), Column("median error"), Column("last slope")]
         text = (

@@ -53,6 +53,16 @@ class NetworkFit(Result):
     ranks: tuple[int, ...]
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        operation algorithm alpha_seconds=alpha beta_seconds_per_byte=beta
+        bandwidth_bytes_per_second=bandwidth base_seconds=base protocols typical_error noise tried cells
+        ranks findings"""
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes per second of a long message."""
+        return 1 / self.beta.value if self.beta.value > 0 else None
+
     def __repr__(self) -> str:
         speed = f"{format_seconds(self.alpha.value)} a message, {_rate(self.beta.value)}"
         return f"<NetworkFit {self.operation} by {self.algorithm}: {speed}, typical error {self.typical_error:.1%}>"
@@ -65,23 +75,6 @@ class NetworkFit(Result):
     def seconds(self, ranks: int, vector: float) -> float:
         """Seconds of the fitted model at any number of ranks and a vector of `vector` bytes."""
         return self.network.seconds(FLAT[self.operation][self.algorithm](ranks, vector), ranks)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "operation": str(self.operation),
-            "algorithm": self.algorithm,
-            "alpha_seconds": self.alpha.to_dict(),
-            "beta_seconds_per_byte": self.beta.to_dict(),
-            "bandwidth_bytes_per_second": 1 / self.beta.value if self.beta.value > 0 else None,
-            "base_seconds": self.base,
-            "protocols": [{"alpha_seconds": p.alpha, "beta_seconds_per_byte": p.beta} for p in self.protocols],
-            "typical_error": self.typical_error,
-            "noise": self.noise,
-            "tried": self.tried,
-            "cells": self.cells,
-            "ranks": list(self.ranks),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         alpha, beta = self.alpha, self.beta
@@ -239,14 +232,6 @@ class FittedNetwork(Result):
         speeds = ", ".join(f"{fit.operation} {_rate(fit.beta.value)}" for fit in self.fits)
         return f"<FittedNetwork {self.system or 'unnamed'}: {speeds}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "system": self.system,
-            "fits": [fit.to_dict() for fit in self.fits],
-            "predictions": [prediction.to_dict() for prediction in self.predictions],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
     def records(self) -> list[dict[str, Any]]:
         return [
             {
@@ -276,9 +261,6 @@ class FittedNetworks(Result):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for system in self.systems for finding in system.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"systems": [system.to_dict() for system in self.systems]}
 
     def records(self) -> list[dict[str, Any]]:
         return [record for system in self.systems for record in system.records()]

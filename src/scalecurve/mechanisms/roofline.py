@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
@@ -17,7 +17,7 @@ Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedKernel:
+class PlacedKernel(JsonRecord):
     """A kernel under the roof; intensity in flop/byte, rates in flop/s."""
 
     kernel: Kernel
@@ -27,27 +27,16 @@ class PlacedKernel:
     achieved: float | None
     advice: str
 
+    JSON = """
+        name=kernel.name calls=kernel.calls flops=kernel.flops bytes=kernel.moved intensity
+        bound=bound.limited_by least_seconds=bound.seconds at_most_seconds=bound.at_most
+        seconds=kernel.seconds attainable_flops_per_second=attainable achieved_flops_per_second=achieved
+        share_of_roof=share advice"""
+
     @property
     def share(self) -> float | None:
         """Least time over measured time: 1 is on the roof."""
         return self.bound.seconds / self.kernel.seconds if self.kernel.seconds else None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.kernel.name,
-            "calls": self.kernel.calls,
-            "flops": self.kernel.flops,
-            "bytes": dict(self.kernel.moved),
-            "intensity": self.intensity,
-            "bound": self.bound.limited_by,
-            "least_seconds": self.bound.seconds,
-            "at_most_seconds": self.bound.at_most,
-            "seconds": self.kernel.seconds,
-            "attainable_flops_per_second": self.attainable,
-            "achieved_flops_per_second": self.achieved,
-            "share_of_roof": self.share,
-            "advice": self.advice,
-        }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,6 +50,15 @@ class Roofline(Result):
     method: str | None = None
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        machine method peak_flops_per_second=ceilings.peak bandwidths=ceilings.bandwidths ridge=ridges
+        kernels=placements findings"""
+
+    @property
+    def ridges(self) -> dict[str, float]:
+        """FLOP per byte at which each level of memory stops limiting."""
+        return {level: self.ceilings.ridge(level) for level in self.ceilings.bandwidths}
+
     def __repr__(self) -> str:
         bounds = ", ".join(f"{place.kernel.name} {place.bound.limited_by} bound" for place in self.placements[:3])
         return f"<Roofline {self.machine}, {len(self.placements)} kernels: {bounds or 'none placed'}>"
@@ -69,32 +67,21 @@ class Roofline(Result):
     def lines(self) -> tuple[tuple[str, Points], ...]:
         """Label and corner points (flop/byte, flop/s) of each roof, ready to draw."""
         peak, bandwidths = self.ceilings.peak, self.ceilings.bandwidths
-        ridges = [self.ceilings.ridge(level) for level in bandwidths]
-        ends = ridges + [place.intensity for place in self.placements if place.intensity]
+        ridges = self.ridges
+        ends = [*ridges.values()] + [place.intensity for place in self.placements if place.intensity]
         low, high = min(ends) / 20, max(ends) * 20
         slopes = [
-            (f"{level} {format_bytes(width)}/s", ((low, low * width), (self.ceilings.ridge(level), peak)))
+            (f"{level} {format_bytes(width)}/s", ((low, low * width), (ridges[level], peak)))
             for level, width in bandwidths.items()
         ]
-        return (*slopes, (f"peak {format_flops(peak)}", ((min(ridges), peak), (high, peak))))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "machine": self.machine,
-            "method": self.method,
-            "peak_flops_per_second": self.ceilings.peak,
-            "bandwidths": dict(self.ceilings.bandwidths),
-            "ridge": {level: self.ceilings.ridge(level) for level in self.ceilings.bandwidths},
-            "kernels": [place.to_dict() for place in self.placements],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        return (*slopes, (f"peak {format_flops(peak)}", ((min(ridges.values()), peak), (high, peak))))
 
     def records(self) -> list[dict[str, Any]]:
         return [{key: value for key, value in place.to_dict().items() if key != "bytes"} for place in self.placements]
 
     def document(self) -> Document:
         ridges = ", ".join(
-            f"{level} {format_bytes(width)}/s (ridge {self.ceilings.ridge(level):.3g} flop/byte)"
+            f"{level} {format_bytes(width)}/s (ridge {self.ridges[level]:.3g} flop/byte)"
             for level, width in self.ceilings.bandwidths.items()
         )
         parts = [Paragraph(f"peak {format_flops(self.ceilings.peak)}; {ridges}")]

@@ -21,14 +21,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding, info, warning
@@ -266,7 +265,7 @@ def _simulated_end(delays: Delays, means: Floats, k: int) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StragglerRow:
+class StragglerRow(JsonRecord):
     """One K; times are in means of a worker's step."""
 
     workers: int
@@ -276,27 +275,21 @@ class StragglerRow:
     at_end: Estimate | None
     any_slow: float | None
 
+    JSON = """
+        k=workers slowest slowest_low=interval.0 slowest_high=interval.1 efficiency simulated simulated_efficiency
+        barrier_at_end*=at_end barrier_at_end_method=at_end.method end_efficiency any_slow"""
+
     @property
     def efficiency(self) -> float:
         return 1 / self.slowest
 
-    def to_dict(self) -> dict[str, Any]:
-        end = self.at_end
-        return {
-            "k": self.workers,
-            "slowest": self.slowest,
-            "slowest_low": None if self.interval is None else self.interval[0],
-            "slowest_high": None if self.interval is None else self.interval[1],
-            "efficiency": self.efficiency,
-            "simulated": self.simulated,
-            "simulated_efficiency": None if self.simulated is None else 1 / self.simulated,
-            "barrier_at_end": None if end is None else end.value,
-            "barrier_at_end_low": None if end is None else end.low,
-            "barrier_at_end_high": None if end is None else end.high,
-            "barrier_at_end_method": None if end is None else end.method,
-            "end_efficiency": None if end is None else 1 / end.value,
-            "any_slow": self.any_slow,
-        }
+    @property
+    def simulated_efficiency(self) -> float | None:
+        return None if self.simulated is None else 1 / self.simulated
+
+    @property
+    def end_efficiency(self) -> float | None:
+        return None if self.at_end is None else 1 / self.at_end.value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,24 +314,14 @@ class StragglerCost(Result):
     seed: int
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        delays steps rows backups persistent.share=persistent_share persistent.factor=persistent_factor seed
+        findings"""
+
     def __repr__(self) -> str:
         last = self.rows[-1]
         answer = f"the slowest of {last.workers} takes {last.slowest:.4g} means, efficiency {last.efficiency:.1%}"
         return f"<StragglerCost {self.delays}: {answer}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "delays": self.delays,
-            "steps": self.steps,
-            "rows": self.records(),
-            "backups": [asdict(row) for row in self.backups],
-            "persistent": {"share": self.persistent_share, "factor": self.persistent_factor},
-            "seed": self.seed,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         columns: list[Column | str] = [

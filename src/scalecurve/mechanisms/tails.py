@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records, percentile_name, samples_needed
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FanOutRow:
+class FanOutRow(JsonRecord):
     """One fan-out: the chance that a leaf exceeds its p99, and the request's percentiles in seconds."""
 
     fan_out: int
@@ -33,20 +33,22 @@ class FanOutRow:
     p50: float | None
     p99: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"fan_out": self.fan_out, "any_slower_than_p99": self.any_slow, "p50": self.p50, "p99": self.p99}
+    JSON = "fan_out any_slower_than_p99=any_slow p50 p99"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HedgeRow:
+class HedgeRow(JsonRecord):
     """One percentile in seconds without and with hedging."""
 
     share: float
     plain: float
     hedged: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"percentile": percentile_name(self.share), "plain": self.plain, "hedged": self.hedged}
+    JSON = "percentile plain hedged"
+
+    @property
+    def percentile(self) -> str:
+        return percentile_name(self.share)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -61,23 +63,18 @@ class Tails(Result):
     hedged: tuple[HedgeRow, ...]
     findings: tuple[Finding, ...] = ()
 
+    JSON = """
+        n fan_out hedge.after_percentile=hedge_percentile hedge.after=hedge_after
+        hedge.extra_load=extra_load hedge.rows=hedged findings"""
+
+    @property
+    def hedge_percentile(self) -> str:
+        return percentile_name(self.hedge_share)
+
     def __repr__(self) -> str:
         last = self.fan_out[-1]
         answer = f"at fan-out {last.fan_out} {last.any_slow:.1%} of requests meet a leaf beyond its p99"
         return f"<Tails of {self.n:,} latencies: {answer}; hedging costs {self.extra_load:.1%} more requests>"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "n": self.n,
-            "fan_out": [row.to_dict() for row in self.fan_out],
-            "hedge": {
-                "after_percentile": percentile_name(self.hedge_share),
-                "after": self.hedge_after,
-                "extra_load": self.extra_load,
-                "rows": [row.to_dict() for row in self.hedged],
-            },
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.fan_out]

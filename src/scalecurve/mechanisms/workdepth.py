@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
@@ -50,7 +50,7 @@ Tasks = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScheduleRow:
+class ScheduleRow(JsonRecord):
     """What P workers can reach: the bounds, and a greedy schedule where it was simulated."""
 
     workers: int
@@ -60,15 +60,7 @@ class ScheduleRow:
     most_speedup: float | None
     slack: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "p": self.workers,
-            "lower": self.least,
-            "greedy_bound": self.greedy_bound,
-            "simulated": self.simulated,
-            "most_speedup": self.most_speedup,
-            "slack": self.slack,
-        }
+    JSON = "p=workers lower=least greedy_bound simulated most_speedup slack"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,6 +76,8 @@ class WorkDepth(Result):
     rows: tuple[ScheduleRow, ...]
     findings: tuple[Finding, ...] = ()
 
+    JSON = "tasks edges unit work depth parallelism critical_path=path rows findings"
+
     def __repr__(self) -> str:
         wide = "none" if self.parallelism is None else f"{self.parallelism:.4g}"
         sums = f"work {self.work:.6g}, depth {self.depth:.6g}, parallelism {wide}"
@@ -92,22 +86,6 @@ class WorkDepth(Result):
     @property
     def parallelism(self) -> float | None:
         return law.parallelism(self.work, self.depth)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "tasks": self.tasks,
-            "edges": self.edges,
-            "unit": self.unit,
-            "work": self.work,
-            "depth": self.depth,
-            "parallelism": self.parallelism,
-            "critical_path": list(self.path),
-            "rows": self.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         wide = "-" if self.parallelism is None else f"{self.parallelism:.4g}"

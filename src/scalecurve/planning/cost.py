@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scalecurve.document import (
     Block,
@@ -93,6 +93,16 @@ class Cost(Result):
     best_for_value: PricedRow | None
     findings: tuple[Finding, ...]
 
+    JSON = """
+        name k_unit result baseline_k currency=tariff.currency price=tariff **campaign
+        deadline_seconds=goal.deadline budget=goal.budget value_per_hour=goal.value_per_hour rows steps
+        pareto cheapest=cheapest.k cheapest_in_time=cheapest_in_time.k fastest_in_budget=fastest_in_budget.k
+        best_for_value=best_for_value.k findings"""
+
+    @property
+    def pareto(self) -> list[int]:
+        return [row.k for row in self.front]
+
     def __repr__(self) -> str:
         ends = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
         return f"<Cost of {self.name}, {ends}, cheapest {self._choice(self.cheapest)}>"
@@ -107,34 +117,6 @@ class Cost(Result):
     def front(self) -> tuple[PricedRow, ...]:
         """The K that no other K beats in both time and cost."""
         return tuple(row for row in self.rows if row.on_front)
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        choices = {
-            "cheapest_in_time": self.cheapest_in_time,
-            "fastest_in_budget": self.fastest_in_budget,
-            "best_for_value": self.best_for_value,
-        }
-        return {
-            "name": self.name,
-            "k_unit": self.k_unit,
-            "result": self.result,
-            "baseline_k": self.baseline_k,
-            "currency": self.tariff.currency,
-            "price": self.tariff.to_dict(),
-            **vars(self.campaign),
-            "deadline_seconds": self.goal.deadline,
-            "budget": self.goal.budget,
-            "value_per_hour": self.goal.value_per_hour,
-            "rows": self.records(),
-            "steps": [step.to_dict() for step in self.steps],
-            "pareto": [row.k for row in self.front],
-            "cheapest": self.cheapest.k,
-            **{name: None if row is None else row.k for name, row in choices.items()},
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats, TimeCurve
@@ -91,7 +92,7 @@ def allowed_seconds(k: int, deadline: float, campaign: Campaign, tariff: Tariff)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PricedRow:
+class PricedRow(JsonRecord):
     """Time and cost of one job and of all of them on K workers each.
 
     `seconds` is the bare time of one result; `elapsed` and `cost` are the campaign's, with set-up, interruptions and
@@ -116,29 +117,14 @@ class PricedRow:
     saved_hour_cost: float | None = None
     on_front: bool = False
 
+    JSON = """
+        k kind lanes seconds* job_cost* relative_cost results_per_money elapsed_seconds*=elapsed cost*
+        energy_kwh co2_grams meets_deadline deadline_probability=chance within_budget saved_hour_cost
+        pareto=on_front"""
+
     @property
     def hours(self) -> float:
         return self.elapsed.value / HOUR
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "kind": str(self.kind),
-            "lanes": self.lanes,
-            **_flat("seconds", self.seconds),
-            **_flat("job_cost", self.job_cost),
-            "relative_cost": self.relative_cost,
-            "results_per_money": self.results_per_money,
-            **_flat("elapsed_seconds", self.elapsed),
-            **_flat("cost", self.cost),
-            "energy_kwh": self.energy_kwh,
-            "co2_grams": self.co2_grams,
-            "meets_deadline": self.meets_deadline,
-            "deadline_probability": self.chance,
-            "within_budget": self.within_budget,
-            "saved_hour_cost": self.saved_hour_cost,
-            "pareto": self.on_front,
-        }
 
 
 def _flat(name: str, estimate: Estimate) -> dict[str, Any]:
@@ -235,7 +221,7 @@ def best_for_value(rows: Sequence[PricedRow], value_per_hour: float) -> PricedRo
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostStep:
+class CostStep(JsonRecord):
     """From one K to the next larger one: the change in speed and in cost per result, as shares (0.036 is +3.6 %)."""
 
     from_k: int
@@ -244,14 +230,7 @@ class CostStep:
     cost_change: float
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "from_k": self.from_k,
-            "to_k": self.to_k,
-            "faster": self.faster,
-            "dearer": self.cost_change,
-            "sentence": self.sentence,
-        }
+    JSON = "from_k to_k faster dearer=cost_change sentence"
 
 
 def steps_between(rows: Sequence[PricedRow], k_unit: str) -> tuple[CostStep, ...]:

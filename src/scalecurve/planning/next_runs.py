@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.calibration import Calibration, shipped
@@ -41,16 +41,13 @@ _BUDGET = re.compile(r"\s*([\d._]+(?:e[-+]?\d+)?)\s*(?:([a-z]+?)s?[- ])?([a-zµ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suggestion:
+class Suggestion(JsonRecord):
     """Runs to make at one K; `seconds` is the expected time of one run, `cost` worker-seconds of all of them."""
 
     k: int
     repeats: int
     seconds: float
     cost: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"k": self.k, "repeats": self.repeats, "seconds": self.seconds, "cost": self.cost}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,6 +62,8 @@ class NextRuns(Result):
     after: float
     findings: tuple[Finding, ...]
 
+    JSON = "aim budget rows=suggestions cost before after findings"
+
     def __repr__(self) -> str:
         runs = ", ".join(f"K = {run.k} {run.repeats} times" for run in self.suggestions)
         return f"<NextRuns for {self.name}: {runs}; {self.aim} from {self.before:.3g} to {self.after:.3g}>"
@@ -76,17 +75,6 @@ class NextRuns(Result):
 
     def records(self) -> list[dict[str, Any]]:
         return [run.to_dict() for run in self.suggestions]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "aim": self.aim,
-            "budget": self.budget,
-            "rows": self.records(),
-            "cost": self.cost,
-            "before": self.before,
-            "after": self.after,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         rows = [

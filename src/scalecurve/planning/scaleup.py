@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.accept import StudyLike, as_study
@@ -26,7 +25,7 @@ LAW_WORKERS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleRow:
+class ScaleRow(JsonRecord):
     """K small machines against one that is `big_faster` times as fast at `price_ratio` times the price.
 
     `low` and `high` bound the efficiency; `kind` is law, measured or forecast.
@@ -39,6 +38,14 @@ class ScaleRow:
     low: float | None = None
     high: float | None = None
     kind: str = "law"
+
+    JSON = """
+        k=workers efficiency efficiency_low=low efficiency_high=high kind speedup time cost
+        out_wins_on_time=faster out_wins_on_cost=cheaper"""
+
+    @property
+    def speedup(self) -> float:
+        return self.workers * self.efficiency
 
     @property
     def time(self) -> float:
@@ -58,20 +65,6 @@ class ScaleRow:
     def cheaper(self) -> bool:
         return self.cost < self.price_ratio / self.big_faster
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "k": self.workers,
-            "efficiency": self.efficiency,
-            "efficiency_low": self.low,
-            "efficiency_high": self.high,
-            "kind": self.kind,
-            "speedup": self.workers * self.efficiency,
-            "time": self.time,
-            "cost": self.cost,
-            "out_wins_on_time": self.faster,
-            "out_wins_on_cost": self.cheaper,
-        }
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScaleUp(Result):
@@ -81,6 +74,13 @@ class ScaleUp(Result):
     price_ratio: float
     rows: tuple[ScaleRow, ...]
     findings: tuple[Finding, ...] = ()
+
+    JSON = "faster price_ratio big rows out_wins_on_time_from=time_from out_wins_on_cost_up_to=cost_up_to findings"
+
+    @property
+    def big(self) -> dict[str, float]:
+        """Time and cost of the big machine, relative to one small one."""
+        return {"time": 1 / self.faster, "cost": self.price_ratio / self.faster}
 
     def __repr__(self) -> str:
         return f"<ScaleUp: scaling out is faster {self._span('faster')}, cheaper {self._span('cheaper')}>"
@@ -94,20 +94,6 @@ class ScaleUp(Result):
     def cost_up_to(self) -> int | None:
         """The largest K at which scaling out is cheaper."""
         return max((row.workers for row in self.rows if row.cheaper), default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "faster": self.faster,
-            "price_ratio": self.price_ratio,
-            "big": {"time": 1 / self.faster, "cost": self.price_ratio / self.faster},
-            "rows": self.records(),
-            "out_wins_on_time_from": self.time_from,
-            "out_wins_on_cost_up_to": self.cost_up_to,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
 
     def document(self) -> Document:
         big = (

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 
 DEFAULT = "USD"
@@ -125,7 +125,7 @@ class Energy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tariff:
+class Tariff(JsonRecord):
     """The price of one billed unit (a worker, or a node of `workers_per_unit`) per hour, and its conditions.
 
     Durations are seconds and None where there is no such condition.  `source` says where the price comes from.
@@ -200,17 +200,3 @@ class Tariff:
         if energy is not None and energy.per_kwh is not None:
             energy = replace(energy, per_kwh=energy.per_kwh * factor)
         return replace(self, per_hour=self.per_hour * factor, spot=spot, reserved=reserved, energy=energy)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "per_hour": self.per_hour,
-            "currency": self.currency,
-            "workers_per_unit": self.workers_per_unit,
-            "minimum_seconds": self.minimum_seconds,
-            "step_seconds": self.step_seconds,
-            "setup_seconds": self.setup_seconds,
-            "spot": None if self.spot is None else vars(self.spot),
-            "reserved": None if self.reserved is None else vars(self.reserved),
-            "energy": None if self.energy is None else vars(self.energy),
-            "source": self.source,
-        }

@@ -62,30 +62,16 @@ class Assessment(Result):
     cost: Cost | None
     findings: tuple[Finding, ...]
 
+    JSON = """
+        title=proposal.title workers=proposal.workers workers_today=proposal.workers_today
+        k_unit=proposal.k_unit regime=proposal.regime floor=proposal.floor verdict decision
+        questions=answers predictions=judgements bend recommended sensitive_to cost=cost.records findings"""
+
     def __repr__(self) -> str:
         return f"<Assessment of {self.proposal.title!r}: {self._verdict_words()}; recommended {self.recommended}>"
 
     def records(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in one.to_dict().items() if name != "numbers"} for one in self.answers]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "title": self.proposal.title,
-            "workers": self.proposal.workers,
-            "workers_today": self.proposal.workers_today,
-            "k_unit": self.proposal.k_unit,
-            "regime": str(self.proposal.regime),
-            "floor": self.proposal.floor,
-            "verdict": str(self.verdict),
-            "decision": self.decision,
-            "questions": [answer.to_dict() for answer in self.answers],
-            "predictions": [judgement.to_dict() for judgement in self.judgements],
-            "bend": self.bend,
-            "recommended": self.recommended,
-            "sensitive_to": [item.to_dict() for item in self.sensitive_to],
-            "cost": None if self.cost is None else self.cost.records(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         """The page a committee reads: verdict and decision first, then the seven answers with their sources."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, Protocol
@@ -35,7 +36,7 @@ class ProposalVerdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class Judgement(JsonRecord):
     """The verdict in one regime, with the numbers behind it.
 
     `gain` is S(K)/S(today) - 1 and `cost_change` cost(K)/cost(today) - 1 per result at a linear price; None where
@@ -51,6 +52,10 @@ class Judgement:
     verdict: ProposalVerdict
     why: str
     measure: tuple[int, ...] = ()
+
+    JSON = """
+        regime verdict why source=evidence.source baseline_k=evidence.baseline_k proposed today speedup
+        efficiency gain dearer=cost_change measure"""
 
     @property
     def gain(self) -> float | None:
@@ -71,20 +76,6 @@ class Judgement:
     def speedup(self) -> Estimate | None:
         """Relative to one worker at the baseline's efficiency; scaled speedup under weak scaling."""
         return None if self.efficiency is None else self.efficiency.scaled(self.workers)
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"proposed": self.proposed, "today": self.today, "speedup": self.speedup, "efficiency": self.efficiency}
-        return {
-            "regime": str(self.regime),
-            "verdict": str(self.verdict),
-            "why": self.why,
-            "source": None if self.evidence is None else self.evidence.source,
-            "baseline_k": None if self.evidence is None else self.evidence.baseline_k,
-            **{name: None if part is None else part.to_dict() for name, part in parts.items()},
-            "gain": self.gain,
-            "dearer": self.cost_change,
-            "measure": list(self.measure),
-        }
 
 
 def speed_gain(proposed: Known | None, today: Known | None) -> float | None:
@@ -318,13 +309,15 @@ def _network_sentence(proposal: Proposal, relief: Relief | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity:
+class Sensitivity(JsonRecord):
     """An input, its value, and the value at which the verdict becomes `becomes`; None where it never does."""
 
     name: str
     value: float
     turns_at: float | None = None
     becomes: str | None = None
+
+    JSON = "input=name value turns_at becomes"
 
     @property
     def distance(self) -> float:
@@ -337,9 +330,6 @@ class Sensitivity:
             return f"{self.name} = {self.value:.4g}: no value within a factor of {WIDEST:g} changes the verdict"
         side = "above" if self.turns_at > self.value else "below"
         return f"{self.name} = {self.value:.4g}: {side} {self.turns_at:.3g} the verdict is '{self.becomes}'"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"input": self.name, "value": self.value, "turns_at": self.turns_at, "becomes": self.becomes}
 
 
 def most_sensitive(proposal: Proposal) -> tuple[Sensitivity, ...]:

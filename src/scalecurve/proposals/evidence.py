@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, FiniteFloat, model_validator
 
 from scalecurve.analysis.table import tabulate
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
@@ -72,7 +73,7 @@ class SerialShare(StatedSection):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Known(JsonRecord):
     """Efficiency at K relative to K0; `value` is None where only the bound `low` or `high` is stated."""
 
     k: int
@@ -81,6 +82,8 @@ class Known:
     high: float | None = None
     kind: str = "stated"
     seconds: Estimate | None = None
+
+    JSON = "k efficiency=value low high kind seconds"
 
     @property
     def at_least(self) -> float | None:
@@ -111,16 +114,6 @@ class Known:
     def unsure(self, floor: float) -> bool:
         """The value decides, but its interval contains the floor."""
         return None not in (self.value, self.low, self.high) and (self.low or 0) < floor <= (self.high or 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "efficiency": self.value,
-            "low": self.low,
-            "high": self.high,
-            "kind": self.kind,
-            "seconds": None if self.seconds is None else self.seconds.to_dict(),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

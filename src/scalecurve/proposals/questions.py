@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.laws.amdahl import ceiling, serial_for, serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
@@ -33,13 +34,15 @@ TAIL_MATTERS = 0.95  # a barrier efficiency below this is worth a look
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProposalAnswer:
+class ProposalAnswer(JsonRecord):
     """One question with its answer; `source` is None and the text says what to state where the answer is missing."""
 
     number: int
     text: str
     source: str | None
     numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    JSON = "number question answer=text source missing numbers"
 
     @property
     def question(self) -> str:
@@ -48,16 +51,6 @@ class ProposalAnswer:
     @property
     def missing(self) -> bool:
         return self.source is None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "question": self.question,
-            "answer": self.text,
-            "source": self.source,
-            "missing": self.missing,
-            "numbers": dict(self.numbers),
-        }
 
 
 def missing_answer(number: int, remedy: str) -> ProposalAnswer:

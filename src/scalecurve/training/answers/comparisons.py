@@ -31,6 +31,8 @@ class LayoutComparison(Result):
     other: StepOutcome
     findings: tuple[Finding, ...] = ()
 
+    JSON = "answer=sentence slower fits=other.fits seconds_lost bytes_more best layout=other findings"
+
     def __repr__(self) -> str:
         return f"<LayoutComparison {self.other.layout.short()} against {self.best.layout.short()}: {self.slower:+.1%}>"
 
@@ -67,18 +69,6 @@ class LayoutComparison(Result):
     @property
     def capacity(self) -> float:
         return self.other.job.cluster.accelerator.capacity
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "answer": self.sentence,
-            "slower": self.slower,
-            "fits": self.other.fits,
-            "seconds_lost": self.seconds_lost,
-            "bytes_more": self.bytes_more,
-            "best": self.best.to_dict(),
-            "layout": self.other.to_dict(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def document(self) -> Document:
         both = (self.best, self.other)
@@ -128,6 +118,8 @@ class ClusterComparison(Result):
     first: Plan
     second: Plan
 
+    JSON = "clusters=names rows=records first second"
+
     def __repr__(self) -> str:
         return f"<ClusterComparison {' and '.join(self.names)}: {len(self.pairs)} P>"
 
@@ -145,10 +137,6 @@ class ClusterComparison(Result):
     @property
     def findings(self) -> tuple[Finding, ...]:
         return (*self.first.findings, *self.second.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"clusters": list(self.names), "rows": self.records(), "first": self.first.to_dict(),
-                "second": self.second.to_dict()}  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
         return [

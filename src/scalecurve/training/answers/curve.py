@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
+from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
@@ -37,7 +37,7 @@ STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 c
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRow:
+class PlanRow(JsonRecord):
     """The best layout at P, and what the whole run takes with it.
 
     `run_tokens` are the tokens to process, with the extra that batches near or beyond the critical one are charged.
@@ -51,6 +51,11 @@ class PlanRow:
     speedup: float = 1.0
     doubling: float | None = None  # speedup over half as many accelerators, per effective token
     optimal: Optimal | None = None
+
+    JSON = """
+        **outcome goodput tokens_factor effective_tokens_per_second usd_per_billion_effective_tokens speedup
+        doubling_speedup=doubling run_tokens run_seconds run_usd run_joules run_kwh run_kg_co2
+        compute_optimal=optimal loss=optimal.loss alternatives"""
 
     @property
     def gpus(self) -> int:
@@ -118,26 +123,10 @@ class PlanRow:
         grams = self.outcome.job.cluster.gco2_per_kwh
         return None if grams is None or self.run_kwh is None else self.run_kwh * grams / 1e3
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def usd_per_billion_effective_tokens(self) -> float | None:
         per_token = self.outcome.usd_per_billion_tokens
-        effective = None if per_token is None else per_token * self.tokens_factor / self.goodput.factor
-        return self.outcome.to_dict() | {
-            "goodput": self.goodput.to_dict(),
-            "tokens_factor": self.tokens_factor,
-            "effective_tokens_per_second": self.effective_tokens_per_second,
-            "usd_per_billion_effective_tokens": effective,
-            "speedup": self.speedup,
-            "doubling_speedup": self.doubling,
-            "run_tokens": self.run_tokens,
-            "run_seconds": self.run_seconds,
-            "run_usd": self.run_usd,
-            "run_joules": self.run_joules,
-            "run_kwh": self.run_kwh,
-            "run_kg_co2": self.run_kg_co2,
-            "compute_optimal": None if self.optimal is None else asdict(self.optimal),
-            "loss": None if self.optimal is None else self.optimal.loss,
-            "alternatives": [other.to_dict() for other in self.alternatives],
-        }
+        return None if per_token is None else per_token * self.tokens_factor / self.goodput.factor
 
 
 def _rate(amount: float, step: Estimate) -> Estimate:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -136,7 +136,7 @@ def read_job(
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepOutcome:
+class StepOutcome(JsonRecord):
     """Seconds, bytes, tokens and dollars of one step of one job."""
 
     job: TrainingJob
@@ -146,6 +146,13 @@ class StepOutcome:
     stages: dict[str, float]  # bytes on an accelerator of the first and of the last pipeline stage
     mfu: float
     hfu: float
+
+    JSON = """
+        gpus layout global_batch_sequences=layout.sequences global_batch_tokens=tokens
+        step_seconds=step.value step_low=step.low step_high=step.high level=step.level breakdown comm_frac
+        comm_share efficiency mfu hfu model_tflops_per_gpu memory_bytes memory memory_by_stage=stages
+        memory_capacity=job.cluster.accelerator.capacity fits tokens_per_second tokens_per_second_per_gpu
+        usd_per_billion_tokens evidence=calibration.evidence"""
 
     @property
     def layout(self) -> Layout:
@@ -221,34 +228,17 @@ class StepOutcome:
     def usd_per_billion_tokens(self) -> float | None:
         return self.job.cluster.dollars(self.gpus, 1e9 / self.tokens_per_second)
 
-    def to_dict(self) -> dict[str, Any]:
-        step = self.step
-        return {
-            "gpus": self.gpus,
-            "layout": self.layout.to_dict(),
-            "global_batch_sequences": self.layout.sequences,
-            "global_batch_tokens": self.tokens,
-            "step_seconds": step.value,
-            "step_low": step.low,
-            "step_high": step.high,
-            "level": LEVEL,
-            "breakdown": self.breakdown,
-            "comm_frac": self.comm_frac,
-            "comm_share": 1.0 - self.efficiency,
-            "efficiency": self.efficiency,
-            "mfu": self.mfu,
-            "hfu": self.hfu,
-            "model_tflops_per_gpu": self.mfu * self.peak / 1e12,
-            "memory_bytes": self.memory_bytes,
-            "memory": self.memory,
-            "memory_by_stage": self.stages,
-            "memory_capacity": self.job.cluster.accelerator.capacity,
-            "fits": self.fits,
-            "tokens_per_second": self.tokens_per_second,
-            "tokens_per_second_per_gpu": self.tokens_per_second / self.gpus,
-            "usd_per_billion_tokens": self.usd_per_billion_tokens,
-            "evidence": self.calibration.evidence,
-        }
+    @property
+    def comm_share(self) -> float:
+        return 1.0 - self.efficiency
+
+    @property
+    def model_tflops_per_gpu(self) -> float:
+        return self.mfu * self.peak / 1e12
+
+    @property
+    def tokens_per_second_per_gpu(self) -> float:
+        return self.tokens_per_second / self.gpus
 
     def record(self) -> dict[str, Any]:
         """A row of --csv."""
@@ -297,6 +287,11 @@ class Evaluation(Result):
     outcome: StepOutcome
     findings: tuple[Finding, ...] = ()
 
+    left_out = LEFT_OUT
+    JSON = """
+        **outcome model=outcome.job.model cluster=outcome.job.cluster stack=outcome.job.stack
+        calibration=outcome.calibration left_out findings"""
+
     def __repr__(self) -> str:
         one = self.outcome
         return (
@@ -339,16 +334,6 @@ class Evaluation(Result):
     @property
     def memory_bytes(self) -> float:
         return self.outcome.memory_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.outcome.to_dict() | {
-            "model": self.outcome.job.model.to_dict(),
-            "cluster": self.outcome.job.cluster.to_dict(),
-            "stack": self.outcome.job.stack.to_dict(),
-            "calibration": self.outcome.calibration.to_dict(),
-            "left_out": list(LEFT_OUT),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         return [self.outcome.record()]

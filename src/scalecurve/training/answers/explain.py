@@ -74,7 +74,7 @@ class StepExplanation(Result):
     def to_dict(self) -> dict[str, Any]:
         return self.outcome.to_dict() | {"terms": self.records(), "left_out": list(LEFT_OUT)}
 
-    def records(self) -> list[dict[str, str]]:
+    def records(self) -> list[dict[str, Any]]:
         return [asdict(part) for part in self.parts]
 
     def document(self) -> Document:

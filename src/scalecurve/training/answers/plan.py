@@ -106,6 +106,13 @@ class Plan(Result):
     largest: LargestRun | None = None  # with a deadline or a budget: the longest run within them
     choice: str | None = None  # why `chosen_gpus`, where a deadline, a budget or an objective was given
 
+    left_out = LEFT_OUT
+    JSON = """
+        title regime rows strong_rows=strong dp_cap.statistical=statistical_cap
+        dp_cap.granularity=granularity_cap critical_batch_tokens=critical.tokens.value
+        critical_batch=critical global_batch_tokens=batch.tokens cost_effective_gpus chosen_gpus choice
+        largest_run=largest marks run_basis=basis configurations evidence source left_out findings"""
+
     def __repr__(self) -> str:
         first, last = self.rows[0], self.rows[-1]
         return (
@@ -116,29 +123,6 @@ class Plan(Result):
 
     def row(self, gpus: int) -> PlanRow | None:
         return next((row for row in self.rows if row.gpus == gpus), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "title": self.title,
-            "regime": self.regime,
-            "rows": [row.to_dict() for row in self.rows],
-            "strong_rows": [row.to_dict() for row in self.strong],
-            "dp_cap": {"statistical": self.statistical_cap, "granularity": self.granularity_cap},
-            "critical_batch_tokens": self.critical.tokens.value if self.critical else None,
-            "critical_batch": self.critical.to_dict() if self.critical else None,
-            "global_batch_tokens": self.batch.tokens,
-            "cost_effective_gpus": self.cost_effective_gpus,
-            "chosen_gpus": self.chosen_gpus,
-            "choice": self.choice,
-            "largest_run": None if self.largest is None else asdict(self.largest),
-            "marks": [asdict(mark) for mark in self.marks],
-            "run_basis": None if self.basis is None else self.basis.to_dict(),
-            "configurations": self.configurations,
-            "evidence": self.evidence,
-            "source": self.source,
-            "left_out": list(LEFT_OUT),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
     def records(self) -> list[dict[str, Any]]:
         extra = ("tokens_factor", "effective_tokens_per_second", "speedup", "run_seconds", "run_usd", "loss")

@@ -47,10 +47,6 @@ class ExportedConfig(Result):
     def __repr__(self) -> str:
         return f"<ExportedConfig {self.framework}: {len(self.text.splitlines())} lines>"
 
-    def to_dict(self) -> dict[str, Any]:
-        notes = [finding.to_dict() for finding in self.findings]
-        return {"framework": self.framework, "text": self.text, "settings": dict(self.settings), "findings": notes}
-
     def document(self) -> Document:
         return Document(f"Configuration for {self.framework}", (Listing(self.text), FindingList(self.findings)))
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.hardware.accelerators import (
@@ -31,7 +32,7 @@ UNITS = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "nvfp4": "fp4"}  # whose 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class Cluster(JsonRecord):
     """`node` accelerators share the fast link; each has `outer_rate` bytes/s into the network.
 
     `usd_per_gpu_hour` is None where no price is known; `pue` (power of the hall over power of its machines) and
@@ -48,6 +49,10 @@ class Cluster:
     pue: float | None = None
     gco2_per_kwh: float | None = None
     source: str = "given"
+
+    JSON = """
+        name accelerator=accelerator.name node inner_gb_s outer_gb_s memory_bytes=accelerator.capacity
+        usd_per_gpu_hour price_source pue gco2_per_kwh source"""
 
     def __post_init__(self) -> None:
         sizes = {"node": self.node, "inner_rate": self.inner_rate, "outer_rate": self.outer_rate}
@@ -101,20 +106,13 @@ class Cluster:
         message = "nvfp4 is timed at the rate of fp8, a limit from above: no published pair of steps tells its gain"
         return (info("four-bit", message, remedy="give runs of your own: --measured runs.csv"),)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "accelerator": self.accelerator.name,
-            "node": self.node,
-            "inner_gb_s": self.inner_rate / 1e9,
-            "outer_gb_s": self.outer_rate / 1e9,
-            "memory_bytes": self.accelerator.capacity,
-            "usd_per_gpu_hour": self.usd_per_gpu_hour,
-            "price_source": self.price_source,
-            "pue": self.pue,
-            "gco2_per_kwh": self.gco2_per_kwh,
-            "source": self.source,
-        }
+    @property
+    def inner_gb_s(self) -> float:
+        return self.inner_rate / 1e9
+
+    @property
+    def outer_gb_s(self) -> float:
+        return self.outer_rate / 1e9
 
 
 @cache

@@ -10,10 +10,11 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_name, unknown_name
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.transformer import training_table
@@ -30,7 +31,7 @@ FAMILIES = (  # accelerators with the same cores
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack:
+class Stack(JsonRecord):
     """What a stack does; `constants` names what is fitted for it, at most six per accelerator."""
 
     name: str
@@ -69,8 +70,7 @@ class Stack:
     constants: tuple[str, ...] = ()
     source: str = "given"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "constants": list(self.constants), "source": self.source}
+    JSON = "name constants source"
 
 
 @cache
@@ -103,7 +103,7 @@ def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constants:
+class Constants(JsonRecord):
     """Achieved shares of published figures."""
 
     matmul: float  # of peak FLOP/s
@@ -122,9 +122,6 @@ class Constants:
     low_precision: float  # what of `matmul` is left at fp8
     grouped: float  # what of `matmul` is left in the experts' grouped products
 
-    def to_dict(self) -> dict[str, float]:
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
-
 
 def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
     """Nothing fitted: the measured ceiling of a matrix product, NCCL's 78 % of the link, and typical shares."""
@@ -137,7 +134,7 @@ def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackCalibration:
+class StackCalibration(JsonRecord):
     """Where constants come from, how many rows stand behind them, and how far off predictions were out of sample.
 
     `half_width` is the half of the 90 % interval of log(measured / predicted).
@@ -152,19 +149,11 @@ class StackCalibration:
     ratio_width: float = 0.1  # half of the 90 % interval of log(measured / predicted) of a ratio between two P
     moe_width: float = 0.0  # what recipes of MoE models add to `half_width`, root of squares
 
+    JSON = "evidence source rows interval_half_width=half_width fitted constants"
+
     def evidence_of(self, constant: str) -> str:
         """The evidence of one constant: a prior stays assumed whatever the others are."""
         return self.evidence if constant in self.fitted else "assumed"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "evidence": self.evidence,
-            "source": self.source,
-            "rows": self.rows,
-            "interval_half_width": self.half_width,
-            "fitted": list(self.fitted),
-            "constants": self.constants.to_dict(),
-        }
 
 
 @cache

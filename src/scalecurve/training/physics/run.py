@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.hardware.accelerators import plain_name, unknown_name
@@ -29,7 +30,7 @@ DEVICE_HOURS = 50_000.0  # Llama 3 405B: 419 unexpected stops in 54 days of 16,3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticalBatch:
+class CriticalBatch(JsonRecord):
     """B_c in tokens of the `double` definition, as a range, with where it came from and as what it was stated:
     `given_tokens` in the definition `given_as`."""
 
@@ -37,6 +38,9 @@ class CriticalBatch:
     given_as: str
     given_tokens: float
     source: str
+
+    definition = "double"
+    JSON = "tokens definition given_as given_tokens source"
 
     @property
     def equivalent(self) -> str:
@@ -48,12 +52,6 @@ class CriticalBatch:
     def tokens_factor(self, batch_tokens: float) -> float:
         """Tokens / E_min = 1 + B/B_c: what each effective token costs."""
         return 1.0 + batch_tokens / self.tokens.value
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "tokens": self.tokens.to_dict(), "definition": "double", "given_as": self.given_as,
-            "given_tokens": self.given_tokens, "source": self.source,
-        }  # fmt: skip
 
 
 @cache
@@ -187,7 +185,7 @@ def read_reliability(reliability: str | bool | Mapping[str, Any] | Reliability |
 
 
 @dataclass(frozen=True)
-class Goodput:
+class Goodput(JsonRecord):
     """Shares of the time that remain after failures, checkpoints and stragglers: their product is what counts."""
 
     failures: float = 1.0
@@ -195,15 +193,11 @@ class Goodput:
     stragglers: float = 1.0
     checkpoint_interval: float | None = None
 
+    JSON = "factor failures checkpoints stragglers checkpoint_interval_seconds=checkpoint_interval"
+
     @property
     def factor(self) -> float:
         return self.failures * self.checkpoints * self.stragglers
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "factor": self.factor, "failures": self.failures, "checkpoints": self.checkpoints,
-            "stragglers": self.stragglers, "checkpoint_interval_seconds": self.checkpoint_interval,
-        }  # fmt: skip
 
 
 def checkpoint_times(gpus: int, reliability: Reliability, states: float, node: int) -> tuple[float, float]:
