@@ -35,6 +35,7 @@ SHOWN = """() => ({
   }).length,
   commands: [...document.querySelectorAll('.commands pre')].map(p => p.textContent),
 })"""
+OPEN = "() => [...document.querySelectorAll('.lead .panel:not([hidden])')].every(e => e.querySelector('tbody tr'))"
 ROWS = """() => [...document.querySelectorAll('.lead .panel:not([hidden]) tbody tr')]
   .map(row => [...row.cells].map(cell => cell.textContent).join(' ').split(/\\s+/))"""
 
@@ -61,7 +62,7 @@ def test_what_chromium_shows_is_what_the_commands_print(
     page = open_page(hash)
     settle(page)
     shown = page.evaluate(SHOWN)
-    page.wait_for_timeout(50)
+    page.wait_for_function(OPEN)
     rows = page.evaluate(ROWS)
     files, commands = {}, []
     for text in shown["commands"]:

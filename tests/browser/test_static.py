@@ -43,7 +43,6 @@ def opened(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"file://{folder / name}")
         page.wait_for_selector("#main .view")
-        page.wait_for_timeout(200)
         page.wait_for_function(READY)
         return page
 
@@ -99,7 +98,6 @@ def test_training_shows_what_the_command_prints(opened: Callable[..., Any], name
         box.fill(batch)
         box.press("Enter")
         page.wait_for_function(READY)
-        page.wait_for_timeout(100)
         commands = page.evaluate("[...document.querySelectorAll('.commands pre')].map(p => p.textContent)")
         assert len(commands) == 2
         texts = "".join(command_line(command, {}, tmp_path)[1] for command in commands)
@@ -132,6 +130,7 @@ def test_it_can_be_embedded_and_shown_in_a_notebook(opened: Callable[..., Any], 
     (folder / "notebook.html").write_text(f'<main id="main"><div class="view">beside</div></main>{shown._repr_html_()}')
     for name in ("frame.html", "notebook.html"):
         frame = opened(name).frame_locator("iframe")
+        frame.locator("#main .view").wait_for()
         frame.locator("#tab-laws").click()
         frame.locator("[data-exact=serial]").fill("0.2")
         frame.locator("[data-exact=serial]").press("Enter")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.explorer_drag import command_line
 
 VIEWS = ["training", "laws", "data", "mechanisms"]
 HASHES = {
@@ -60,6 +60,28 @@ def test_a_view_loads_without_complaint_and_nothing_overlaps(
 def quiet(page: Any) -> None:
     """Wait until every answer has come."""
     page.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
+
+
+def shown_in_address(page: Any, words: str) -> None:
+    """Wait until the address holds the words; the browser tells of a new address later than the page has it."""
+    page.wait_for_function("(words) => location.hash.includes(words)", arg=words)
+
+
+def focused(page: Any) -> str:
+    """What has the keyboard: an id, a setting, or the name of the element."""
+    name: str = page.evaluate(
+        "(() => { const e = document.activeElement; return e.id || e.dataset.param || e.textContent || e.tagName; })()"
+    )
+    return name
+
+
+def tab_to(page: Any, test: str, most: int = 60) -> None:
+    """Press Tab until the element `e` that has the keyboard passes a test."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"((e) => {test})(document.activeElement)"):
+            return
+    raise AssertionError(f"no element with {test} within {most} tabs")
 
 
 def place_of(page: Any, selector: str) -> dict[str, float]:
@@ -126,7 +148,7 @@ def test_the_cap_can_be_dragged(open_page: Callable[..., Any], settle: Callable[
     page.mouse.up()
     quiet(page)
     assert cap(page) < before
-    assert "critical_tokens=" in page.url
+    shown_in_address(page, "critical_tokens=")
 
 
 def test_the_growing_job_stands_beside_the_fixed_one(
@@ -256,7 +278,7 @@ def test_dragging_a_slider_redraws(open_page: Callable[..., Any], settle: Callab
     page.mouse.up()
     quiet(page)
     assert page.locator("#panel-strong .chart").inner_html() != before
-    assert "comm=" in page.url
+    shown_in_address(page, "comm=")
 
 
 def test_the_threshold_can_be_dragged_in_the_chart(
@@ -367,8 +389,7 @@ def test_a_dropped_csv_gives_the_same_table_as_the_command_line(
     rows = page.evaluate(
         "[...document.querySelectorAll('#data-table tbody tr')].map(r => [...r.cells].map(cell => cell.textContent))"
     )
-    command = [sys.executable, "-m", "scalecurve", "table", str(file), "--regime", "strong"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = command_line(f"scalecurve table {file} --regime strong", {}, tmp_path)[1]
     lines = [line.split() for line in printed.splitlines()]
     assert len(rows) == 5
     for row in rows:
@@ -395,28 +416,94 @@ def test_keyboard_alone_is_enough(open_page: Callable[..., Any], settle: Callabl
     """Tab to the tabs, arrow to another view and back, tab to a slider, change it, open a table."""
     page = open_page("#laws")
     settle(page)
-    for _ in range(4):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.id") == "tab-laws":
-            break
-    assert page.evaluate("document.activeElement.id") == "tab-laws"
+    tab_to(page, "e.id === 'tab-laws'", most=4)
     page.keyboard.press("ArrowRight")
-    assert "#data" in page.url
+    shown_in_address(page, "#data")
+    assert focused(page) == "tab-data"
     page.keyboard.press("ArrowLeft")
+    shown_in_address(page, "#laws")
+    assert focused(page) == "tab-laws"
     settle(page)
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.dataset.param") == "serial":
-            break
+    tab_to(page, "e.dataset.param === 'serial'", most=12)
     before = page.locator("[data-exact=serial]").input_value()
     page.keyboard.press("ArrowRight")
     assert page.locator("[data-exact=serial]").input_value() != before
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.tagName") == "SUMMARY":
-            break
+    shown_in_address(page, "serial=")
+    assert focused(page) == "laws-serial"
+    tab_to(page, "e.tagName === 'SUMMARY'")
     page.keyboard.press("Enter")
     page.wait_for_selector("details[open] table")
+
+
+def test_the_keyboard_keeps_its_place(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    """Pinning, switching a curve off and answers that come late do not take the focus away."""
+    page = open_page("#laws")
+    settle(page)
+    tab_to(page, "e.className === 'pin'")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".pins li")
+    assert focused(page) == "Pin these settings to compare"
+    tab_to(page, "e.closest('.legend')")
+    name = focused(page)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".legend [aria-pressed=false]")
+    assert focused(page) == name
+    page.locator("#tab-data").click()
+    shown_in_address(page, "#data")
+    page.locator("#data-text").focus()
+    page.go_back()
+    page.wait_for_selector("#view-laws")
+    assert focused(page) == "main"
+
+
+def test_a_key_held_down_is_one_step_back(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#laws")
+    settle(page)
+    page.locator("[data-param=serial]").focus()
+    for _ in range(5):
+        page.keyboard.down("ArrowRight")
+    page.keyboard.up("ArrowRight")
+    shown_in_address(page, "serial=0.055")
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('[data-exact=serial]').value === '0.05'")
+
+
+def test_the_address_is_that_of_the_last_step(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    """Packing data into an address takes longer than the next step, which must not be overtaken or mixed with it."""
+    page = open_page("#data")
+    settle(page)
+    text = CSV + "".join(f"{k},{1 / k}\n" for k in range(17, 2000))
+    page.evaluate(
+        """([text]) => {
+          const box = document.querySelector('#data-text');
+          box.value = text;
+          box.dispatchEvent(new Event('change'));
+          document.querySelector('#tab-laws').click();
+        }""",
+        [text],
+    )
+    page.wait_for_function("() => location.hash === '#laws'")
+    page.go_back()
+    shown_in_address(page, "#data?z.text=")
+
+
+def test_an_answer_that_comes_late_is_drawn_with_its_own_settings(
+    open_page: Callable[..., Any], settle: Callable[[Any], None]
+) -> None:
+    """Another view is open when the answers of this one come: two questions, of which the second waited."""
+    page = open_page("#laws")
+    settle(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data) if "/api/laws" in request.url else None)
+    page.evaluate(
+        """() => {
+          const box = document.querySelector('[data-exact=serial]');
+          for (const value of ['0.2', '0.3']) { box.value = value; box.dispatchEvent(new Event('change')); }
+          document.querySelector('#tab-data').click();
+        }"""
+    )
+    quiet(page)
+    assert [text.partition(",")[0] for text in asked] == ['{"serial":0.2', '{"serial":0.3']
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -35,7 +35,11 @@ function viewNamed(name) {
 
 function show() {
   const view = viewNamed(store.view);
-  if (main.firstElementChild !== view.element || main.children.length !== 1) main.replaceChildren(view.element);
+  if (main.firstElementChild !== view.element || main.children.length !== 1) {
+    const inside = main.contains(document.activeElement); // a view that leaves must not take the keyboard's place with it
+    main.replaceChildren(view.element);
+    if (inside) main.focus({ preventScroll: true });
+  }
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const chosen = tab.id === `tab-${store.view}`;
     tab.setAttribute("aria-selected", String(chosen));
@@ -79,6 +83,10 @@ async function begin() {
     await copyText(location.href.replace(/#.*/s, "") + hash, "Link");
     if (left.length) toast("Link copied, without the data: it is too large for an address. Send the file along.");
   });
+  document.querySelector(".skip")?.addEventListener("click", (event) => {
+    event.preventDefault(); // the address holds the settings, not a place in the page
+    main.focus();
+  });
   document.addEventListener("keydown", onKey);
   window.addEventListener("popstate", async () => {
     await store.read(location.hash);
@@ -94,7 +102,7 @@ async function begin() {
 /** The study named on the command line, if there is one. */
 async function openGiven() {
   const start = carried()?.start ?? await fetch("/api/start").then((response) => response.json()).catch(() => ({}));
-  if (!start.data) return;
+  if (!start.data || store.past.length) return; // the reader was faster
   store.now.view = "data";
   Object.assign(store.now.params.data, start.data);
   toast(`${start.data.name} opened`);

@@ -79,7 +79,7 @@ export class Chart {
   /** @param {ChartSpec} spec */
   showLegend(spec) {
     const entries = legendOf(spec);
-    const key = entries.map((entry) => `${entry.name}${entry.color}${this.off.has(entry.name)}`).join("|");
+    const key = entries.map((entry) => `${entry.name}${entry.color}`).join("|");
     if (this.legend.dataset.key === key) return;
     this.legend.dataset.key = key;
     this.legend.replaceChildren(...entries.map((entry) => {
@@ -89,10 +89,12 @@ export class Chart {
       swatch.setAttribute("aria-hidden", "true");
       swatch.innerHTML = swatchOf(entry, 1, 9); // only colours and dashes of our own
       if (entry.fixed) return el("span", {}, swatch, entry.name);
-      return el("button", { type: "button", "aria-pressed": String(!this.off.has(entry.name)), onclick: () => {
+      const button = el("button", { type: "button", "aria-pressed": String(!this.off.has(entry.name)), onclick: () => {
         if (!this.off.delete(entry.name)) this.off.add(entry.name);
+        button.setAttribute("aria-pressed", String(!this.off.has(entry.name)));
         if (this.spec) this.draw(this.spec);
       } }, swatch, entry.name);
+      return button;
     }));
   }
 

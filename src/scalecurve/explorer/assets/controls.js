@@ -109,6 +109,7 @@ export class Controls {
     slider.addEventListener("input", () => this.store.adjust({ [control.id]: fromPlace(control, Number(slider.value)) }));
     slider.addEventListener("change", () => this.store.commit());
     slider.addEventListener("keydown", (event) => this.step(event, control));
+    for (const end of ["keyup", "blur"]) slider.addEventListener(end, () => { if (this.store.moving) this.store.commit(); });
     number.addEventListener("input", () => { number.dataset.typing = "1"; });
     number.addEventListener("change", () => {
       delete number.dataset.typing;
@@ -137,16 +138,16 @@ export class Controls {
     return el("div", { class: "control" }, el("label", { for: id }, control.label), number, slider, told, this.help(control));
   }
 
-  /** Arrow keys move by a sensible step in the value, not in pixels. @param {KeyboardEvent} event @param {Control} control */
+  /** Arrow keys move by a sensible step in the value, not in pixels; a key held down is one step of undo. @param {KeyboardEvent} event @param {Control} control */
   step(event, control) {
     const directions = /** @type {Record<string, number>} */ ({ ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 });
     const direction = directions[event.key];
     if (direction === undefined) return;
     event.preventDefault();
-    const before = Number(this.store.params[control.id]);
+    const before = Number(this.store.now.params[this.view][control.id]);
     const place = toPlace(control, before) + direction * keyStep(control);
     const after = fromPlace(control, Math.min(STEPS, Math.max(0, place)));
-    this.store.set({ [control.id]: after });
+    this.store.adjust({ [control.id]: after });
   }
 
   /** @param {Control} control */

@@ -22,6 +22,9 @@ export class Store {
     this.listeners = [];
     this.committed = JSON.stringify(this.now);
     this.moving = false; // a slider or handle is being dragged
+    /** The steps already in the address. @type {Promise<void>} */
+    this.written = Promise.resolve();
+    this.reads = 0; // of addresses
   }
 
   get view() { return this.now.view; }
@@ -90,25 +93,29 @@ export class Store {
     this.write();
   }
 
-  /** The address follows what is shown; each step can be gone back to. */
-  async write() {
-    const { hash } = await this.link();
-    if (hash === location.hash) return;
-    try {
-      history.pushState(null, "", hash);
-    } catch {
-      // a page inside another document has no address of its own
-    }
+  /** The address follows what is shown, step after step in their order; each can be gone back to. */
+  write() {
+    const link = this.link();
+    this.written = this.written.then(async () => {
+      const { hash } = await link;
+      if (hash === location.hash) return;
+      try {
+        history.pushState(null, "", hash);
+      } catch {
+        // a page inside another document has no address of its own
+      }
+    });
   }
 
-  /** The part of the address that holds the view, and what of it was too large for an address. */
+  /** The part of the address that holds the view as it is now, and what of it was too large for an address. */
   async link() {
+    const { view, params, pins } = structuredClone({ view: this.view, params: this.params, pins: this.pins }); // packing takes a while
     /** @type {string[]} */
     const left = [];
-    const query = await encode(this.params, this.defaults[this.view], left);
-    for (const [place, pin] of this.pins.entries()) query.append(`pin${PIN_NAMES[place]}`, (await encode(pin, this.defaults[this.view], left)).toString());
+    const query = await encode(params, this.defaults[view], left);
+    for (const [place, pin] of pins.entries()) query.append(`pin${PIN_NAMES[place]}`, (await encode(pin, this.defaults[view], left)).toString());
     const text = query.toString();
-    return { hash: `#${this.view}${text ? `?${text}` : ""}`, left };
+    return { hash: `#${view}${text ? `?${text}` : ""}`, left };
   }
 
   /** Read the address. @param {string} hash */
@@ -116,10 +123,13 @@ export class Store {
     const [view, text = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
     if (!(view in this.defaults)) return;
     const query = new URLSearchParams(text);
-    this.now.view = view;
-    this.now.params[view] = await decode(query, this.defaults[view]);
     const pins = PIN_NAMES.map((name) => query.get(`pin${name}`)).filter((pin) => pin !== null);
-    this.now.pins[view] = await Promise.all(pins.map((pin) => decode(new URLSearchParams(pin), this.defaults[view])));
+    const turn = this.reads += 1;
+    const [params, ...pinned] = await Promise.all([query, ...pins].map((part) => decode(new URLSearchParams(part), this.defaults[view])));
+    if (turn !== this.reads) return; // a later address was read meanwhile
+    this.now.view = view;
+    this.now.params[view] = params;
+    this.now.pins[view] = pinned;
     this.committed = JSON.stringify(this.now);
   }
 }

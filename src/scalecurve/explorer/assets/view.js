@@ -28,17 +28,22 @@ export class View {
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.stage = el("div", { class: "stage" });
     this.commands = el("div", { class: "commands" });
-    this.pinned = el("div", { class: "pins" });
+    this.pins = el("ul");
+    const pin = el("button", { type: "button", class: "pin", onclick: () => { store.pin(); toast("Pinned; change the settings to compare"); } }, "Pin these settings to compare");
     this.lead = el("div", { class: "lead" });
-    this.side = el("div", { class: "side" }, this.presetBox(presets), this.controls.element, this.pinned);
+    this.side = el("div", { class: "side" }, this.presetBox(presets), this.controls.element, el("div", { class: "pins" }, pin, this.pins));
     const foot = el("div", { class: "foot" }, this.commands);
     this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.summary, this.problem,
       el("div", { class: "split" }, el("div", { class: "left-half" }, this.side, foot), el("div", { class: "right-half" }, this.lead, this.stage)));
   }
 
+  /** The settings of this view, whichever is open when an answer comes. */
+  get params() { return this.store.now.params[this.name]; }
+  get pinned() { return this.store.now.pins[this.name] ?? []; }
+
   /** The current settings first, then each pin. @returns {Array<{name: string, params: Params, pin: boolean}>} */
   get settings() {
-    return [{ name: "", params: this.store.params, pin: false }, ...this.store.pins.map((params, place) => ({ name: PIN_NAMES[place], params, pin: true }))];
+    return [{ name: "", params: { ...this.params }, pin: false }, ...this.pinned.map((params, place) => ({ name: PIN_NAMES[place], params, pin: true }))];
   }
 
   /** @param {Array<{label: string, params: Params}>} presets */
@@ -98,13 +103,12 @@ export class View {
   async refresh() {}
 
   showPins() {
-    const key = JSON.stringify(this.store.pins);
-    if (this.pinned.dataset.key === key) return;
-    this.pinned.dataset.key = key;
-    const rows = this.store.pins.map((pin, place) => el("li", {}, el("b", {}, PIN_NAMES[place]), ` ${this.describe(pin)} `,
+    const key = JSON.stringify(this.pinned);
+    if (this.pins.dataset.key === key) return;
+    this.pins.dataset.key = key;
+    const rows = this.pinned.map((pin, place) => el("li", {}, el("b", {}, PIN_NAMES[place]), ` ${this.describe(pin)} `,
       el("button", { type: "button", onclick: () => this.store.unpin(place), "aria-label": `Remove pin ${PIN_NAMES[place]}` }, "remove")));
-    this.pinned.replaceChildren(el("button", { type: "button", class: "pin", onclick: () => { this.store.pin(); toast("Pinned; change the settings to compare"); } }, "Pin these settings to compare"),
-      el("ul", {}, ...rows));
+    this.pins.replaceChildren(...rows);
   }
 
   /** What differs from the defaults, in words. @param {Params} params */

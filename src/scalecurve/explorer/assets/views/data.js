@@ -95,12 +95,12 @@ export class DataView extends View {
   }
 
   async refresh() {
-    const { text } = this.store.params;
+    const { text } = this.params;
     this.empty.hidden = Boolean(text);
     this.filled.hidden = !text;
     this.charts.hidden = !text;
     if (!text) return this.say(["Your own measurements, with the intervals they deserve."]);
-    const answer = await ask("data/table", tableRequest(this.store.params));
+    const answer = await ask("data/table", tableRequest(this.params));
     this.answer = answer;
     this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
     if (!this.more.diagnosis) this.say(answer.sentences);
@@ -112,8 +112,8 @@ export class DataView extends View {
 
   /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
   fill(part) {
-    const { text, name, regime } = this.store.params;
-    const asked = { text, name, regime, ...Object.fromEntries(part.settings.map((setting) => [setting, this.store.params[setting]])) };
+    const { text, name, regime } = this.params;
+    const asked = { text, name, regime, ...Object.fromEntries(part.settings.map((setting) => [setting, this.params[setting]])) };
     const box = /** @type {HTMLElement} */ (this.parts.get(part.name));
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
@@ -152,7 +152,7 @@ export class DataView extends View {
     const table = answer.table;
     const shown = answer.shown;
     const strong = table.regime === "strong";
-    const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}: ${ruleWords(this.store.params)}` }] : [];
+    const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}: ${ruleWords(this.params)}` }] : [];
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {

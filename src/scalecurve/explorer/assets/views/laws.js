@@ -82,8 +82,8 @@ export class LawsView extends View {
       x: { label: "K (workers)", scale: "log2" }, y: { label: "efficiency E(K)", scale: "linear", min: 0, max: 1.05, format: percent },
       series: [{ name: "strong (total work fixed)", points: curve(now.strong.rows), color: "var(--blue)" }, { name: "weak (work per worker fixed)", points: curve(now.weak.rows), color: "var(--green)", dash: "8 3" },
         ...pinned(answers, settings, (answer) => curve(answer.strong.rows), "strong"), ...pinned(answers, settings, (answer) => curve(answer.weak.rows), "weak")],
-      levels: [{ y: 1, label: "ideal E = 1", color: "var(--muted)" }, { y: Number(this.store.params.hold), label: "held efficiency (drag)", color: "var(--red)", param: "hold" }],
-      marks: now.first_below === null ? [] : [{ x: now.first_below, label: `strong E below ${percent(Number(this.store.params.hold))} from K = ${whole(now.first_below)}`, color: "var(--red)" }],
+      levels: [{ y: 1, label: "ideal E = 1", color: "var(--muted)" }, { y: Number(this.params.hold), label: "held efficiency (drag)", color: "var(--red)", param: "hold" }],
+      marks: now.first_below === null ? [] : [{ x: now.first_below, label: `strong E below ${percent(Number(this.params.hold))} from K = ${whole(now.first_below)}`, color: "var(--red)" }],
     }, now.weak.table, now.commands[0], "The same system fails one plot and passes the other: they answer different questions.");
   }
 
@@ -93,9 +93,9 @@ export class LawsView extends View {
     const now = answers[0];
     const last = points(now).at(-1);
     this.iso.show({
-      id: "iso", title: "Isoefficiency", alt: last ? `Work per worker that holds ${percent(Number(this.store.params.hold))}: ${short(last.y)} at K = ${last.x}.` : "No amount of work holds the efficiency.",
+      id: "iso", title: "Isoefficiency", alt: last ? `Work per worker that holds ${percent(Number(this.params.hold))}: ${short(last.y)} at K = ${last.x}.` : "No amount of work holds the efficiency.",
       x: { label: "K (workers)", scale: "log2" }, y: { label: "work per worker w(K)", scale: "linear", min: 0 },
-      series: [{ name: `w(K) that holds E = ${percent(Number(this.store.params.hold))}`, points: points(now), color: "var(--purple)", kind: "both" }, ...pinned(answers, settings, points)],
+      series: [{ name: `w(K) that holds E = ${percent(Number(this.params.hold))}`, points: points(now), color: "var(--purple)", kind: "both" }, ...pinned(answers, settings, points)],
     }, now.isoefficiency.table, now.commands[2], "In units of the work one worker does in T(1); 0 where the serial part alone keeps workers busy.");
   }
 }

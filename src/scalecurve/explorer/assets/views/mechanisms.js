@@ -63,7 +63,7 @@ export class MechanismsView extends View {
   }
 
   async refresh() {
-    const params = this.store.params;
+    const params = this.params;
     const topics = { roofline: this.roofline, collectives: this.collectives, slowest: this.slowest, depth: this.depth };
     const show = topics[/** @type {keyof typeof topics} */ (params.topic)] ?? this.roofline;
     await show.call(this, params);
@@ -71,7 +71,7 @@ export class MechanismsView extends View {
 
   /** The answer for the current settings, then for each pin of the same mechanism. @param {string} question @param {(params: Params) => object} request */
   all(question, request) {
-    const same = this.settings.filter((each) => each.params.topic === this.store.params.topic);
+    const same = this.settings.filter((each) => each.params.topic === this.params.topic);
     return Promise.all(same.map((each) => ask(question, request(each.params))));
   }
 
@@ -112,8 +112,8 @@ export class MechanismsView extends View {
     const { kernel_y, ...rest } = changes;
     const tidied = super.tidy(rest);
     if (kernel_y !== undefined) {
-      const intensity = tidied.intensity ?? Number(this.store.params.intensity);
-      const roof = Math.min(Number(this.store.params.peak), intensity * Number(this.store.params.bandwidth));
+      const intensity = tidied.intensity ?? Number(this.params.intensity);
+      const roof = Math.min(Number(this.params.peak), intensity * Number(this.params.bandwidth));
       tidied.reached = Math.min(1, Math.max(0.01, Number((kernel_y / roof).toPrecision(3))));
     }
     return tidied;

@@ -151,7 +151,7 @@ export class TrainingView extends View {
       try {
         const asked = settings.map((each) => ask("training", { ...request(each.params), grows: false, weak: true, exact: true }));
         const answers = await Promise.all(asked);
-        if (JSON.stringify(request(this.store.params)) !== JSON.stringify(request(settings[0].params))) return;
+        if (JSON.stringify(request(this.params)) !== JSON.stringify(request(settings[0].params))) return;
         this.drawCurve(this.grown, answers, settings, true);
         this.say([...(this.said ?? []), answers[0].sentences[0]]);
         this.showCommands([...(this.mine ?? []), ...answers[0].commands], answers[0].files);
@@ -170,7 +170,7 @@ export class TrainingView extends View {
     this.say(answer.sentences);
     this.showCommands(answer.commands, answer.files);
     const heading = this.curve.element.querySelector("h2");
-    if (heading) heading.textContent = this.store.params.grows ? "The batch grows up to the critical batch" : "Strong: the job is fixed";
+    if (heading) heading.textContent = this.params.grows ? "The batch grows up to the critical batch" : "Strong: the job is fixed";
     this.drawCurve(this.curve, answers, settings, false);
     const none = !answer.rows.length;
     for (const element of [this.shares.element, this.parts.element, this.facts, this.tilesHead, this.formula]) element.hidden = none;
@@ -187,14 +187,14 @@ export class TrainingView extends View {
 
   /** The row looked at: the P asked for, or the nearest that has a layout. @param {any} answer */
   row(answer) {
-    const at = Number(this.store.params.at);
+    const at = Number(this.params.at);
     return answer.rows.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(Math.log(one.gpus / at)) < Math.abs(Math.log(best.gpus / at)) ? one : best));
   }
 
   /** @param {Panel} panel @param {any[]} answers @param {any[]} settings @param {boolean} weak */
   drawCurve(panel, answers, settings, weak) {
     const now = answers[0];
-    const params = this.store.params;
+    const params = this.params;
     const name = String(params.measure);
     const measure = MEASURES[name] ?? MEASURES.efficiency;
     const points = (/** @type {any[]} */ rows) => rows.filter((row) => row[name] !== null).map((row) => ({ x: row.gpus, y: row[name], low: row.ends[name]?.[0], high: row.ends[name]?.[1] }));
@@ -226,7 +226,7 @@ export class TrainingView extends View {
 
   /** Runs of this model with a published figure. @param {string} measure @returns {any[]} */
   published(measure) {
-    const { model, cluster } = this.store.params;
+    const { model, cluster } = this.params;
     return (this.names?.published ?? []).filter((/** @type {any} */ run) => run.model === model && run[measure] !== undefined && String(cluster).startsWith(run.accelerator));
   }
 
@@ -259,7 +259,7 @@ export class TrainingView extends View {
 
   /** @param {any} answer @param {any} row */
   showTiles(answer, row) {
-    const at = Number(this.store.params.at);
+    const at = Number(this.params.at);
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
     this.tilesHead.textContent = row.gpus === at ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
