@@ -288,7 +288,8 @@ def copy_signs(
         return signs
     matches, matches_alone = run.observed.get("time_matches", 0), alone.observed.get("time_matches", 0)
     if matches_alone and matches == k * matches_alone:
-        signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {matches_alone} times at K = 1"))
+        often = "once" if matches_alone == 1 else f"{matches_alone} times"
+        signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {often} at K = 1"))
     elif lines_alone and lines == Counter({line: k * count for line, count in lines_alone.items()}):
         signs.append(SizeSign(False, False, f"every line of its output is there {k} times as often as at K = 1"))
     cpu, cpu_alone = run.observed.get("cpu_seconds", 0.0), alone.observed.get("cpu_seconds", 0.0)
@@ -347,7 +348,8 @@ class SizeCheck:
             why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
         libraries = library_signs(self.settings, job, outcome, self.world.runner)  # two of them may explain the size
-        sentence = refusal(job.k, [*against, *(sign.text for sign in libraries if not sign.agrees)])
+        reasons = [*against, *(sign.text for sign in libraries if not sign.agrees)]
+        sentence = refusal(job.k, reasons, self.settings.launcher.name)
         if not self.passed:
             raise SizeRefused(sentence)
         return replace(run, status=RunStatus.FAILED, value=None, error=sentence)
@@ -362,13 +364,21 @@ class SizeCheck:
         return [*self.libraries, *copies]
 
 
-def refusal(k: int, against: Sequence[str]) -> str:
+PAIRING = "the launcher and the job's communication library do not belong together, or the job is not a parallel one"
+CHOICES = {
+    "mpi": f"{PAIRING}: choose --mpirun PROGRAM",
+    "slurm": f"{PAIRING}: choose --srun-mpi TYPE",
+    "local": "a program that takes its number of workers needs no --processes: tell it {workers}",
+}
+"""What to do by launcher."""
+
+
+def refusal(k: int, against: Sequence[str], launcher: str) -> str:
     """Why the job did not run at size K, and what to do."""
     pair = next((text for text in against if "does not belong to the MPI library" in text), None)
     if pair is not None:
         return pair
     return (
-        f"{k} workers were asked for, but the job did not run at size {k}: {'; '.join(against)}; the launcher and the "
-        f"job's communication library do not belong together, or the job is not a parallel one: choose --mpirun "
-        f"PROGRAM or --srun-mpi TYPE; otherwise {WAY_OUT}"
+        f"{k} workers were asked for, but the job did not run at size {k}: {'; '.join(against)}; "
+        f"{CHOICES.get(launcher, PAIRING)}; otherwise {WAY_OUT}"
     )
