@@ -317,7 +317,7 @@ def what_the_job_says(job: LaunchJob, settings: MeasureSettings, outcome: Launch
         if settings.launcher.size_pattern:
             with suppress(Unreadable):
                 size = figures_of(job, settings, outcome).number("size")
-    return size_signs(sizes, size, job, text if needs_evidence(settings, job) else "")
+    return size_signs(sizes, size, job, text if needs_evidence(settings, job, outcome) else "")
 
 
 def _value_of(

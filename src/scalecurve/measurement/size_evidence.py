@@ -148,17 +148,23 @@ def judge(signs: Sequence[SizeSign]) -> SizeVerdict:
     return SizeVerdict.SHOWN if kinds == {True} else SizeVerdict.CONTRADICTED
 
 
-def needs_evidence(settings: MeasureSettings, job: LaunchJob) -> bool:
-    """Whether K separate processes form the job: one command that is told K has no size to check."""
+def needs_evidence(settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome | None = None) -> bool:
+    """Whether K separate processes form the job: one command that is told K has no size to check.
+
+    A command whose processes show that an mpirun is behind it has one: `outcome` tells.
+    """
     if job.role != SCALING or job.k < 2 or settings.launcher.name in ("ray", "dask"):
         return False
     if settings.launcher.name != "local" or settings.launcher.mode == "processes":
         return True
-    return starter_in(words_of(job.argv, shell=settings.shell)) is not None
+    hidden = outcome is not None and bool(outcome.observed.get("mpi_starter") and outcome.observed.get("mpi_libraries"))
+    return hidden or starter_in(words_of(job.argv, shell=settings.shell)) is not None
 
 
-def starter_of(settings: MeasureSettings, job: LaunchJob, runner: Runner) -> Starter | None:
-    """The mpirun, mpiexec or srun of a launch; None where plain processes are started."""
+def starter_of(
+    settings: MeasureSettings, job: LaunchJob, runner: Runner, outcome: LaunchOutcome | None = None
+) -> Starter | None:
+    """The mpirun, mpiexec or srun of a launch, also behind a script; None where plain processes are started."""
     launcher = settings.launcher
     program: str | None
     if launcher.name == "mpi":
@@ -169,6 +175,7 @@ def starter_of(settings: MeasureSettings, job: LaunchJob, runner: Runner) -> Sta
         program = starter_in(launcher.slurm.launch) or "srun"
     elif launcher.name in ("local", "torchrun", "ssh"):
         program = starter_in(words_of(job.argv, shell=settings.shell))
+        program = program or (outcome and outcome.observed.get("mpi_starter"))
     else:  # the mpirun of a node, which this host cannot ask
         program = None
     if program is None:
@@ -225,7 +232,7 @@ def library_signs(
     settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome, runner: Runner
 ) -> Iterator[SizeSign]:
     """The library in the memory of the job's processes, or else that of its program, beside that of its mpirun."""
-    starter = starter_of(settings, job, runner)
+    starter = starter_of(settings, job, runner, outcome)
     if starter is None or starter.library is None:
         return
     words = words_of(job.argv, shell=settings.shell)
@@ -338,7 +345,7 @@ class SizeCheck:
         """
         if job.role == SCALING and job.k == 1 and run.value is not None:
             self.alone, self.lines_alone = run, shape_of(outcome.output)
-        if not said and not needs_evidence(self.settings, job):
+        if not said and not needs_evidence(self.settings, job, outcome):
             return run
         signs = list(said) or self._indirect(job, run, outcome)
         verdict = judge(signs)

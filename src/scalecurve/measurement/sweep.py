@@ -245,8 +245,8 @@ def run_sweep(
         save(study, output)
         if len(study.samples) == 0:
             last = next((run.error for run in reversed(journal.runs) if run.error), None) or "no run was made"
-            more = "; try again with --resume, or with another command and --force" if journal.runs else ""
-            raise RunError(f"no launch gave a time; the last error: {last}{more}")
+            hint = "try again with --resume, or with another command and --force"
+            raise RunError(f"no launch gave a time ({hint}); the last error: {last}")
         complete = next(runs_to_make(settings, journal.successes()), None) is None  # nothing left for --resume
         if complete and not settings.keep_files:
             space.remove()
