@@ -118,3 +118,23 @@ def test_singletons_that_are_wanted_are_measured_and_marked(tmp_path: Path) -> N
 
     assert done.returncode == 1
     assert "singletons" in {finding.code for finding in read_study(out).findings}
+
+
+@pytest.mark.parametrize("form", ["script", "shell"])
+@pytest.mark.parametrize("starter", LIBRARIES)
+def test_an_mpirun_behind_a_script_is_seen(tmp_path: Path, starter: str, form: str) -> None:
+    """`./run.sh 2` and `sh -c 'mpirun ...'`: one command that is told K, but K processes of MPI."""
+    program, script = compiled(tmp_path, "openmpi"), tmp_path / "run.sh"
+    root = "--allow-run-as-root --oversubscribe" if starter == "openmpi" else ""
+    line = f"mpirun.{starter} {root} -n {{}} {program} 60000000"
+    script.write_text(f"#!/bin/sh\n{line.format('$1')}\n")
+    script.chmod(0o755)
+    command = [str(script), "{workers}"] if form == "script" else ["sh", "-c", line.format("{workers}")]
+    words = [sys.executable, "-m", "scalecurve", "measure", *QUICK, "--time-pattern", r"elapsed (\S+)"]
+    out = tmp_path / "s.json"
+    done = subprocess.run([*words, "-o", str(out), "--", *command], capture_output=True, text=True, timeout=300)
+
+    assert (done.returncode == 2) is (starter == "mpich"), done.stderr
+    assert ("does not belong to the MPI library" in done.stderr) is (starter == "mpich")
+    if starter == "openmpi":
+        assert all(run.observed["size_verdict"] == "shown" for run in read_study(out).runs if run.k == 2)

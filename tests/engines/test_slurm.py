@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scalecurve.study import RunStatus
-from scalecurve.study.file import read_study
+from scalecurve.study.file import read_json, read_study, set_from_dict
 from tests.engines.conftest import ROOT, Measure
 from tests.testbed import slurm_accounts
 from tests.testbed.slurm_cluster import slurm_cluster, why_not
@@ -215,3 +215,65 @@ def test_singletons_are_refused_and_the_right_process_management_is_measured(
     assert "singletons" not in {finding.code for finding in study.findings}
     assert study.provenance.machine["host"]
     assert study.provenance.software["job"]["sha256"]
+
+
+HYBRID_PROGRAM = r"""
+#include <mpi.h>
+#include <omp.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    int rank, size, level, threads = 0;
+    MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double begin = MPI_Wtime(), sum = 0;
+    #pragma omp parallel reduction(+ : sum)
+    {
+        #pragma omp single
+        threads = omp_get_num_threads();
+        #pragma omp for
+        for (long i = 0; i < 40000000 / size; i++) sum += 1.0 / (1 + i);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("number of ranks: %d\nthreads %d\nelapsed %.6f for %g\n", size, threads, MPI_Wtime() - begin, sum > 0);
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.engine("debian-mpi")
+def test_nodes_times_ranks_times_threads(cluster: dict[str, str], tmp_path: Path) -> None:
+    """Every cell runs with its nodes, ranks and threads; one that a node of two cores cannot hold is named."""
+    (tmp_path / "job.c").write_text(HYBRID_PROGRAM)
+    job = tmp_path / "job"
+    subprocess.run(["mpicc.mpich", "-O2", "-fopenmp", "-o", job, tmp_path / "job.c"], check=True)
+    out = tmp_path / "grid.json"
+    words = ["--regime", "strong", "--repeats", "2", "--warmup-launches", "0", "--launcher", "slurm"]
+    words += ["--axis-nodes", "1,2", "--axis-ranks-per-node", "1,2", "--axis-threads", "1,2", "--srun-mpi", "pmi2"]
+    words += ["--time-pattern", r"elapsed (\S+)", "--metric", r"threads=threads (\d+)", "-o", str(out), "--", str(job)]
+    done = subprocess.run(
+        [sys.executable, "-m", "scalecurve", "measure", *words],
+        env=cluster, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert out.exists(), done.stderr
+    studies = set_from_dict(read_json(out)).studies
+    findings = [finding for study in studies.values() for finding in study.findings]
+    cells = {
+        (run.placement.nodes, run.placement.ranks, run.observed["metrics"]["threads"]["value"], run.k)
+        for study in studies.values()
+        for run in study.runs
+        if run.counts and run.placement
+    }
+
+    # Nodes, ranks, threads of a rank as OpenMP counts them, and K in cores.
+    assert cells == {(1, 1, 1, 1), (2, 2, 1, 2), (1, 2, 1, 2), (2, 4, 1, 4), (1, 1, 2, 2), (2, 2, 2, 4)}
+    assert set(studies) == {"1 rank a node, 1 thread", "2 ranks a node, 1 thread", "1 rank a node, 2 threads"}
+    (failed,) = {finding.message for finding in findings if finding.code == "cells-failed"}
+    assert failed.startswith("1 of 4 sweeps gave no time: sbatch refused the job")
+    assert not {"size-unproven", "singletons"} & {finding.code for finding in findings}
+    assert queue(cluster) == []
+    text = subprocess.run(
+        [sys.executable, "-m", "scalecurve", "table", str(out)], env=cluster, capture_output=True, text=True
+    ).stdout
+    assert "cores" in text

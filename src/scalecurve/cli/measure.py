@@ -113,6 +113,8 @@ def command(
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, listener=listener, **settings)
     emit(study, to_terminal)
+    place = output.file or (file and file.with_suffix(".json"))
+    note(f"{place} written; `scalecurve table {place}` shows S and E", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))
 
 

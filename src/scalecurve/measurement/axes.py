@@ -299,12 +299,10 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
     return StudySet(studies=studies, axes=cells_of)
 
 
-LABELS = {"ranks_per_node": "ranks a node", "threads": "threads"}
-
-
 def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:
-    """The levels of axes in words: `2 threads, size 1000000`."""
-    return ", ".join(f"{value} {LABELS[axis]}" if axis in LABELS else f"{axis} {value}" for axis, value in levels)
+    """The levels of axes in words: `2 ranks a node, 1 thread, size 1000000`."""
+    words = {"ranks_per_node": "{} rank{} a node", "threads": "{} thread{}"}
+    return ", ".join(words.get(axis, axis + " {}").format(value, "" if value == "1" else "s") for axis, value in levels)
 
 
 def cell_name(axes: AxesSettings | None) -> str:

@@ -6,6 +6,7 @@ A study is broken when the job is not the same at every K: its work, its answer 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from scalecurve.measurement.masking import masked_words
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
-from scalecurve.measurement.worker_site import machine_and_software
+from scalecurve.measurement.worker_site import machine_and_software, program_in, words_of
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Study, Treatment, Workload
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_count, format_seconds
+
+INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript", "julia", "octave")
 
 
 def build_study(settings: MeasureSettings, journal: Journal, world: World, *, interrupted: bool = False) -> Study:
@@ -37,19 +40,12 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         *verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))),
     ]
     if any("series" in run.observed for run in runs):
-        from scalecurve.measurement.building import noise_scale_findings
-
         findings += noise_scale_findings(runs)
     sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
     # The probe times the set-up apart; what else a program's own timer leaves out, only its user can say.
     timed_apart = sources == ["probe"] or (sources != ["wall"] and "setup" in settings.timing.timer_excludes)
     site = next((dict(run.observed["site"]) for run in runs if "site" in run.observed), {})
     machine, software = machine_and_software(site, dict(journal.header["machine"]), dict(journal.header["software"]))
-    words = [Path(word).name for word in settings.command]
-    program = words[0]
-    if program.strip("{").startswith("python"):  # the program rather than its interpreter: `python -m heat` is heat
-        script = next((word for word in words[1:] if not word.startswith("-")), program)
-        program = f"{program.strip('{}')} -c" if "-c" in words[1:3] else script
     limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
     asked = settings.model_dump(mode="json", include=limits)
     return Study(
@@ -58,7 +54,7 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         unit=settings.timing.rate_unit if settings.timing.measures_rate else None,
         k_unit=settings.k_unit,
         workload=Workload(
-            name=settings.name or program,
+            name=settings.name or name_of_job(settings),
             command=masked_words(settings.command),
             description=settings.description,
             total=settings.total,
@@ -84,6 +80,19 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         ),
         findings=tuple(findings),
     )
+
+
+def name_of_job(settings: MeasureSettings) -> str:
+    """The name of the program; of an interpreter the script it runs: `python -m heat` is heat."""
+    words = words_of(settings.command, shell=settings.shell)
+    word = program_in(words, settings.folder or Path.cwd())
+    program, rest = Path(word).name.strip("{}"), words[words.index(word) + 1 :]
+    if program.startswith("python"):
+        script = next((Path(word).name for word in rest if not word.startswith("-")), program)
+        return f"{program} -c" if "-c" in rest[:2] else script
+    if program in INTERPRETERS:
+        return next((Path(word).name for word in rest if re.fullmatch(r"[^-{]\S*\.\w+", word)), program)
+    return program
 
 
 def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Baseline, list[Finding]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from typing import Any
 from scalecurve.measurement.figures import (
     Take,
     Unreadable,
+    no_match,
     number_of,
     search,
     seconds_of,
@@ -39,6 +41,12 @@ METRIC = "metric "
 LONGER_THAN_WALL = 1.02
 """A time may exceed the wall time of its launch by this factor, and by the next constant in seconds: clocks differ."""
 CLOCK_SECONDS = 0.05
+LONGEST_COMPLAINTS = 100_000
+_COMPLAINT = re.compile(
+    r"^.*(?:\b(?:fatal|exception|traceback|segmentation fault|aborted|could not|cannot|no such file|permission denied|"
+    r"not found|failed|failure)\b|\berrors?\b(?!\s*[:=]?\s*[-+]?[\d.])).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +193,13 @@ class Figures:
     matches: Mapping[str, list[str]]
     patterns: Mapping[str, str]
     text: str
+    errors: str = ""
 
     def texts(self, what: str) -> list[str]:
         """All matches of a pattern; raises Unreadable where there is none."""
         values = self.matches[what]
         if not values:
-            pattern = self.patterns[what]
-            raise Unreadable(f"the {what} pattern {pattern!r} matches nothing; the text ends {self.text[-200:]!r}")
+            raise no_match(what, self.patterns[what], self.text, self.errors)
         return values
 
     def number(self, what: str, take: Take | None = None) -> float:
@@ -216,7 +224,7 @@ def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome
     everything = f"{outcome.output}\n{outcome.errors}"
     texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in asked}
     answers = search([(what, pattern, texts[what]) for what, pattern in asked.items()])
-    return Figures(dict(zip(asked, answers, strict=True)), asked, text)
+    return Figures(dict(zip(asked, answers, strict=True)), asked, text, outcome.errors)
 
 
 def read_run(
@@ -274,11 +282,18 @@ def read_run(
                 "timing": source,
                 **_facts_of(workers),
                 **_facts_of_figures(settings, figures, source),
+                **({"complaint": complaint} if (complaint := complaint_in(outcome.errors)) else {}),
             },
         )
     except Unreadable as problem:
         status = RunStatus.FAILED if outcome.status is RunStatus.OK else outcome.status
         return replace(run, status=status, error=run.error or str(problem))
+
+
+def complaint_in(errors: str) -> str | None:
+    """The first line on standard error that speaks of a failure; an error that is a number, as of a norm, is none."""
+    line = _COMPLAINT.search(errors[:LONGEST_COMPLAINTS])
+    return line[0].strip()[:200] if line else None
 
 
 def check_all_reported(workers: Sequence[Worker], job: LaunchJob) -> None:
@@ -302,7 +317,7 @@ def what_the_job_says(job: LaunchJob, settings: MeasureSettings, outcome: Launch
         if settings.launcher.size_pattern:
             with suppress(Unreadable):
                 size = figures_of(job, settings, outcome).number("size")
-    return size_signs(sizes, size, job, text if needs_evidence(settings, job) else "")
+    return size_signs(sizes, size, job, text if needs_evidence(settings, job, outcome) else "")
 
 
 def _value_of(

@@ -14,6 +14,7 @@ from typing import Literal
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
 from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
+from scalecurve.units import parse_seconds
 
 SEARCH_SECONDS = 5.0
 """Longest search of one launch; a pattern that backtracks without end is stopped then."""
@@ -22,7 +23,7 @@ STALE_SECONDS = 1.0
 Take = Literal["last", "first", "max", "min", "sum", "mean"]
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d{1,2}(?:\.\d+)?)")
-_WORDS = re.compile(r"(?:(\d+)h)?\s*(?:(\d+)m)?\s*(\d+(?:\.\d+)?)s")
+_WORDS = re.compile(r"(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*(?:ns|us|µs|ms|s|min|m|h)\s*)+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
@@ -83,14 +84,13 @@ def number_of(text: str, what: str) -> float:
 
 
 def seconds_of(text: str, unit: str, what: str = "time") -> float:
-    """Seconds: a number in `unit`, or d-hh:mm:ss, h:mm:ss, mm:ss and 1m2.5s, which say their own."""
-    plain = text.strip()
+    """Seconds: a number in `unit`, or d-hh:mm:ss, h:mm:ss, mm:ss, 1m2.5s and 850.2ms, which say their own."""
+    plain = text.strip().replace("\u03bc", "µ")  # two characters look like this
     if clock := _CLOCK.fullmatch(plain):
         days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    if words := _WORDS.fullmatch(plain):
-        hours, minutes, seconds = (float(part or 0) for part in words.groups())
-        return (hours * 60 + minutes) * 60 + seconds
+    if _WORDS.fullmatch(plain):
+        return parse_seconds(plain)
     return number_of(plain, what) * TIME_UNITS[unit]
 
 
@@ -130,6 +130,19 @@ def text_to_search(sources: Sequence[str], outcome: LaunchOutcome, folder: Path 
             raise Unreadable(f"{path} is older than the launch at K = {job.k}: the job did not write it this time")
         parts.append(text)
     return "\n".join(parts)
+
+
+def no_match(what: str, pattern: str, text: str, errors: str) -> Unreadable:
+    """Why a pattern matches nothing in the text that was searched, with the way out where a search finds one."""
+    loose = re.sub(r" +", r"\\s+", pattern)
+    ways = [
+        (rf"write \s+ for its spaces: '{loose}'", loose, text),
+        ("it does on standard error: add --from stderr", pattern, errors),
+    ]
+    groups = search([(what, own, searched) for _, own, searched in ways])
+    hint = f"the text ends {text[-200:]!r}" if text else "the job printed nothing there"
+    hint = next((way for (way, _, _), matches in zip(ways, groups, strict=True) if matches), hint)
+    return Unreadable(f"the {what} pattern '{pattern}' matches nothing; {hint}")
 
 
 def metric_from(text: str) -> tuple[str, dict[str, str]]:

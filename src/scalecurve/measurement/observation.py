@@ -117,6 +117,7 @@ POWERCAP_ZONES = tuple(
 )
 """Where the kernel counts the energy of Intel and AMD processors: eight packages and the zones inside them."""
 MPI_LIBRARY = re.compile(r"/lib(?:p?mpi(?:ch|_cray|_gnu\w*|fort|_mpifh|cxx)?|open-rte|mpi_abi)\.so[.\d]*$")
+MPI_STARTER = re.compile(r"/(?:mpirun|mpiexec|orterun|prterun)(?:\.\w+)?$")
 MOST_PROCESSES = 4096
 
 
@@ -129,10 +130,19 @@ class ProcessView:
     mpi_libraries: tuple[str, ...]
 
 
-def workers_below(roots: Iterable[int]) -> tuple[ProcessView, ...]:
-    """The processes at the ends of the tree below `roots`: what mpirun started, not mpirun or its helpers."""
-    roots = list(roots)
-    tree = {*roots, *below(roots)}
+def starter_among(pids: Iterable[int]) -> str | None:
+    """The file of the mpirun or mpiexec among these processes."""
+    for pid in pids:
+        with suppress(OSError):
+            path = os.readlink(f"/proc/{pid}/exe")
+            if MPI_STARTER.search(path):
+                return path
+    return None
+
+
+def workers_below(tree: Iterable[int]) -> tuple[ProcessView, ...]:
+    """The processes at the ends of a tree: what mpirun started, not mpirun or its helpers."""
+    tree = set(tree)
     family = relatives()
     inner = {family[pid][0] for pid in tree if pid in family}
     ends = [pid for pid in sorted(tree) if pid not in inner]
@@ -225,6 +235,7 @@ class Observer:
         self.loads: list[float] = []
         self.looks = 0
         self.workers: tuple[ProcessView, ...] = ()
+        self.starter: str | None = None
         self.look()
         self.busy_before = busy_seconds(SystemMachine())
         self.swap_before = _swapped_pages()
@@ -243,7 +254,9 @@ class Observer:
             self.loads.append(os.getloadavg()[0])
         if roots and self.looks <= len(FIRST_LOOKS_SECONDS):
             self.looks += 1
-            workers = workers_below(roots)
+            tree = sorted({*roots, *below(roots)})
+            workers = workers_below(tree)
+            self.starter = self.starter or starter_among(tree)
             # Later looks know more: ranks are bound and load their library after they have started.
             if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
                 self.workers = workers
@@ -279,6 +292,7 @@ class Observer:
             facts
             | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
             | ({"mpi_libraries": libraries} if libraries else {})
+            | ({"mpi_starter": self.starter} if self.starter else {})
         )
 
 

@@ -182,7 +182,7 @@ class LocalRunner:
             error=error,
             output=texts["out"],
             errors=texts["err"],
-            observed=observer.facts(answer["wall"], own),
+            observed=observer.facts(answer["wall"], own) | ({"behind": answer["behind"]} if answer["behind"] else {}),
         )
 
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:

@@ -470,7 +470,7 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
     sizes = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
     if "workers" not in used:
         what = f"the command is told {' and '.join(sizes)} but not how many workers to use" if sizes else ""
-        hint = "put {workers} into the command or env, or set launcher.mode = 'processes'"
+        hint = "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"
         faults.append(Fault(what or "the command is the same at every K", where="command", remedy=hint))
     if settings.regime is Regime.WEAK and settings.per_worker is not None and not sizes:
         hint = "put {total} or {per_worker} into the command"

@@ -148,17 +148,23 @@ def judge(signs: Sequence[SizeSign]) -> SizeVerdict:
     return SizeVerdict.SHOWN if kinds == {True} else SizeVerdict.CONTRADICTED
 
 
-def needs_evidence(settings: MeasureSettings, job: LaunchJob) -> bool:
-    """Whether K separate processes form the job: one command that is told K has no size to check."""
+def needs_evidence(settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome | None = None) -> bool:
+    """Whether K separate processes form the job: one command that is told K has no size to check.
+
+    A command whose processes show that an mpirun is behind it has one: `outcome` tells.
+    """
     if job.role != SCALING or job.k < 2 or settings.launcher.name in ("ray", "dask"):
         return False
     if settings.launcher.name != "local" or settings.launcher.mode == "processes":
         return True
-    return starter_in(words_of(job.argv, shell=settings.shell)) is not None
+    hidden = outcome is not None and bool(outcome.observed.get("mpi_starter") and outcome.observed.get("mpi_libraries"))
+    return hidden or starter_in(words_of(job.argv, shell=settings.shell)) is not None
 
 
-def starter_of(settings: MeasureSettings, job: LaunchJob, runner: Runner) -> Starter | None:
-    """The mpirun, mpiexec or srun of a launch; None where plain processes are started."""
+def starter_of(
+    settings: MeasureSettings, job: LaunchJob, runner: Runner, outcome: LaunchOutcome | None = None
+) -> Starter | None:
+    """The mpirun, mpiexec or srun of a launch, also behind a script; None where plain processes are started."""
     launcher = settings.launcher
     program: str | None
     if launcher.name == "mpi":
@@ -169,6 +175,7 @@ def starter_of(settings: MeasureSettings, job: LaunchJob, runner: Runner) -> Sta
         program = starter_in(launcher.slurm.launch) or "srun"
     elif launcher.name in ("local", "torchrun", "ssh"):
         program = starter_in(words_of(job.argv, shell=settings.shell))
+        program = program or (outcome and outcome.observed.get("mpi_starter"))
     else:  # the mpirun of a node, which this host cannot ask
         program = None
     if program is None:
@@ -225,7 +232,7 @@ def library_signs(
     settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome, runner: Runner
 ) -> Iterator[SizeSign]:
     """The library in the memory of the job's processes, or else that of its program, beside that of its mpirun."""
-    starter = starter_of(settings, job, runner)
+    starter = starter_of(settings, job, runner, outcome)
     if starter is None or starter.library is None:
         return
     words = words_of(job.argv, shell=settings.shell)
@@ -288,7 +295,8 @@ def copy_signs(
         return signs
     matches, matches_alone = run.observed.get("time_matches", 0), alone.observed.get("time_matches", 0)
     if matches_alone and matches == k * matches_alone:
-        signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {matches_alone} times at K = 1"))
+        often = "once" if matches_alone == 1 else f"{matches_alone} times"
+        signs.append(SizeSign(False, False, f"it prints its time {matches} times, and {often} at K = 1"))
     elif lines_alone and lines == Counter({line: k * count for line, count in lines_alone.items()}):
         signs.append(SizeSign(False, False, f"every line of its output is there {k} times as often as at K = 1"))
     cpu, cpu_alone = run.observed.get("cpu_seconds", 0.0), alone.observed.get("cpu_seconds", 0.0)
@@ -337,7 +345,7 @@ class SizeCheck:
         """
         if job.role == SCALING and job.k == 1 and run.value is not None:
             self.alone, self.lines_alone = run, shape_of(outcome.output)
-        if not said and not needs_evidence(self.settings, job):
+        if not said and not needs_evidence(self.settings, job, outcome):
             return run
         signs = list(said) or self._indirect(job, run, outcome)
         verdict = judge(signs)
@@ -347,7 +355,8 @@ class SizeCheck:
             why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
         libraries = library_signs(self.settings, job, outcome, self.world.runner)  # two of them may explain the size
-        sentence = refusal(job.k, [*against, *(sign.text for sign in libraries if not sign.agrees)])
+        reasons = [*against, *(sign.text for sign in libraries if not sign.agrees)]
+        sentence = refusal(job.k, reasons, self.settings.launcher.name)
         if not self.passed:
             raise SizeRefused(sentence)
         return replace(run, status=RunStatus.FAILED, value=None, error=sentence)
@@ -362,13 +371,21 @@ class SizeCheck:
         return [*self.libraries, *copies]
 
 
-def refusal(k: int, against: Sequence[str]) -> str:
+PAIRING = "the launcher and the job's communication library do not belong together, or the job is not a parallel one"
+CHOICES = {
+    "mpi": f"{PAIRING}: choose --mpirun PROGRAM",
+    "slurm": f"{PAIRING}: choose --srun-mpi TYPE",
+    "local": "a program that takes its number of workers needs no --processes: tell it {workers}",
+}
+"""What to do by launcher."""
+
+
+def refusal(k: int, against: Sequence[str], launcher: str) -> str:
     """Why the job did not run at size K, and what to do."""
     pair = next((text for text in against if "does not belong to the MPI library" in text), None)
     if pair is not None:
         return pair
     return (
-        f"{k} workers were asked for, but the job did not run at size {k}: {'; '.join(against)}; the launcher and the "
-        f"job's communication library do not belong together, or the job is not a parallel one: choose --mpirun "
-        f"PROGRAM or --srun-mpi TYPE; otherwise {WAY_OUT}"
+        f"{k} workers were asked for, but the job did not run at size {k}: {'; '.join(against)}; "
+        f"{CHOICES.get(launcher, PAIRING)}; otherwise {WAY_OUT}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import tempfile
@@ -25,7 +26,7 @@ from scalecurve.measurement.masking import scrubbed
 from scalecurve.measurement.observation import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
 from scalecurve.measurement.processes import WatchdogLost
-from scalecurve.measurement.schedule import Planned, points_of, runs_to_make
+from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
 from scalecurve.measurement.settings import (
     AxesSettings,
     BaselineCandidate,
@@ -46,6 +47,8 @@ from scalecurve.units import WorkersLike
 
 Listener = Callable[["Progress"], None]
 SETUP_SECONDS = 3600.0
+FAILURES_ALIKE = 3
+"""After so many failures in one way, and no time, the next launch would fail too."""
 LOAD_SECONDS = 1.0
 """The display reads the load this often."""
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -242,7 +245,8 @@ def run_sweep(
         save(study, output)
         if len(study.samples) == 0:
             last = next((run.error for run in reversed(journal.runs) if run.error), None) or "no run was made"
-            raise RunError(f"no launch gave a time; the last error: {last}")
+            hint = "try again with --resume, or with another command and --force"
+            raise RunError(f"no launch gave a time ({hint}); the last error: {last}")
         complete = next(runs_to_make(settings, journal.successes()), None) is None  # nothing left for --resume
         if complete and not settings.keep_files:
             space.remove()
@@ -260,6 +264,18 @@ def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launche
         raise InputError(Fault(f"K = {beyond} are more than the {cores} cores here", where="workers", remedy=hint))
     if SCALING in settings.baseline:
         raise InputError(Fault("this name is taken", where=f"baseline.{SCALING}", remedy="choose another name"))
+
+
+def how_it_failed(run: Run) -> str | None:
+    """The failure of a launch without its numbers, so that two of them can be compared; None for one with a time."""
+    if run.value is not None:
+        return None
+    return f"{run.status}: {re.sub(r'[0-9.]+', '#', (run.error or '').partition(chr(10))[0])}"
+
+
+def fail_alike(ways: Sequence[str | None]) -> bool:
+    """Whether so many launches failed, and all in one way, that the next would fail too."""
+    return len(ways) >= FAILURES_ALIKE and None not in ways and len(set(ways)) == 1
 
 
 @dataclass
@@ -285,16 +301,26 @@ class _SweepUnderWay:
         self.sizes = SizeCheck(self.settings, self.world)
 
     def run(self) -> None:
-        """Make every launch that is missing, until `max_time` has passed."""
+        """Make every launch that is missing, until `max_time` has passed.
+
+        A point whose launches all fail alike is given up, and the sweep when they do so at every point without a time.
+        """
         settings = self.settings
+        timed = {launch.point for launch in self.journal.successes()}
+        ways: dict[SweepPoint, list[str | None]] = {point: [] for point in points_of(settings) if point not in timed}
         self.began = self.world.clock.now()
         for planned in runs_to_make(settings, self.journal.done):
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
+            if fail_alike(ways.get(planned.point, ())):
+                continue
             self._report(planned, None)
             run = self.launch_in_quiet(planned)
             self.journal.add(planned, run)
             self._report(planned, run)
+            ways.setdefault(planned.point, []).append(how_it_failed(run))
+            if all(ways.values()) and fail_alike([way for point in ways.values() for way in point]):
+                return
             if run.order is not None and self.launcher.reattaches and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
 
@@ -363,6 +389,8 @@ class _SweepUnderWay:
             run = replace(run, observed={name: fact for name, fact in run.observed.items() if name != "site"})
         if run.error:
             run = replace(run, error=scrubbed(run.error, settings.secrets()))
+        if complaint := run.observed.get("complaint"):
+            run = replace(run, observed={**run.observed, "complaint": scrubbed(complaint, settings.secrets())})
         if settings.is_local and is_disturbed(run, limit_of(settings)):
             run = replace(run, observed={**run.observed, "disturbed": True})
         if setup is None:

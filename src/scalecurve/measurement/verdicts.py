@@ -20,7 +20,7 @@ from scalecurve.measurement.observation import disturbed_rows, is_disturbed, lim
 from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
-from scalecurve.study import Run, RunStatus
+from scalecurve.study import Regime, Run, RunStatus
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_seconds
 
@@ -29,6 +29,16 @@ FAULTS_THAT_MATTER = 1000
 FEWEST_STEPS = 10
 MOST_STEPS = 400
 DRIFT_SHARE = 0.05
+BUSY_BEYOND = 1.6
+"""More cores than this times those meant are not helpers of the language: a collector, a compiler at run time."""
+STILL_BUSY = 0.8
+CORE_UNITS = ("workers", "cores", "threads", "processes", "ranks", "cpus")
+"""Units of K in which one is one core; a GPU or a node has several."""
+SAME_TO_THE_DIGIT = 0.01
+SAME_WITHIN_NOISE = 0.05
+SHORTEST_SECONDS = 0.1
+START_SECONDS = 0.02
+"""A process and its libraries start in a few of these; a shorter T is that start."""
 SIGNIFICANT_Z = 2.58  # two-sided 1 %
 
 
@@ -110,6 +120,11 @@ def timing_source(record: Record) -> Iterable[Finding]:
             f"T is the wall time of the whole command, with process start, imports and set-up{apart}.",
             remedy="use the probe, or a time printed by the program (--time-pattern)",
         )
+        short = {k: min(run.value or 0.0 for run in record.good if run.k == k) for k in {run.k for run in record.good}}
+        k, least = min(short.items(), key=lambda pair: pair[1])
+        if least < START_SECONDS:
+            text = f"T is {format_seconds(least)} at K = {k}, which is mostly the start of processes."
+            yield warning("too-short", text, remedy="measure a larger problem, or a time printed by the program", k=k)
     if timing.timer_excludes and sources != ["probe"]:
         left_out = " and ".join(timing.timer_excludes)
         if sources == ["wall"]:
@@ -171,6 +186,70 @@ def start_together(record: Record) -> Iterable[Finding]:
         remedy="put a barrier before the first step, or use warm-up steps",
         share=share,
     )
+
+
+def complaints(record: Record) -> Iterable[Finding]:
+    """A job that ends with exit code 0 and speaks of a failure may have done nothing."""
+    said = [(run, run.observed["complaint"]) for run in record.good if run.observed.get("complaint")]
+    if said:
+        run, line = said[0]
+        yield warning(
+            "complains",
+            f"{len(said)} of {len(record.good)} launches ended with exit code 0 but wrote to standard error, the first "
+            f"at K = {run.k}: {line}",
+            remedy="check that the job did its work; let it exit with another code where it did not",
+            count=len(said),
+        )
+
+
+def left_running(record: Record) -> Iterable[Finding]:
+    """T ends with the command; what it leaves in the background is not in T."""
+    behind = [run for run in record.good if run.observed.get("behind")]
+    if behind:
+        most = max(int(run.observed["behind"]) for run in behind)
+        text = f"{len(behind)} of {len(record.good)} launches left processes running (up to {most}), which were ended; "
+        text += "T does not hold what they did."
+        yield warning("left-running", text, remedy="let the job wait for what it starts", count=len(behind))
+
+
+def workers_heeded(record: Record) -> Iterable[Finding]:
+    """Whether one command that is told K uses K cores: from T over K, and from its CPU time beside its wall time."""
+    settings = record.settings
+    if settings.launcher.name != "local" or settings.launcher.mode != "command" or settings.launcher.hosts:
+        return
+    rows = {k: [run for run in record.good if run.role == SCALING and run.k == k] for k in settings.workers}
+    rows = {k: runs for k, runs in rows.items() if runs}
+    cores = {k: float(np.median([cores_busy(run) for run in runs])) for k, runs in rows.items()}
+    threads = settings.launcher.threads_per_worker or 1
+    if cores.get(1, 0.0) > BUSY_BEYOND * threads and settings.k_unit in CORE_UNITS:
+        yield warning(
+            "more-than-one-core",
+            f"At K = 1 the job kept {cores[1]:.1f} cores busy: it does not heed the number of workers, or a worker has "
+            "several threads.",
+            remedy="tell the program its threads ({workers} in its options or OMP_NUM_THREADS), or count K in threads",
+            cores=cores[1],
+        )
+    if settings.regime is not Regime.STRONG or settings.timing.measures_rate or len(rows) < 2:
+        return
+    times = [float(np.median([run.value for run in runs])) for runs in rows.values()]
+    least, most = min(rows), max(rows)
+    same = max(times) / min(times)
+    disturbed = disturbed_rows(record.runs, settings)
+    idle = not disturbed and cores[least] > STILL_BUSY * least and cores[most] < BUSY_BEYOND * cores[least]
+    if same < 1 + SAME_TO_THE_DIGIT or (idle and same < 1 + SAME_WITHIN_NOISE):
+        yield warning(
+            "same-at-every-k",
+            f"T is {format_seconds(times[0])} at every K from {least} to {most}: the job runs for a set time, or does "
+            "not heed the number of workers.",
+            remedy="measure a rate with --rate-pattern, or give the job its {workers}",
+            cores={str(k): own for k, own in cores.items()},
+        )
+
+
+def cores_busy(run: Run) -> float:
+    """CPU time over wall time; 0 where either is not known or too short to say."""
+    wall, cpu = run.wall_seconds or 0.0, run.observed.get("cpu_seconds", 0.0)
+    return cpu / wall if wall >= SHORTEST_SECONDS else 0.0
 
 
 def oversubscription(record: Record) -> Iterable[Finding]:
@@ -325,6 +404,9 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     work_unreported,
     steady_state,
     start_together,
+    complaints,
+    left_running,
+    workers_heeded,
     oversubscription,
     size_of_the_job,
     disturbed,

@@ -142,13 +142,14 @@ def reap(spare: Iterable[int] = ()) -> bool:
     return True
 
 
+def children() -> list[int]:
+    """Everything below this process; those that have ended are collected."""
+    return below([os.getpid()]) if reap() else []
+
+
 def end_children(grace: float = GRACE_SECONDS) -> list[int]:
     """End everything below this process; returns what could not be ended."""
-
-    def living() -> list[int]:
-        return below([os.getpid()]) if reap() else []
-
-    return end_all(living, grace, looks=1)  # having no child is exact
+    return end_all(children, grace, looks=1)  # having no child is exact
 
 
 class Root:
@@ -216,8 +217,16 @@ class Job:
             "own": time.process_time(),
             "why": why,
             "trouble": trouble,
+            "behind": 0 if why or trouble else self.behind(),
             "left": self.finish(),
         }
+
+    def behind(self) -> int:
+        """How many processes outlive the job; helpers of a launcher that are about to end are waited for."""
+        if not children():
+            return 0
+        time.sleep(PAUSE_SECONDS)
+        return len(children())
 
     def finish(self) -> list[int]:
         """End what is left of the job; where orphans cannot be adopted, also what carries its mark."""

@@ -24,6 +24,16 @@ STARTERS = (
     "mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpiexec.hydra",
     "orterun", "prterun",
 )  # fmt: skip
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+BUILTINS = (
+    "cd", "export", "set", "unset", "ulimit", "umask", "module", "source", ".", "trap", "for", "while", "until", "if",
+    "echo", "printf", "test", "[", ":", "done", "fi", "mkdir", "rm",
+)  # fmt: skip
+"""What a shell does before the program that counts."""
+WRAPPERS = (
+    "env", "nice", "ionice", "time", "taskset", "numactl", "timeout", "stdbuf", "setsid", "nohup", "chrt", "exec",
+    "command", "catchsegv", "unbuffer",
+)  # fmt: skip
 # Words of `mpirun --version`, most telling first.
 _VERSION_WORDS = (
     ("Open MPI", "Open MPI"), ("OpenRTE", "Open MPI"), ("PRRTE", "Open MPI"), ("Intel(R) MPI", "Intel MPI"),
@@ -114,13 +124,42 @@ def _binary(word: str, folder: Path | None) -> str | None:
 
 
 def words_of(argv: Sequence[str], *, shell: bool) -> list[str]:
-    """The words of a command, also of one that a shell splits."""
-    if not shell:
-        return list(argv)
+    """The words of a command, also of one that a shell splits: of `sh -c 'OMP_NUM_THREADS=4 ./app'` those inside."""
+    words = list(argv)
+    option = next((i for i, word in enumerate(words[1:], 1) if re.fullmatch(r"-[a-z]*c", word)), len(words))
+    inside = Path(words[0]).name in SHELLS and option + 1 < len(words)
+    if not (shell or inside):
+        return words
+    text = words[option + 1] if inside else " ".join(words)
     try:
-        return shlex.split(" ".join(argv))
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        return list(lexer)
     except ValueError:
-        return " ".join(argv).split()
+        return text.split()
+
+
+def program_in(words: Sequence[str], here: Path) -> str:
+    """The program that a command runs, behind its wrappers, its mpirun or srun, and what a shell does before it.
+
+    Of several in one line of a shell it is the one that is told the number of workers, else the first.
+    """
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if re.fullmatch(r"[;&|()\n]+", word):
+            parts.append([])
+        elif parts[-1] or word not in ("do", "then", "else", "{", "!"):
+            parts[-1].append(word)
+    commands = [part for part in parts if part and part[0] not in BUILTINS] or [list(words)]
+    part = next((part for part in commands if any("{workers}" in word for word in part)), commands[0])
+    if starter := starter_in(part):
+        rest = part[part.index(starter) + 1 :]
+        return next((word for word in rest if shutil.which(word) or (here / word).is_file()), starter)
+    plain = [word for word in part if not re.fullmatch(r"\w+=.*", word)] or part
+    while len(plain) > 1 and Path(plain[0]).name in WRAPPERS:  # with their options and numbers: nice -n 5, timeout 10s
+        behind = [i for i, word in enumerate(plain) if i and not re.fullmatch(r"-.*|[\d.,x-]+[smhd]?", word)]
+        plain = plain[behind[0] :] if behind else plain[:1]
+    return plain[0]
 
 
 def starter_in(words: Sequence[str]) -> str | None:
@@ -156,14 +195,8 @@ _PLACE = ("host", "system", "cpu", "usable_cores", "memory_bytes", "gpus")
 
 
 def program_of(job: LaunchJob, settings: MeasureSettings) -> str:
-    """The program of a job, behind the mpirun or srun that a command may begin with."""
-    words = words_of(job.argv, shell=settings.shell)
-    starter = starter_in(words)
-    if starter is None:
-        return words[0]
-    here = settings.folder or Path.cwd()
-    rest = words[words.index(starter) + 1 :]
-    return next((word for word in rest if shutil.which(word) or (here / word).is_file()), starter)
+    """The program of a job, behind whatever starts it."""
+    return program_in(words_of(job.argv, shell=settings.shell), settings.folder or Path.cwd())
 
 
 def site_here(job: LaunchJob, settings: MeasureSettings, world: World) -> dict[str, Any]:

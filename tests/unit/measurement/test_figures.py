@@ -132,3 +132,53 @@ def test_a_rate_beside_a_time_is_kept_with_the_run(tmp_path: Path) -> None:
     assert run.observed["metrics"]["rate"]["value"] == 50.0
     with pytest.raises(InputError, match="by time, not by rate"):
         settings_for(tmp_path, timing={"rate_pattern": "(b)"}, baseline={"one": {"command": ["y"]}})
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("850.25ms", 0.85025),
+        ("12µs", 12e-6),
+        ("12\u03bcs", 12e-6),
+        ("1m2.5s", 62.5),
+        ("2.5 s", 2.5),
+        ("3min 1s", 181.0),
+    ],
+)
+def test_a_duration_with_its_unit_says_its_own(text: str, seconds: float) -> None:
+    assert seconds_of(text, "h") == pytest.approx(seconds)
+
+
+def pattern_job(tmp_path: Path, output: str, errors: str = "", **timing: object) -> Run:
+    asked = make_settings(
+        {"regime": "strong", "workers": "1", "command": ["x"], "folder": str(tmp_path), "timing": timing}
+    )
+    job = LaunchJob(
+        k=1, repeat=0, order=0, role="scaling", argv=("x",), env={}, folder=tmp_path, token="t", timeout=None
+    )
+    done = LaunchOutcome(status=RunStatus.OK, launched=0.0, wall_seconds=9.0, output=output, errors=errors)
+    return read_run(job, asked, done, oversubscribed=False, warmup=False)
+
+
+def test_a_pattern_that_nearly_matches_is_told_how(tmp_path: Path) -> None:
+    spaced = pattern_job(tmp_path, "TIME =   0.5", pattern=r"TIME = (\S+)")
+    assert (
+        spaced.error == r"the time pattern 'TIME = (\S+)' matches nothing; write \s+ for its spaces: 'TIME\s+=\s+(\S+)'"
+    )
+    elsewhere = pattern_job(tmp_path, "", "TIME = 0.5", pattern=r"TIME = (\S+)")
+    assert str(elsewhere.error).endswith("it does on standard error: add --from stderr")
+    assert str(pattern_job(tmp_path, "", pattern=r"T=(\S+)").error).endswith("the job printed nothing there")
+
+
+@pytest.mark.parametrize(
+    ("errors", "complaint"),
+    [
+        ("note\nERROR: could not open licence\n", "ERROR: could not open licence"),
+        ("Traceback (most recent call last):\n", "Traceback (most recent call last):"),
+        ("L2 error: 1.2e-9\nrelative error = 0.5\n", None),
+        ("real 0m1.2s\n", None),
+        ("", None),
+    ],
+)
+def test_complaints_on_standard_error_are_kept(tmp_path: Path, errors: str, complaint: str | None) -> None:
+    assert pattern_job(tmp_path, "T=1", errors, pattern=r"T=(\S+)").observed.get("complaint") == complaint

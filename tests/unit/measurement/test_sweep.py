@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,58 @@ def test_a_finished_study_can_be_given_more_repeats(tmp_path: Path) -> None:
 
     assert len(more.launched) == 6
     assert all(len(values) == 5 for values in study.samples.by_k().values())
+
+
+def test_a_job_that_fails_at_every_k_is_launched_once_at_each_and_the_way_on_is_said(tmp_path: Path) -> None:
+    broken = FakeLauncher(ideal, fails=lambda _: True)
+    with pytest.raises(
+        RunError, match=r"try again with --resume, or with another command and --force\); .* exit code 3"
+    ):
+        run(tmp_path, broken, settings(repeats=20))
+
+    assert [job.k for job in broken.launched] == [1, 2, 4]
+    mended = FakeLauncher(ideal)
+    assert len(run(tmp_path, mended, settings(repeats=20), resume=True).samples) == 60
+
+
+def test_a_point_that_fails_three_times_alike_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
+    broken = FakeLauncher(ideal, fails=lambda job: job.k == 4)
+    study = run(tmp_path, broken, settings(repeats=20))
+
+    assert [job.k for job in broken.launched].count(4) == 3
+    assert {k: len(values) for k, values in study.samples.by_k().items()} == {1: 20, 2: 20}
+    assert {"failed-runs", "missing-points"} <= codes(study)
+    again = FakeLauncher(ideal, fails=lambda job: job.k == 4)
+    run(tmp_path, again, settings(repeats=20), resume=True)
+    assert len(again.launched) == 3
+
+
+def test_failures_of_different_kinds_do_not_end_a_sweep(tmp_path: Path) -> None:
+    class Odd(FakeLauncher):
+        def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+            outcome = super().launch(job, settings, world)
+            return replace(outcome, status=RunStatus.FAILED, error=f"worker {'ab'[job.order % 2]} fell over")
+
+    flaky = Odd(ideal)
+    with pytest.raises(RunError, match="no launch gave a time"):
+        run(tmp_path, flaky, settings(workers="1", repeats=8))
+    assert len(flaky.launched) == 9
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["sh", "-c", "OMP_NUM_THREADS={workers} ./app 10"], "app"),
+        (["bash", "-ec", "cd run && export A=1; time -p ./solver -n {workers}"], "solver"),
+        (["sh", "-c", "seq 8 | xargs -P {workers} -n 1 ./work"], "xargs"),
+        (["sh", "-c", "for i in 1 2; do ./step {workers}; done"], "step"),
+        (["env", "A=1", "nice", "-n", "5", "taskset", "-c", "0-3", "/opt/bin/app", "{workers}"], "app"),
+        (["{python}", "-m", "package.heat", "{workers}"], "package.heat"),
+        (["python3", "-c", "print()", "{workers}"], "python3 -c"),
+        (["java", "-Xmx1g", "-jar", "lib/pool.jar", "{workers}"], "pool.jar"),
+        (["bash", "scripts/run.sh", "{workers}"], "run.sh"),
+        (["pigz", "-p", "{workers}", "big.txt"], "pigz"),
+    ],
+)
+def test_a_study_has_the_name_of_its_program(tmp_path: Path, command: list[str], name: str) -> None:
+    assert run(tmp_path, FakeLauncher(ideal), settings(command=command, repeats=1)).name == name

@@ -105,3 +105,35 @@ def test_false_alarms_of_drift_are_rare() -> None:
     alarms = sum(steadiness_of(list(rng.lognormal(0, 0.05, 60))).drift is not None for _ in range(200))  # type: ignore[union-attr]
 
     assert alarms <= 6  # the test of trend is made at 1 %
+
+
+@pytest.mark.parametrize(
+    ("observed", "code"),
+    [
+        ({"complaint": "ERROR: no licence"}, "complains"),
+        ({"behind": 1}, "left-running"),
+        ({"cpu_seconds": 1.9}, "more-than-one-core"),
+    ],
+)
+def test_what_a_job_did_beside_its_time_is_said(observed: dict[str, object], code: str) -> None:
+    assert code in codes(good(1, observed=observed), good(2, observed=observed))
+
+
+def timed(k: int, seconds: float, cpu: float, **more: object) -> Run:
+    observed = {"timing": "wall", "cpu_seconds": cpu, **more}
+    return Run(k=k, value=seconds, wall_seconds=seconds, repeat=0, work=1.0, observed=observed)
+
+
+def test_a_job_that_does_not_heed_its_workers_is_named() -> None:
+    assert "same-at-every-k" in codes(timed(1, 1.002, 0.99), timed(2, 1.0, 1.98))  # sysbench --time=1
+    assert "same-at-every-k" in codes(timed(1, 2.0, 1.98), timed(2, 2.06, 2.04))
+    assert "same-at-every-k" not in codes(timed(1, 2.0, 1.98), timed(2, 2.06, 3.9))  # two cores that gain nothing
+    assert "same-at-every-k" not in codes(timed(1, 2.0, 1.98), timed(2, 1.2, 2.0))
+    assert "same-at-every-k" not in codes(timed(1, 1.0, 0.9), timed(2, 1.0, 1.8), regime="weak", per_worker=None)
+    busy = {"foreign_cpu_seconds": 1.5}
+    assert "same-at-every-k" not in codes(timed(1, 2.0, 1.98, **busy), timed(2, 2.06, 2.04, **busy))
+
+
+def test_a_time_that_is_the_start_of_a_process_is_said() -> None:
+    assert "too-short" in codes(timed(1, 0.012, 0.0), timed(2, 0.011, 0.0))
+    assert "too-short" not in codes(timed(1, 0.3, 0.0), timed(2, 0.2, 0.0))
