@@ -321,13 +321,15 @@ def measurements(folder: Path) -> list[Measurement]:
     return read_measurements(paths)
 
 
+GUESSED = {"layout", "stack", "sequence length", "FLOP count"}  # rows that lack these say nothing of constants
 STALLED = 3.0
 STALL_RULE = "stalled beside its neighbours"
 
 
 def measured(folder: Path) -> list[Row]:
     """One row per measured configuration, as the job that its blanks most plausibly mean."""
-    scored = by_configuration(score_rows([row for row in measurements(folder) if row.jobs and row.seconds]))
+    known = [row for row in measurements(folder) if row.jobs and row.seconds and not GUESSED & set(row.assumed)]
+    scored = by_configuration(score_rows(known))
     rows = [
         Row(
             table=one.row.source, label=one.row.label, model=job.model, cluster=job.cluster, stack=job.stack,

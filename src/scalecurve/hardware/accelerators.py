@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scalecurve.errors import Fault, InputError
@@ -180,3 +182,27 @@ def accelerator(name: str, *, otherwise: str = "") -> Accelerator:
         hint = otherwise or "; or write a .toml with its peak, memory and links"
         raise unknown_name("accelerator", name, accelerators(), otherwise=hint)
     return chip
+
+
+FORMS = ("pcie", "nvl", "gcd")  # words that say more of an accelerator than the size of its memory
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a name, 80 GiB and 80G as 80gb, TPUv5p as tpu v5p."""
+    bare = re.sub(r"\((r|tm|c)\)|[®™]", " ", text.lower())
+    bare = re.sub(r"tpu(?=v?\d)", "tpu ", re.sub(r"(\d+) ?g(i?b)?\b", r"\1gb", bare))
+    return re.findall(r"[a-z0-9]+", bare)
+
+
+@cache
+def spellings() -> tuple[tuple[frozenset[str], Accelerator], ...]:
+    """The words of every name and alias of the catalogue, the most telling first."""
+    named = [(frozenset(words_of(name)), chip) for name, chip in accelerators().items()]
+    return tuple(sorted(named, key=lambda one: (-sum(word in FORMS for word in one[0]), -len("".join(one[0])))))
+
+
+def accelerator_in(text: str) -> Accelerator | None:
+    """The accelerator that a table's words mean, such as `NVIDIA H100 80GB SXM5` or `8x mi300x`; None for none."""
+    words = words_of(text)
+    known = {*words, *(one + other for one, other in pairwise(words)), *(re.sub(r"^\d+x", "", one) for one in words)}
+    return next((chip for names, chip in spellings() if names <= known), None)

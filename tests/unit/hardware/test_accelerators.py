@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scalecurve.errors import InputError
-from scalecurve.hardware.accelerators import accelerator, accelerators
+from scalecurve.hardware.accelerators import accelerator, accelerator_in, accelerators
 from scalecurve.hardware.networks import links, network
 
 
@@ -90,3 +90,32 @@ def test_every_accelerator_has_a_16_bit_peak_and_links(name: str) -> None:
 def test_makers_may_be_named() -> None:
     assert accelerator("AMD Instinct MI325X") is accelerator("mi325x")
     assert accelerator("NVIDIA GeForce RTX 4090") is accelerator("rtx4090")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("NVIDIA H100 80GB SXM5", "h100"),
+        ("H100 80GB PCIe", "h100-pcie"),
+        ("A100-SXM4-40GB", "a100-40gb"),
+        ("NVIDIA A100 SXM4 80 GB", "a100-80gb"),
+        ("Intel(R) Gaudi(R) 2 AI Accelerator", "gaudi2"),
+        ("NVIDIA Blackwell GPU (GB200)", "gb200"),
+        ("GH200 480GB", "gh200"),
+        ("TPUv5p", "tpu-v5p"),
+        ("Trillium", "tpu-v6e"),
+        ("trn1.32xlarge", "trainium1"),
+        ("AMD MI250X (1 GCD)", "mi250x-gcd"),
+        ("8x mi300x", "mi300x"),
+        ("L40", "l40"),
+    ],
+)
+def test_the_words_of_a_table_name_an_accelerator(words, name):
+    chip = accelerator_in(words)
+    assert chip is not None
+    assert chip.name == name
+
+
+@pytest.mark.parametrize("words", ["abacus", "MI300A", "", "GPU"])
+def test_words_that_name_no_accelerator_are_not_guessed(words):
+    assert accelerator_in(words) is None

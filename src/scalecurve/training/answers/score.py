@@ -78,7 +78,7 @@ def score_row(row: Measurement, outcomes: Sequence[StepOutcome]) -> ScoredStep:
         row=row,
         outcome=likely[0],
         error=None if row.seconds is None else middle - math.log(row.seconds),
-        half_width=math.hypot(likely[0].half_width, spread),
+        half_width=math.hypot(likely[0].half_width, spread, row.spread),
         predicted=math.exp(middle),
         fits=any(one.fits for one in outcomes),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.hardware.accelerators import plain_name, unknown_name
+from scalecurve.hardware.accelerators import unknown_name
 from scalecurve.units import parse_count
 
 Array = npt.NDArray[np.float64]
@@ -334,11 +335,46 @@ def models() -> Mapping[str, Transformer]:
     return {name: Transformer(name=name, **sizes) for name, sizes in entries.items()}
 
 
+def without_punctuation(text: str) -> str:
+    """Letters and digits of a name, in lower case: `Llama-3.1_8B` and `llama31 8b` are one."""
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+FAMILY_PREFIX = re.compile(r"^(meta|google|mistralai|openai|deepseekai|bigscience|xai|nvidia|tiiuae|eleutherai)[-_ ]")
+VERSION_SUFFIX = re.compile(
+    r"[-_ ](instruct|chat|base|hf|it|pt|pretrain(ing|ed)?|preview|v0\.\d|\d{4}|bf16|fp8|128e(-instruct)?|16e)$"
+)
+
+
+@cache
+def presets_by_spelling() -> Mapping[str, Transformer]:
+    return {without_punctuation(name): preset for name, preset in models().items()}
+
+
+def preset_of(name: str) -> Transformer | None:
+    """The preset that a name means, in the spelling of a Hugging Face id or of a table; None where there is none."""
+    key = name.strip().lower().rpartition("/")[2]
+    key = FAMILY_PREFIX.sub("", key)
+    while (shorter := VERSION_SUFFIX.sub("", key)) != key:
+        key = shorter
+    key = re.sub(r"^(llama)[-_ ]?3[._]?[13](?=[-_ ]?(8|70|405)b)", "llama3", key)
+    known = presets_by_spelling()
+    spelled = without_punctuation(key)
+    return known.get(spelled) or known.get(MODEL_NAMES.get(spelled, ""))
+
+
+MODEL_NAMES = {
+    "gpt3": "gpt3175b", "bloom": "bloom176b", "grok1": "grok1314b", "opt": "opt175b", "gptneox": "gptneox20b",
+    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "llama417b": "", "llama4scout17b": "llama4scout",
+    "llama4maverick17b": "llama4maverick", "mixtral": "mixtral8x7b", "mistralsmall": "mistralsmall24b",
+}  # fmt: skip
+
+
 def model_preset(name: str) -> Transformer:
-    key = plain_name(name).replace("llama-", "llama").replace("llama3.1", "llama3").replace("llama3-1", "llama3")
-    if key not in models():
+    preset = preset_of(name)
+    if preset is None:
         raise unknown_name("model", name, models())
-    return models()[key]
+    return preset
 
 
 ModelLike = str | Path | Mapping[str, Any] | Transformer

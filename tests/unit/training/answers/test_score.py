@@ -128,12 +128,12 @@ def test_what_fits_with_the_least_recomputation_is_plausible():
     ("changes", "reason"),
     [
         ({"seq": ""}, "the sequence length is not published"),
-        ({"tp": ""}, "the layout is not published"),
+        ({"tp": "", "pp": "", "dp": "", "global_batch_seqs": ""}, "neither layout nor batch is published"),
         ({"accels": ""}, "the number of accelerators is not published"),
         ({"tp": "3"}, "the layout and the number of accelerators disagree"),
-        ({"framework": "abacus"}, "no stack for the framework abacus"),
         ({"step_s": ""}, "no step time measured"),
-        ({"precision": "nvfp4"}, "four-bit recipes are not calibrated"),
+        ({"precision": "fp32"}, "fp32 recipes are not calibrated"),
+        ({"zero": "3 + CPU AdamW offload"}, "optimiser states on the host are not modelled"),
         ({"accelerator": ""}, "the accelerator is not named"),
     ],
 )
@@ -205,3 +205,82 @@ def test_measured_runs_in_the_schema_calibrate_a_plan(tmp_path):
     other = write(tmp_path / "other.csv", {"accelerator": "A100-80GB"})
     with pytest.raises(InputError, match="no row can be calibrated on"):
         plan(PlanRequest(**asked, measured=other))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"accelerator": "NVIDIA H100 80GB SXM5"},
+        {"accelerator": "8xH100"},
+        {"framework": "nemo_2.0 (25.02)"},
+        {"precision": "bf16-mixed"},
+        {"model": "meta-llama/Meta-Llama-3-8B"},
+        {"model": "meta-llama/Llama-3.1-8B", "hidden": "", "layers": "", "heads": "", "kv_heads": "", "ffn": ""},
+        {"seq": "8k", "global_batch_seqs": "128.0", "vocab": "128,256"},
+        {"global_batch_seqs": "1048576 tokens"},
+        {"step_s": "12000 ms"},
+        {"step_s": "1.2e1"},
+        {"step_s": "", "tokens_per_s_per_accel": "10,922.667"},
+        {"step_s": "", "tokens_per_s": "87381.33"},
+        {"zero": "ZeRO-1", "sp": "no", "recompute": "off", "fsdp": "no"},
+        {"zero": "distributed optimizer"},
+        {"pp": "", "tp": ""},
+        {"global_batch_seqs": "", "tokens_per_s_per_accel": "10922"},
+    ],
+)
+def test_spellings_of_one_run_are_one_run(changes):
+    plain, other = (score_rows([measurement(row, "here")])[0] for row in (RUN, RUN | changes))
+    assert other.row.configuration == plain.row.configuration
+    assert other.error == pytest.approx(plain.error, abs=1e-4)
+
+
+def test_a_framework_that_is_not_calibrated_is_evaluated_with_the_interval_of_a_stack_never_seen():
+    known, other, unnamed = (
+        score_rows([measurement(RUN | {"framework": name}, "here")])[0] for name in ("NeMo2", "SuperTrainer 3", "")
+    )
+    assert "stack" in other.row.assumed
+    assert other.half_width > known.half_width
+    assert other.outcome.calibration.evidence == "transferred"
+    assert unnamed.predicted == other.predicted
+
+
+def test_degrees_that_are_not_published_follow_from_the_others_or_from_a_search():
+    [job] = measurement(RUN | {"tp": "", "cp": "1", "dp": "2", "pp": "2"}, "here").jobs[:1]
+    assert (job.layout.tp, job.layout.pp, job.layout.dp) == (2, 2, 2)
+    searched = measurement(RUN | {"tp": "", "pp": "", "dp": "", "cp": ""}, "here")
+    assert "layout" in searched.assumed
+    assert searched.jobs[0].layout.gpus == 8
+    assert searched.jobs[0].layout.sequences == 128
+    assert score_rows([searched])[0].half_width > score_rows([measurement(RUN, "here")])[0].half_width
+
+
+def test_a_share_of_the_peak_makes_a_step_with_the_range_of_its_count():
+    [one] = score_rows([measurement(RUN | {"step_s": "", "mfu_pct": "40"}, "here")])
+    [share] = score_rows([measurement(RUN | {"step_s": "", "mfu_pct": "0.40"}, "here")])
+    assert one.row.seconds == share.row.seconds
+    assert one.row.assumed == ("FLOP count",)
+    assert one.row.spread == pytest.approx(0.06, abs=0.03)
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(",", "."), ("\t", "."), (";", ",")])
+def test_other_headings_and_separators_are_read(tmp_path, separator, decimal):
+    names = {
+        "accels": "Num GPUs",
+        "accelerator": "GPU",
+        "seq": "Seq Len",
+        "global_batch_seqs": "GBS",
+        "step_s": "Step time (s)",
+    }
+    keys = [*reversed(RUN)]
+    cells = [(RUN | {"step_s": "12" + decimal + "0"})[key] for key in keys]
+    lines = [separator.join(names.get(key, key) for key in keys), separator.join(cells), separator * (len(keys) - 1)]
+    path = tmp_path / "runs.csv"
+    path.write_bytes(("\ufeff" + "\r\n".join(lines)).encode())
+    [row] = read_measurements([path])
+    assert row.configuration[1:] == measurement(RUN, "runs").configuration[1:]
+    assert row.seconds == pytest.approx(12.0)
+
+
+def test_out_of_memory_in_any_words_is_a_run_that_failed():
+    for changes in ({"step_s": "OOM"}, {"step_s": "", "note": "out of memory"}, {"step_s": "nan", "note": "crashed"}):
+        assert measurement(RUN | changes, "here").failed

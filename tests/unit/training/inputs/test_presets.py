@@ -37,6 +37,19 @@ def test_models_by_name(name):
     assert model_preset(name).parameters > 1e9
 
 
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("meta-llama/Llama-3.1-70B-Instruct", "llama3-70b"), ("LLaMA 2 7B", "llama2-7b"),
+        ("nemotron4-340b", "nemotron-4-340b"), ("Llama-3.2-1B", "llama3.2-1b"),
+        ("mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"), ("deepseek-ai/DeepSeek-V3-0324", "deepseek-v3"),
+        ("google/gemma-3-27b-it", "gemma3-27b"), ("llama4-scout-17b-16e", "llama4-scout"),
+    ],
+)  # fmt: skip
+def test_a_model_by_its_hugging_face_id(spelling, name):
+    assert model_preset(spelling).name == name
+
+
 def test_unknown_names_are_answered_with_near_ones():
     with pytest.raises(InputError, match="llama3-70b"):
         model_preset("lama3-70b")
