@@ -5,9 +5,12 @@ Against the baseline they give components, and each component may have one cause
 
     transfer   what no worker is spared in collectives                             communication
     alone      a worker whose extra seconds do not shrink with K                   serial, or one heavy share
+    uneven     waiting for workers that did more of the counted work               imbalance
     lasting    waiting for workers that are always slow                            imbalance, or a slow host
     passing    the rest of the waiting, for workers that are slow now and then     straggler, or new shares each step
+    queueing   waiting that nobody's longer busy time explains                     locks, a busy master, pipelines
     growth     compute beyond what the same work took at the baseline              contention, work done again, noise
+    again      compute for more counted work than at the baseline                  work done again
     loading    the same of data loading
     outside    the same of time that no phase covers                               a fixed cost of a launch, or others
 
@@ -19,7 +22,7 @@ mistaken for one (best linear unbiased prediction; C. R. Henderson, Biometrics 3
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 
 import numpy as np
@@ -34,6 +37,12 @@ SIGNIFICANT = 0.01
 LARGEST_K = 3
 LEAST_K = 3  # a constant and a shrinking part cannot be told apart from fewer
 ALONE_AT = 2  # of the three largest K, the same worker must be the slowest in so many
+SAME_WORK = 0.01
+ALLOWANCE = 1.3  # of waiting over what the longest busy time of each step explains
+NEGLIGIBLE_WAIT = 0.02  # of the useful time
+MOST_BARRIERS = 1000.0
+FEW_FREEDOM = 10
+LEAST_SPREAD = 0.002
 CONSTANT = 0.3  # least constant part of the extra seconds of a worker that works alone
 ACCEPTABLE = 0.8  # a POP efficiency
 
@@ -55,17 +64,23 @@ class Components:
     lasting waiting.
     """
 
-    transfer: float
-    alone: float
-    named_serial: float
-    lasting: float
-    host: float
-    passing: float
-    growth: float
-    loading: float
-    outside: float
-    spent: float
-    p_lasting: float | None
+    transfer: float = 0.0
+    alone: float = 0.0
+    named_serial: float = 0.0
+    uneven: float = 0.0
+    lasting: float = 0.0
+    host: float = 0.0
+    passing: float = 0.0
+    queueing: float = 0.0
+    growth: float = 0.0
+    again: float = 0.0
+    loading: float = 0.0
+    outside: float = 0.0
+    spent: float = 0.0
+    p_lasting: float | None = None
+
+
+COMPONENTS = tuple(field.name for field in fields(Components) if field.name not in ("spent", "p_lasting"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +90,11 @@ class Split:
     components: dict[int, Components]
     alone: Alone | None
     slow_host: SlowHost | None
+
+    @property
+    def table(self) -> FloatArray:
+        """Worker-seconds lost (axes: component in the order of COMPONENTS, K)."""
+        return np.array([[getattr(own, name) for own in self.components.values()] for name in COMPONENTS])
 
 
 def group(runs: Iterable[Account]) -> Runs:
@@ -96,31 +116,37 @@ def split_gap(by_k: Runs, *, weak: bool) -> Split:
         factor = k / base if weak else 1.0
         slowed = slow_host.own_excess(runs) if slow_host is not None else 0.0
         error = np.hypot(_relative_error(runs), _relative_error(first)) * useful_seconds(runs)
-        growth = _compute(runs) - slowed - _compute(first) * factor
+        again = _done_again(runs, first, factor) if k != base else 0.0
+        everywhere = max(0.0, _seconds(runs, "serial") - _seconds(first, "serial") * factor)
+        growth = _seconds(runs, "compute") - slowed - again - _seconds(first, "compute") * factor
         waits = _waiting(runs, alone, slow_host)
-        components[k] = Components(
-            transfer=waits.transfer,
-            alone=waits.alone,
-            named_serial=waits.named_serial,
-            lasting=waits.lasting,
+        components[k] = replace(
+            waits,
+            named_serial=waits.named_serial + everywhere,
             host=waits.host + slowed,
-            passing=waits.passing,
             # Growth counts where it is beyond the noise of the runs that it is a difference of.
             growth=growth if k != base and growth > 3.0 * error else 0.0,
-            loading=max(0.0, _loading(runs) - _loading(first) * factor),
+            again=again,
+            loading=max(0.0, _seconds(runs, "data") - _seconds(first, "data") * factor),
             outside=max(0.0, _outside(runs) - _outside(first) * factor),
             spent=float(np.mean([len(a.compute) * a.span for a in runs])),
-            p_lasting=waits.p_lasting,
         )
     return Split(components, alone, slow_host)
 
 
-def _compute(runs: list[Account]) -> float:
-    return float(np.mean([a.compute.sum() + a.serial.sum() for a in runs]))
+def _done_again(runs: list[Account], first: list[Account], factor: float) -> float:
+    """Worker-seconds of compute for counted work beyond that of the baseline; 0 where work was not counted."""
+    amounts = [float(a.work.sum()) for a in runs if a.work is not None]
+    before = [float(a.work.sum()) for a in first if a.work is not None]
+    if len(amounts) < len(runs) or len(before) < len(first) or not sum(before):
+        return 0.0
+    more = float(np.mean(amounts)) / (float(np.mean(before)) * factor)
+    return _seconds(runs, "compute") * (1.0 - 1.0 / more) if more > 1.0 + SAME_WORK else 0.0
 
 
-def _loading(runs: list[Account]) -> float:
-    return float(np.mean([a.data.sum() for a in runs]))
+def _seconds(runs: list[Account], kind: str) -> float:
+    """Worker-seconds of one kind, mean over runs."""
+    return float(np.mean([getattr(account, kind).sum() for account in runs]))
 
 
 def _outside(runs: list[Account]) -> float:
@@ -141,26 +167,14 @@ def _relative_error(runs: list[Account]) -> float:
     return float(totals.std(ddof=1) / totals.mean() / np.sqrt(len(runs))) if len(runs) > 1 else 0.02
 
 
-@dataclass(frozen=True)
-class _Waits:
-    """Components of one K other than growth."""
-
-    transfer: float = 0.0
-    alone: float = 0.0
-    named_serial: float = 0.0
-    lasting: float = 0.0
-    host: float = 0.0
-    passing: float = 0.0
-    p_lasting: float | None = None
-
-
-def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | None) -> _Waits:
+def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | None) -> Components:
+    """The components of one K that are transfer or waiting."""
     workers = len(runs[0].compute)
     if workers == 1:
-        return _Waits()
+        return Components()
     least = [a.communication.min() if a.transfer is None else min(a.transfer, a.communication.min()) for a in runs]
     transfer = float(np.mean(least)) * workers
-    waited = float(np.mean([a.inside.sum() for a in runs])) - transfer
+    every = float(np.mean([a.inside.sum() for a in runs])) - transfer
     # Named serial work: every worker's span contains the longest of it, whoever did it.
     named = float(np.mean([a.serial.max() * workers - a.serial.sum() for a in runs]))
     matrix = compute_matrix(runs)
@@ -169,12 +183,66 @@ def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | Non
         above = max(0.0, float(matrix[:, alone.rank].mean() - matrix.mean())) * workers / (workers - 1)
         extra = min(alone.seconds, above)
         matrix[:, alone.rank] -= extra
+    queueing = every - explained_waiting(runs)
+    queueing = queueing if queueing > NEGLIGIBLE_WAIT * useful_seconds(runs) else 0.0
+    waited = every - queueing
     named, extra = min(named, waited), min(extra * (workers - 1), max(waited - named, 0.0))
     waited = max(waited - named - extra, 0.0)
     excess, p_value = lasting_excess(matrix)
     lasting = min(workers * excess, waited)
     by_host = min(lasting, slow_host.loss(workers, matrix)) if slow_host is not None else 0.0
-    return _Waits(transfer, extra, named, lasting - by_host, by_host, waited - lasting, p_value)
+    lasting, passing = lasting - by_host, waited - lasting
+    always, now = more_work(runs, matrix)
+    return Components(
+        transfer=transfer,
+        alone=extra,
+        named_serial=named,
+        uneven=always * lasting + now * passing,
+        lasting=(1.0 - always) * lasting,
+        host=by_host,
+        passing=(1.0 - now) * passing,
+        queueing=queueing,
+        p_lasting=p_value,
+    )
+
+
+def explained_waiting(runs: list[Account]) -> float:
+    """Most worker-seconds of waiting that the differences between the workers' busy times can have brought about.
+
+    Where phases of steps are there, it is the longest busy time of each step less the mean.  Totals of a run hide how
+    often the workers meet: then it is that of MOST_BARRIERS meetings and of the spread between repeats.
+    """
+    workers = len(runs[0].compute)
+    known = [a.uneven for a in runs if a.uneven is not None]
+    if len(known) == len(runs):
+        return ALLOWANCE * float(np.mean(known)) * workers
+    busy = [a.compute + a.data + a.serial for a in runs]
+    visible = float(np.mean([own.max() - own.mean() for own in busy]))
+    few = (len(runs) - 1) * (workers - 1) < FEW_FREEDOM  # then the spread may be far larger than it looks
+    spread = (
+        max(passing_spread(runs), LEAST_SPREAD) * float(np.mean([own.mean() for own in busy])) * (3.0 if few else 1.0)
+    )
+    steps = [a.steps for a in runs if a.steps]
+    meetings = 3.0 * min(steps) if len(steps) == len(runs) else MOST_BARRIERS
+    largest = 2.0 * np.sqrt(2.0 * np.log(workers + 1.0))
+    return workers * (visible + float(np.sqrt(meetings) * spread * largest))
+
+
+def more_work(runs: list[Account], matrix: FloatArray) -> tuple[float, float]:
+    """The shares of lasting and of passing slowness that counted work explains; 0 where it was not counted."""
+    works = [a.work for a in runs if a.work is not None and a.work.sum() > 0]
+    if len(works) < len(runs):
+        return 0.0, 0.0
+    work = np.array([own / own.mean() for own in works])
+    busy = matrix / matrix.mean(axis=1, keepdims=True)
+    slowest = int(np.argmax(busy.mean(axis=0)))
+    above = float(busy[:, slowest].mean()) - 1.0
+    always = float(np.clip((work[:, slowest].mean() - 1.0) / above, 0.0, 1.0)) if above > 0 else 0.0
+    usual = (work.mean(axis=0), busy.mean(axis=0)) if len(runs) > 1 else (1.0, 1.0)
+    own, other = work - usual[0], busy - usual[1]
+    power = float((other**2).sum())
+    now = float(np.clip((own * other).sum() / power, 0.0, 1.0)) if power > 0 else 0.0
+    return always, now
 
 
 def compute_matrix(runs: list[Account]) -> FloatArray:

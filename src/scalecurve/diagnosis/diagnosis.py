@@ -29,6 +29,7 @@ from scalecurve.diagnosis.causes import (
     NAMES,
     NONE,
     NOTHING,
+    OTHER,
     REMEDIES,
     SERIAL,
     TELLING,
@@ -51,6 +52,7 @@ from scalecurve.study import Regime, Study
 
 SEED = 11
 POOR = 0.6  # a POP efficiency
+GROWN = {CONTENTION: 1.0, SERIAL: 0.25, OTHER: 0.06}  # how often compute that grows comes from each, shapes aside
 ONE_NODE_UNITS = frozenset({"threads", "cores"})
 APART_UNITS = frozenset({"nodes", "hosts", "machines"})
 DISTURBANCES = ("disturbed", "oversubscribed", "singletons")  # findings of a measurement that leave no cause to name
@@ -331,8 +333,8 @@ def _diagnosis(
 def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Generator) -> Diagnosis:
     """The diagnosis from where each worker's time went."""
     weak, apart = study.regime is Regime.WEAK, shares_machine(study) is False
-    grown = {} if phased else _growth_meanings(study, by_k, rng)
-    split, draws = draw_losses(by_k, weak=weak, apart=apart, grown=grown, rng=rng)
+    grown = _growth_meanings(study, by_k, phased, rng)
+    split, draws = draw_losses(by_k, weak=weak, apart=apart, phased=phased, grown=grown, rng=rng)
     telling = phased and all(tells_apart(account) for runs in by_k.values() for account in runs)
     chances = (TELLING if telling else TOTALS)(draws.chances())
     shares, efficiency, base = draws.shares(), _efficiencies(study), next(iter(by_k))
@@ -355,13 +357,15 @@ def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Genera
     return _diagnosis(study, basis, chances, draws.intervals(), rows, evidence, findings, telling=telling)
 
 
-def _growth_meanings(study: Study, by_k: Runs, rng: np.random.Generator) -> dict[str, float]:
-    """Without phases, growing busy time may be contention, serial work or communication: its shape says how likely."""
+def _growth_meanings(study: Study, by_k: Runs, phased: bool, rng: np.random.Generator) -> dict[str, float]:
+    """What growing busy time may be, by its shape: contention, serial work, work done again; without phases messages."""
     totals = {k: np.array([a.compute.mean() for a in runs]) for k, runs in by_k.items()}
-    allowed = (COMMUNICATION, CONTENTION, SERIAL)
+    allowed = (CONTENTION, SERIAL, OTHER) if phased else (COMMUNICATION, CONTENTION, SERIAL, OTHER)
     weak, machine = study.regime is Regime.WEAK, shares_machine(study)
     verdict = judge_shape(
         totals, weak=weak, shared_machine=machine, node_size=study.node_size, rng=rng, allowed=allowed
     )
     chances = verdict.draws.chances()
-    return {name: max(chances[name], 0.05) for name in allowed}
+    if not phased:
+        return {name: max(chances[name], 0.05) for name in allowed}
+    return {name: max(rarity * chances[name], 0.003) for name, rarity in GROWN.items()}

@@ -13,13 +13,12 @@ as communication can.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
 
 from scalecurve.diagnosis.accounting import (
-    Components,
+    COMPONENTS,
     Runs,
     Split,
     passing_spread,
@@ -44,42 +43,49 @@ BELIEVABLE = 3.0  # times the most barriers tried
 TOLERANCE = 0.2  # of hidden waiting plus communication against the time in collectives
 LEAST_WEIGHT = 1e-3
 STEADY = 0.35  # a time outside phases that changes less than this over all K is a fixed cost
+TRANSFER, PASSING, GROWTH = (COMPONENTS.index(name) for name in ("transfer", "passing", "growth"))
+# Waiting that no other worker's longer busy time explains: pipelines and sweeps, locks, a busy master, late messages.
+QUEUEING = {OTHER: 0.4, CONTENTION: 0.22, SERIAL: 0.18, COMMUNICATION: 0.12, IMBALANCE: 0.04, STRAGGLER: 0.04}
 
 
 def draw_losses(
-    by_k: Runs, *, weak: bool, apart: bool, grown: Weights, rng: np.random.Generator
+    by_k: Runs, *, weak: bool, apart: bool, phased: bool, grown: Weights, rng: np.random.Generator
 ) -> tuple[Split, Draws]:
     """The components as they are, and draws of the loss by cause.
 
-    `apart` says that workers share no machine.  `grown` are the causes of growing busy time where no phases tell.
+    `apart` says that workers share no machine, `phased` that phases were recorded.  `grown` are the causes of growing busy time by its shape over K.
     """
     split = split_gap(by_k, weak=weak)
     hidden = list(hidden_waiting(by_k))
-    chances = np.array([weight for weight, _ in hidden])
     single = all(len(runs) == 1 for runs in by_k.values())
     samples = [split]
     for _ in range(0 if single else RESAMPLES):  # the runs of each K drawn again with replacement
         again = {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
         samples.append(split_gap(again, weak=weak))
-    losses, spent = [], []
-    for i in range(DRAWS):
-        own = samples[i % len(samples)]
-        waits = hidden[rng.choice(len(hidden), p=chances)][1]
-        factors = np.exp(rng.normal(0.0, SINGLE_RUN_ERROR, len(fields(Components)))) if single else None
-        components = {
-            k: _moved(each, waits.get(k, 0.0) * k_workers(by_k, k), factors) for k, each in own.components.items()
-        }
-        causes = {
-            name: str(rng.choice(list(weights), p=np.array(list(weights.values())) / sum(weights.values())))
-            for name, weights in component_causes(by_k, own, components, weak=weak, apart=apart, grown=grown).items()
-        }
-        table = np.zeros((len(NAMES), len(components)))
-        for place, each in enumerate(components.values()):
-            for name, cause in causes.items():
-                table[NAMES.index(cause), place] += getattr(each, name)
-        losses.append(table)
-        spent.append([each.spent for each in components.values()])
-    return split, Draws(tuple(by_k), np.full(DRAWS, 1.0 / DRAWS), np.array(losses), np.array(spent))
+    workers = np.array([float(k_workers(by_k, k)) for k in by_k])
+    waits = np.array([[own.get(k, 0.0) for k in by_k] for _, own in hidden]) * workers
+    own = np.arange(DRAWS) % len(samples)
+    parts = np.array([sample.table for sample in samples])[own]  # axes: draw, component, K
+    parts[:, GROWTH] *= split.table[GROWTH] > 0  # runs drawn twice understate the noise that growth is held against
+    way = rng.choice(len(hidden), size=DRAWS, p=np.array([weight for weight, _ in hidden]))
+    moved = np.minimum(waits[way], parts[:, TRANSFER])
+    parts[:, TRANSFER] -= moved
+    parts[:, PASSING] += moved
+    if single:  # every component is known to a factor only
+        parts *= np.exp(rng.normal(0.0, SINGLE_RUN_ERROR, (DRAWS, len(COMPONENTS), 1)))
+    spent = np.array([[each.spent for each in sample.components.values()] for sample in samples])[own]
+    # Noise at barriers makes compute longer by x on every worker, and lets each wait x (H_K - 1) in the mean.
+    expected = parts[:, GROWTH, -1] * (float(harmonic(workers[-1:])[0]) - 1.0)
+    noisy = (expected > 0) & (parts[:, PASSING, -1] >= 0.4 * expected) & (parts[:, PASSING, -1] <= 3.0 * expected)
+    losses = np.zeros((DRAWS, len(NAMES), len(by_k)))
+    for is_noisy in (False, True):
+        weights = component_causes(by_k, split, weak=weak, apart=apart, phased=phased, grown=grown, noisy=is_noisy)
+        draws = np.flatnonzero(noisy == is_noisy)
+        for place, name in enumerate(COMPONENTS):
+            chances = np.array([weights[name].get(cause, 0.0) for cause in NAMES])
+            cause = rng.choice(len(NAMES), size=len(draws), p=chances / chances.sum())
+            losses[draws, cause] += parts[draws, place]
+    return split, Draws(tuple(by_k), np.full(DRAWS, 1.0 / DRAWS), losses, spent)
 
 
 def k_workers(by_k: Runs, k: int) -> int:
@@ -87,39 +93,22 @@ def k_workers(by_k: Runs, k: int) -> int:
     return len(by_k[k][0].compute)
 
 
-def _moved(own: Components, hidden: float, factors: FloatArray | None) -> Components:
-    """With hidden waiting taken from transfer, and every component known to a factor only."""
-    moved = min(hidden, own.transfer)
-    changed = replace(own, transfer=own.transfer - moved, passing=own.passing + moved)
-    if factors is None:
-        return changed
-    names = [field.name for field in fields(Components) if field.name not in ("spent", "p_lasting")]
-    return replace(changed, **{name: getattr(changed, name) * factors[i] for i, name in enumerate(names)})
-
-
 def component_causes(
-    by_k: Runs, split: Split, components: dict[int, Components], *, weak: bool, apart: bool, grown: Weights
+    by_k: Runs, split: Split, *, weak: bool, apart: bool, phased: bool, grown: Weights, noisy: bool
 ) -> dict[str, Weights]:
-    """For each component the causes that it may have, and how likely each is."""
-    k, last = next(reversed(components.items()))
-    runs = by_k[k]
+    """For each component the causes that it may have, and how likely each is; `noisy` as noise at barriers would be."""
+    runs = next(reversed(by_k.values()))
     counted = all(account.work is not None for account in runs)
-    # Noise at barriers makes compute longer by x on every worker, and lets each wait x (H_K - 1) in the mean.
-    waits = float(harmonic(np.array([float(k_workers(by_k, k))]))[0]) - 1.0
-    noisy = last.growth > 0 and 0.4 * last.growth * waits <= last.passing <= 3.0 * last.growth * waits
-    passing = {STRAGGLER: 0.75, IMBALANCE: 0.25} if noisy else {STRAGGLER: 0.5, IMBALANCE: 0.5}
-    # Work that every worker does again takes each the same seconds at any K, as Gunther's contention does.
-    extra = [each.growth / k_workers(by_k, own) for own, each in components.items() if each.growth > 0]
-    growth = {CONTENTION: 0.98, SERIAL: 0.02}
-    if not counted and (len(extra) < 2 or np.ptp(extra) < STEADY * max(extra)):
-        growth = {CONTENTION: 0.85, SERIAL: 0.15}
+    growth = grown
     if noisy:
-        growth = {STRAGGLER: 0.55, CONTENTION: 0.4, SERIAL: 0.05}
+        growth = {STRAGGLER: 0.55, CONTENTION: 0.35, SERIAL: 0.05, OTHER: 0.05}
     elif apart:
-        growth = {SERIAL: 0.85, CONTENTION: 0.1, STRAGGLER: 0.05}
-    lasting = {IMBALANCE: 0.5, STRAGGLER: 0.5}
-    if counted:
-        lasting = {IMBALANCE: 0.97, STRAGGLER: 0.03}
+        growth = {SERIAL: 0.55, OTHER: 0.3, CONTENTION: 0.1, STRAGGLER: 0.05}
+    # What counted work explains is a component of its own: the rest of the workers that are slow are slow by themselves.
+    lasting = {STRAGGLER: 0.87, CONTENTION: 0.08, IMBALANCE: 0.05} if counted else {IMBALANCE: 0.5, STRAGGLER: 0.5}
+    passing = {STRAGGLER: 0.9, IMBALANCE: 0.1} if counted else {STRAGGLER: 0.5, IMBALANCE: 0.5}
+    if noisy and not counted:
+        passing = {STRAGGLER: 0.75, IMBALANCE: 0.25}
     if weak:
         lasting |= {SERIAL: 0.1}
     sure = split.alone is not None and split.alone.constant > 0.7
@@ -128,16 +117,27 @@ def component_causes(
     if max(seconds) > 0 and np.ptp(seconds) < STEADY * max(seconds):
         outside = {SERIAL: 0.95, OTHER: 0.05}
     return {
-        "transfer": {COMMUNICATION: 1.0},
+        "transfer": {COMMUNICATION: 1.0} if phased else _between_own_times(by_k),
         "alone": {SERIAL: 0.97, IMBALANCE: 0.03} if sure else {SERIAL: 0.6, IMBALANCE: 0.4},
         "named_serial": {SERIAL: 1.0},
+        "uneven": {IMBALANCE: 1.0},
         "lasting": lasting,
         "host": {STRAGGLER: 1.0} if counted else {STRAGGLER: 0.93, IMBALANCE: 0.07},
         "passing": passing,
-        "growth": grown or growth,
-        "loading": {CONTENTION: 0.6, OTHER: 0.4},
+        "queueing": QUEUEING,
+        "growth": growth,
+        "again": {OTHER: 0.6, SERIAL: 0.4},
+        "loading": {CONTENTION: 0.45, SERIAL: 0.3, OTHER: 0.25},
         "outside": outside,
     }
+
+
+def _between_own_times(by_k: Runs) -> Weights:
+    """What the time of a run beyond every worker's own seconds may be: messages, a launch, queues, whatever nobody timed."""
+    beyond = [float(np.mean([a.communication.min() for a in runs])) for runs in by_k.values()]
+    if beyond[0] > (1 - STEADY) * max(beyond) > 0:
+        return {SERIAL: 0.8, OTHER: 0.1, COMMUNICATION: 0.1}
+    return {COMMUNICATION: 0.6, OTHER: 0.16, SERIAL: 0.12, CONTENTION: 0.12}
 
 
 def hidden_waiting(by_k: Runs) -> Iterator[tuple[float, dict[int, float]]]:
@@ -205,10 +205,13 @@ def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
         "transfer": "collectives on every worker",
         "alone": "waiting for one worker's constant extra",
         "named_serial": "waiting for serial phases",
+        "uneven": "waiting for workers that did more work",
         "lasting": "waiting for workers that are always slow",
         "host": "a slow host",
         "passing": "waiting for workers that are slow now and then",
+        "queueing": "waiting that no worker's longer busy time explains",
         "growth": "compute that grew",
+        "again": "work that was done more often",
         "loading": "data loading that grew",
         "outside": "time outside phases that grew",
     }

@@ -35,7 +35,10 @@ _PATTERNS = (
     (DATA, r"data|load|input|(^|_)io($|_)|read|fetch|storage"),
 )
 
+MOST_BEYOND = 10.0  # times what the workers report
+LEAST_BEYOND = 1.03
 SLOWER = 1.1
+LONGER = 1.5  # the run over the steps that were kept, where the rest is more of the same steps
 LEAST_HOSTS = 3
 AGREEMENT = 0.25  # the other hosts' spread, as a share of the slow one's excess
 
@@ -51,7 +54,8 @@ class Account:
     """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run.
 
     `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
-    needs, by the least of each step (None where phases of steps are not there), `steps` their number where it is known.
+    needs, by the least of each step, `uneven` the mean seconds of waiting that differences of busy time inside the steps
+    explain (both None where phases of steps are not there), `steps` their number where it is known.
     """
 
     k: int
@@ -63,6 +67,7 @@ class Account:
     serial: FloatArray
     outside: float
     transfer: float | None
+    uneven: float | None
     steps: int | None
     waits_apart: bool
     hosts: tuple[str | None, ...]
@@ -91,7 +96,8 @@ def accounts(study: Study) -> tuple[Account, ...]:
     phased = [run for run in counted if all(rank.phases for rank in run.ranks)]
     waits_apart = any(kind_of(name) == WAIT for run in phased for rank in run.ranks for name in rank.phases)
     if phased:
-        return tuple(_account(run, waits_apart) for run in phased)
+        whole = study.quantity is Quantity.SECONDS and _holds_more(phased)
+        return tuple(_account(run, waits_apart, whole=whole) for run in phased)
     if study.quantity is not Quantity.SECONDS:
         return ()
     timed = [run for run in counted if all(rank.seconds is not None for rank in run.ranks)]
@@ -103,8 +109,24 @@ def has_phases(study: Study) -> bool:
     return any(rank.phases for run in study.runs if run.counts for rank in run.ranks)
 
 
-def _account(run: Run, waits_apart: bool) -> Account:
-    """A run's seconds by kind; without phases, what the run took beyond the workers' own seconds is communication."""
+def _holds_more(runs: list[Run]) -> bool:
+    """Whether T is longer than what the workers report by a part that changes with K: a launch, set-up, output.
+
+    A part in proportion, or many times the phases, is another unit: one step against the whole run.
+    """
+    longer: defaultdict[int, list[float]] = defaultdict(list)
+    for run in runs:
+        own = max(_total(rank) for rank in run.ranks)
+        longer[run.k].append((run.value or 0.0) / own if own > 0 else 0.0)
+    ratios = [float(np.median(values)) for values in longer.values()]
+    return 0.99 < min(ratios) <= max(ratios) < MOST_BEYOND and max(ratios) > LEAST_BEYOND * min(ratios)
+
+
+def _account(run: Run, waits_apart: bool, *, whole: bool = False) -> Account:
+    """A run's seconds by kind; without phases, what the run took beyond the workers' own seconds is communication.
+
+    `whole` says that T holds more than the workers report.
+    """
     own = np.array([rank.seconds or 0.0 for rank in run.ranks])
     outside = 0.0
     kinds = {kind: np.zeros(len(run.ranks)) for kind in (*KINDS, HIDDEN)}
@@ -113,7 +135,7 @@ def _account(run: Run, waits_apart: bool) -> Account:
             for name, seconds in rank.phases.items():
                 kinds[kind_of(name)][i] += seconds
         covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
-        span = float(max(own.max(), covered.max()))
+        span = float(max(own.max(), covered.max(), (run.value or 0.0) if whole else 0.0))
         uncovered = span - covered
         outside = float(uncovered.min())
         kinds[WAIT] += uncovered - outside
@@ -133,6 +155,7 @@ def _account(run: Run, waits_apart: bool) -> Account:
         **seconds_by_kind,
         outside=outside,
         transfer=_transfer(run, kinds[COMMUNICATION]),
+        uneven=_uneven(run, kinds[COMPUTE] + kinds[DATA] + kinds[SERIAL]),
         steps=min(counts) if counts else None,
         waits_apart=waits_apart,
         hosts=hosts,
@@ -140,17 +163,34 @@ def _account(run: Run, waits_apart: bool) -> Account:
     )
 
 
-def _transfer(run: Run, communication: FloatArray) -> float | None:
-    """Seconds in collectives that no worker was spared, by the least of each step; None where steps do not agree."""
-    series = [
-        [values for name, values in rank.step_phases.items() if kind_of(name) == COMMUNICATION] for rank in run.ranks
-    ]
+def _by_step(run: Run, kinds: tuple[str, ...]) -> FloatArray | None:
+    """Seconds of these kinds (axes: worker, step); None where the steps of the workers do not agree."""
+    series = [[values for name, values in rank.step_phases.items() if kind_of(name) in kinds] for rank in run.ranks]
     lengths = {len(values) for own in series for values in own}
     if len(lengths) != 1 or lengths == {0} or not all(series):
         return None
-    by_step = np.array([np.sum(own, axis=0) for own in series])
+    return np.array([np.sum(own, axis=0) for own in series])
+
+
+def _transfer(run: Run, communication: FloatArray) -> float | None:
+    """Seconds in collectives that no worker was spared, by the least of each step; None without phases of steps."""
+    by_step = _by_step(run, (COMMUNICATION,))
+    if by_step is None:
+        return None
     spent = float(by_step.sum(axis=1).mean())
     return float(by_step.min(axis=0).sum()) * (float(communication.mean()) / spent if spent > 0 else 1.0)
+
+
+def _uneven(run: Run, busy: FloatArray) -> float | None:
+    """Mean seconds that a worker waits if all meet after each step; None without phases of steps."""
+    by_step = _by_step(run, (COMPUTE, DATA, SERIAL))
+    if by_step is None:
+        return None
+    own = by_step.sum(axis=1)
+    longer = float(busy.mean() / own.mean()) if own.mean() > 0 else 1.0
+    scale = longer if longer > LONGER else 1.0  # only the first steps were kept
+    rest = busy - scale * own
+    return scale * float((by_step.max(axis=0) - by_step.mean(axis=0)).sum()) + float(rest.max() - rest.mean())
 
 
 @dataclass(frozen=True)

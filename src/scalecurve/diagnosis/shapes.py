@@ -2,7 +2,8 @@
 
 With P(K) = 1/K under strong scaling and 1 under weak scaling, T(K) = a P(K) + sum of sizes times shapes:
 
-    serial         1: a part that one worker does alone, or a fixed cost of every launch (cancels under weak scaling)
+    serial         1: a part that one worker does alone, or a fixed cost of every launch (cancels under weak scaling);
+                   K - 1 under weak scaling (one worker serves all)
     communication  log2 K (trees), K - 1 (linear), (K-1)/K (ring), K^-2/3 and K^-1/2 (surfaces of blocks and squares),
                    a step or log2(K/n) beyond a node of n
     straggler      H_K (exponential noise of each worker at each barrier), log2 K (any noise with such a tail), the
@@ -12,6 +13,7 @@ With P(K) = 1/K under strong scaling and 1 under weak scaling, T(K) = a P(K) + s
                    each step), P K^1/2 E[max] (K parts of a random field), (K-1)/K and H_K (last tasks)
     contention     P (K-1) (Gunther), P log2 K, P K^1/3, P K^1/2, P K(K-1), and bandwidth that
                    saturates at some K, P max(0, K/Ks - 1), up to the size of a node or without one
+    other          P log2 K and P K^1/2 (iterations), P (K-1) (pipelines), P K^1/3 (surfaces twice), K - 1 (checkpoints)
 
 Several causes have one and the same shape, and then times alone cannot tell them apart.  H_K: the expected largest of K
 exponential draws; A. Renyi, 1953.  log K: E. J. Gumbel, 1958.  Surfaces: volume to surface of a domain cut into K
@@ -37,7 +39,7 @@ from itertools import combinations
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, SERIAL, STRAGGLER
+from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, OTHER, SERIAL, STRAGGLER
 from scalecurve.findings import Finding, warning
 from scalecurve.study.samples import FloatArray
 
@@ -103,9 +105,11 @@ def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: 
         *_communication(k, weak, sizes),
         *_waiting(k, ideal, inner),
         *_contention(k, ideal, inner, sizes, APART if shared_machine is False else 1.0),
+        *_nameless(k, ideal),
     ]
-    if not weak:
-        every.append(CauseShape(SERIAL, "constant", np.ones_like(k), 1.0))
+    every.append(CauseShape(SERIAL, "constant", np.ones_like(k), 1.0))
+    if weak:  # what one worker does for all of them
+        every.append(CauseShape(SERIAL, "work of one worker for each of K", k - 1.0, 0.5))
     return tuple(shape for shape in every if np.ptp(shape.seconds / ideal) > 1e-9)
 
 
@@ -165,6 +169,15 @@ def _contention(
         added = ideal * np.maximum(np.minimum(k, size) / start - 1.0, 0.0)
         form = f"bandwidth of a node of {size:g} saturated at K = {start:g}"
         yield CauseShape(CONTENTION, form, added, 0.2 * chance / len(pairs))
+
+
+def _nameless(k: FloatArray, ideal: FloatArray) -> Iterator[CauseShape]:
+    """Mechanisms without a name that are known all the same; they draw what others draw, and are rarer."""
+    yield CauseShape(OTHER, "more iterations, log2 K", ideal * np.log2(k), 0.08)
+    yield CauseShape(OTHER, "more iterations or a sweep, K^1/2", ideal * (np.sqrt(k) - 1.0), 0.08)
+    yield CauseShape(OTHER, "filling a pipeline", ideal * (k - 1.0), 0.08)
+    yield CauseShape(OTHER, "surfaces computed twice, K^-2/3", (k > 1) * ideal * k ** (1 / 3), 0.08)
+    yield CauseShape(OTHER, "what K workers write or recover, K - 1", k - 1.0, 0.08)
 
 
 @dataclass(frozen=True, eq=False)
