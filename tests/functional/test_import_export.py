@@ -76,7 +76,7 @@ def test_a_shell_completes_commands(shell: str, tmp_path: Path, capsys: pytest.C
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here; tools/engines-install debian installs it")
     program = tmp_path / "scalecurve"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m scalecurve "$@"\n')
+    program.write_text(f"#!{sys.executable}\nfrom scalecurve.cli.main import main\nmain()\n")
     program.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "PYTHONPATH": str(SOURCE)}
     words = [shell, *(("-f",) if shell == "zsh" else ()), "-c", ASKED[shell].replace("WORD", "fore")]
