@@ -60,12 +60,12 @@ def test_export_gives_out_and_lists(tmp_path: Path, capfdbinary: pytest.CaptureF
     assert b"one of csv" in capfdbinary.readouterr().err
 
 
-ASKED = {  # what each shell does when `scalecurve WORD` and Tab are typed, its answers printed one a line
-    "bash": """. ./script; COMP_WORDS=(scalecurve WORD); COMP_CWORD=1; _scalecurve_completion scalecurve
+ASKED = {  # what each shell does when `scalecurve TYPED` and Tab are typed, its answers printed one a line
+    "bash": """. ./script; COMP_WORDS=(scalecurve TYPED); COMP_CWORD=1; _scalecurve_completion scalecurve
         printf '%s\\n' "${COMPREPLY[@]}" """,
     "zsh": """compdef() { :; }; compadd() { print -l -- "$@"; }; _describe() { print -l -- ${(P)3}; }
-        . ./script; words=(scalecurve WORD); CURRENT=2; _scalecurve_completion""",
-    "fish": "source ./script; complete -C 'scalecurve WORD'",
+        . ./script; words=(scalecurve TYPED); CURRENT=2; _scalecurve_completion""",
+    "fish": "source ./script; complete -C 'scalecurve TYPED'",
 }
 
 
@@ -79,7 +79,7 @@ def test_a_shell_completes_commands(shell: str, tmp_path: Path, capsys: pytest.C
     program.write_text(f"#!{sys.executable}\nfrom scalecurve.cli.main import main\nmain()\n")
     program.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "PYTHONPATH": str(SOURCE)}
-    words = [shell, *(("-f",) if shell == "zsh" else ()), "-c", ASKED[shell].replace("WORD", "fore")]
+    words = [shell, *(("-f",) if shell == "zsh" else ()), "-c", ASKED[shell].replace("TYPED", "fore")]
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert any(line.startswith("forecast") for line in done.stdout.splitlines()), done.stdout + done.stderr
     assert "diagnose" not in done.stdout
