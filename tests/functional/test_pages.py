@@ -22,7 +22,7 @@ from typing import Any
 import click
 import pytest
 
-from scalecurve.cli.main import app, run
+from scalecurve.cli.main import COMMANDS, app, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -152,3 +152,18 @@ def test_options_named_in_prose_exist(page: Path) -> None:
         given = itertools.takewhile(lambda word: word != "--", words)
         wrong += [f"{word} in {span}" for word in given if known is not None and LONG.match(word) and word not in known]
     assert not wrong
+
+
+def test_make_targets_named_anywhere_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    files = [*EVERYWHERE, *ROOT.glob(".github/workflows/*.yml"), ROOT / "SECURITY.md"]
+    for file in files:
+        calls = re.findall(r"(?:`|\$ |run: )make ((?:[a-z][a-z-]* ?)+)", file.read_text())
+        named = {word for call in calls for word in call.split()}
+        assert named <= targets, f"{file.relative_to(ROOT)}: {named - targets}"
+
+
+def test_the_changes_name_every_command() -> None:
+    newest = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1]
+    missing = [name for name in COMMANDS if not re.search(rf"`(scalecurve )?{name}\b", newest)]
+    assert not missing
