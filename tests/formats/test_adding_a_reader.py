@@ -20,7 +20,7 @@ GUIDE = (ROOT / "docs" / "guide" / "adding-a-reader.md").read_text()
 
 def follow(folder: Path) -> None:
     """The files of the guide, and what pip would write for its entry point."""
-    files = re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    files = re.findall(r'^```\w+ title="(\S+)"\n(.*?)^```', GUIDE, re.MULTILINE | re.DOTALL)
     assert {name for name, _ in files} == {"run.stopwatch", "stopwatch_reader.py"}
     for name, text in files:
         (folder / name).write_text(text)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from scalecurve.cli.main import COMMANDS, run
 from scalecurve.cli.tools import manual
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
+SOURCE = Path(__file__).parents[2] / "src"
 
 
 def test_explain_shows_the_mapping_without_a_regime_and_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,10 +60,29 @@ def test_export_gives_out_and_lists(tmp_path: Path, capfdbinary: pytest.CaptureF
     assert b"one of csv" in capfdbinary.readouterr().err
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+ASKED = {  # what each shell does when `scalecurve TYPED` and Tab are typed, its answers printed one a line
+    "bash": """. ./script; COMP_WORDS=(scalecurve TYPED); COMP_CWORD=1; _scalecurve_completion scalecurve
+        printf '%s\\n' "${COMPREPLY[@]}" """,
+    "zsh": """compdef() { :; }; compadd() { print -l -- "$@"; }; _describe() { print -l -- ${(P)3}; }
+        . ./script; words=(scalecurve TYPED); CURRENT=2; _scalecurve_completion""",
+    "fish": "source ./script; complete -C 'scalecurve TYPED'",
+}
+
+
+@pytest.mark.parametrize("shell", list(ASKED))
+def test_a_shell_completes_commands(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == 0
-    assert "_SCALECURVE_COMPLETE" in capsys.readouterr().out
+    (tmp_path / "script").write_text(capsys.readouterr().out)
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here; tools/engines-install debian installs it")
+    program = tmp_path / "scalecurve"
+    program.write_text(f"#!{sys.executable}\nfrom scalecurve.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "PYTHONPATH": str(SOURCE)}
+    words = [shell, *(("-f",) if shell == "zsh" else ()), "-c", ASKED[shell].replace("TYPED", "fore")]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert any(line.startswith("forecast") for line in done.stdout.splitlines()), done.stdout + done.stderr
+    assert "diagnose" not in done.stdout
 
 
 def test_the_manual_page_names_every_command() -> None:
@@ -67,3 +91,12 @@ def test_the_manual_page_names_every_command() -> None:
     assert page.startswith(".TH SCALECURVE 1")
     for name in COMMANDS:
         assert f".SS scalecurve {name}".replace("-", r"\-") in page
+
+
+def test_every_command_and_subcommand_has_a_manual_page() -> None:
+    from tools.man_pages import man_pages
+
+    pages = dict(man_pages())
+    assert {f"scalecurve-{name}.1" for name in COMMANDS} < set(pages)
+    assert r"\fB\-\-network TEXT\fR" in pages["scalecurve-collective-cost.1"]
+    assert all(page.startswith('.TH "SCALECURVE') and ".SH OPTIONS" in page for page in pages.values())

@@ -1,12 +1,15 @@
 """Every command and every Python block of README, the tutorial, the course and the guides runs as written.
 
 Blocks between `<!-- run: ... -->` and `<!-- end -->` are run by tools/generate_docs.py; `make check` compares them.
-A block behind `<!-- not run: reason -->` is left out.
+A block behind `<!-- not run: reason -->` is left out.  A block with a title is a file of that name: data is written to
+the desk, Python files belong to guides that tests of their own follow.  Any other fence fails its page.
+Options named in prose must exist.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import shlex
 import shutil
@@ -16,9 +19,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
-from scalecurve.cli.main import run
+from scalecurve.cli.main import COMMANDS, app, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -27,12 +31,14 @@ PAGES = sorted(
 )
 GENERATED = re.compile(r"<!-- run: .+? -->\n.*?<!-- end -->", re.DOTALL)
 BLOCK = re.compile(
-    r"(?P<skip><!-- not run: [^\n]+-->\n)?^```(?P<kind>console|python|)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE
+    r"(?P<skip>^ *<!-- not run: [^\n]+-->\n)?"
+    r'^(?P<indent> *)```(?P<kind>\w*)(?: title="(?P<title>[^"\n]+)")?\n(?P<body>.*?)^(?P=indent)```$',
+    re.DOTALL | re.MULTILINE,
 )
-ELSEWHERE = (  # run by other tests, or not by us
-    *("make ", "pip ", "git ", "cd "),
-    *("scalecurve explore", "scalecurve doctor", "scalecurve measure study.toml"),
-)
+DATA = ("toml", "text", "csv")
+FOLLOWED = ("adding-a-law", "adding-a-reader")  # tests/unit/laws and tests/formats follow these guides, files included
+NOT_OURS = ("make ", "pip ", "git ", "cd ", ". ")  # the shell and the Makefile
+SMALL = ("--workers", "1,2", "--repeats", "2", "-o", "fresh.json")  # of the whole study that a file describes
 
 
 @pytest.fixture
@@ -61,11 +67,15 @@ def commands(text: str) -> list[str]:
 
 def run_command(line: str) -> None:
     words = shlex.split(line, comments=True)
-    if line.startswith(ELSEWHERE) or not words:
+    if line.startswith(NOT_OURS) or not words:
         return
     assert words[0] == "scalecurve", f"only scalecurve runs on a page: {line}"
-    busy = ["--quiet-below", "1000", "--oversubscribe"] if words[1] == "measure" and "--" in words else []
-    at = words.index("--") if busy else len(words)
+    if words[1] == "explore" and "--export" not in words:
+        return  # a server; tests/browser opens it
+    measures = words[1] == "measure" and "--init" not in words
+    busy = ["--quiet-below", "1000", "--oversubscribe"] if measures else []
+    busy += SMALL if measures and "study.toml" in words else []
+    at = words.index("--") if "--" in words else len(words)
     code = run([*words[1:at], *busy, *words[at:]])
     assert code in (0, 1), line
 
@@ -92,14 +102,68 @@ def world() -> dict[str, Any]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_as_written(page: Path, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = world()
+    names, text = world(), GENERATED.sub("", page.read_text())
+    assert "```" not in BLOCK.sub("", text), "a fence that this test does not understand"
     with contextlib.chdir(desk):
-        for block in BLOCK.finditer(GENERATED.sub("", page.read_text())):
+        for block in BLOCK.finditer(text):
+            body = textwrap.dedent(block["body"])
             if block["skip"]:
                 continue
-            if block["kind"] == "python":
-                exec(compile(textwrap.dedent(block["body"]), str(page), "exec"), names)
-            else:
-                for line in commands(block["body"]):
+            if block["title"] and block["kind"] == "python":
+                assert page.stem in FOLLOWED, f"no test follows {block['title']}"
+            elif block["title"]:
+                Path(block["title"]).write_text(body)
+            elif block["kind"] == "python":
+                exec(compile(body, str(page), "exec"), names)
+            elif block["kind"] in ("console", ""):
+                for line in commands(body):
                     run_command(line)
+            else:
+                assert block["kind"] in DATA, f"is ```{block['kind']} run by anything?"
     capsys.readouterr()
+
+
+def options_of(words: list[str]) -> set[str] | None:
+    """The options of the command that the words begin with; None where they name none."""
+    command: click.Command = app
+    for word in words:
+        inner = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if inner is None:
+            break
+        command = inner
+    if command is app:
+        return None
+    return {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {"--help"}
+
+
+LONG = re.compile(r"--[a-z]")
+EVERYWHERE = [*sorted(ROOT.glob("docs/**/*.md")), ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("page", EVERYWHERE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_options_named_in_prose_exist(page: Path) -> None:
+    text = BLOCK.sub("", GENERATED.sub("", page.read_text()))
+    wrong = []
+    for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", text):
+        words = span.replace("\n", " ").removeprefix("scalecurve ").split()
+        known = options_of(words)
+        if known is None and span.startswith("scalecurve ") and not words[0].startswith(("-", "[", "C")):
+            wrong.append(f"no such command: {span}")
+        given = itertools.takewhile(lambda word: word != "--", words)
+        wrong += [f"{word} in {span}" for word in given if known is not None and LONG.match(word) and word not in known]
+    assert not wrong
+
+
+def test_make_targets_named_anywhere_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    files = [*EVERYWHERE, *ROOT.glob(".github/workflows/*.yml"), ROOT / "SECURITY.md"]
+    for file in files:
+        calls = re.findall(r"(?:`|\$ |run: )make ((?:[a-z][a-z-]* ?)+)", file.read_text())
+        named = {word for call in calls for word in call.split()}
+        assert named <= targets, f"{file.relative_to(ROOT)}: {named - targets}"
+
+
+def test_the_changes_name_every_command() -> None:
+    newest = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1]
+    missing = [name for name in COMMANDS if not re.search(rf"`(scalecurve )?{name}\b", newest)]
+    assert not missing

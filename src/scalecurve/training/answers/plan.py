@@ -357,7 +357,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     return Plan(
         title=(
             f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, {stack.name}, "
-            f"{regime} scaling"
+            + ("the batch grows with P" if request.batch_grows else f"{regime} scaling")
         ),
         regime=regime,
         batch=batch,
