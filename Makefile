@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 SCALECURVE := $(BIN)/scalecurve
 OUT := out
+PARALLEL := -n auto --dist loadfile
 
 .PHONY: help install study test coverage test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
 
@@ -34,10 +35,10 @@ study: $(VENV)/.core ## measure a real job on this machine and show how it scale
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/study $(OUT)
 
 test: $(VENV)/.dev ## run all tests that need no engine
-	@$(BIN)/python -m pytest -m "not engine and not browser"
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser"
 
 coverage: $(VENV)/.dev ## the same with branch coverage, which must not fall below the floor in pyproject.toml
-	@$(BIN)/python -m pytest -m "not engine and not browser" --cov --cov-report=term
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml admits
 	@tools/test-matrix lowest
