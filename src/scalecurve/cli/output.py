@@ -128,13 +128,14 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
     NO_COLOR (https://no-color.org) and TERM=dumb turn colours off.
     """
     import os
-    import shutil
-
-    from scalecurve.render.terminal import Screen
 
     is_terminal = sys.stdout.isatty()
     if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         return None
+    import shutil
+
+    from scalecurve.render.terminal import Screen
+
     size = shutil.get_terminal_size((100, 40))
     colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     height = max(size.lines - 2, 20) if is_terminal and not verbose else None
@@ -220,16 +221,13 @@ def encode(result: Result, format: str) -> str:
 
 
 def to_csv(result: Result) -> str:
-    """The rows of a result as CSV."""
+    """The rows of a result as CSV; a row has an empty cell where only other rows have that column."""
     import csv
     import io
 
-    records = getattr(result, "records", None)
-    if records is None:
-        raise InputError("this command has no table to give as CSV; use --json")
-    rows = records()
+    rows = result.records()
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: spreadsheet_safe(value) for key, value in row.items()} for row in rows)
     return buffer.getvalue()
