@@ -115,4 +115,5 @@ def test_the_table_is_csv_or_there_is_none(
         assert "has no table" in said
     else:
         lines = list(csv.reader(io.StringIO(out)))
-        assert code in (0, 1) and {len(cells) for cells in lines} == {len(lines[0])}
+        assert code in (0, 1)
+        assert {len(cells) for cells in lines} == {len(lines[0])}
