@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from pathlib import Path
@@ -100,3 +102,18 @@ def test_the_validator_sees_what_is_wrong() -> None:
     assert faults({"k": True}, schema) == ["$.k: True is not ['integer']"]
     assert faults({"v": "bad"}, schema) == ["$: no k", "$.v: 'bad' is none of ['ok']"]
     assert faults([1.5], {"type": "array", "items": {"type": "integer"}}) == ["$[0]: 1.5 is not ['integer']"]
+
+
+@pytest.mark.parametrize(("name", "line"), [pair for pair in EXAMPLES if pair[0] not in ("measure", "report")])
+def test_the_table_is_csv_or_there_is_none(
+    name: str, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code = run([*shlex.split(line.format(folder=folder)), "--csv"])
+    out, said = capfd.readouterr()
+    if code == 2:
+        assert "has no table" in said
+    else:
+        lines = list(csv.reader(io.StringIO(out)))
+        assert code in (0, 1)
+        assert {len(cells) for cells in lines} == {len(lines[0])}

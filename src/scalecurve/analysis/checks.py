@@ -11,7 +11,7 @@ import numpy as np
 from scalecurve.analysis.curve import Curve
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
-from scalecurve.study.samples import FloatArray, IntArray
+from scalecurve.study.run import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scalecurve.analysis.table import TableRow

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.samples import COUNTABLE_K, FloatArray, IntArray, Samples
+from scalecurve.study.run import COUNTABLE_K, FloatArray, IntArray, Samples
 
 Number = TypeVar("Number", float, FloatArray)
 IndexArray = npt.NDArray[np.int64]

@@ -12,7 +12,7 @@ from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study, StudySet
-from scalecurve.study.study_set import PLACEMENT
+from scalecurve.study.study import PLACEMENT
 
 Answer = TypeVar("Answer", bound=Result)
 
@@ -103,13 +103,7 @@ class SideBySide(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of every answer, with the name of its curve."""
-        rows: list[dict[str, Any]] = []
-        for name, answer in self.answers.items():
-            records = getattr(answer, "records", None)
-            if records is None:
-                raise InputError("this answer has no table to give as CSV; use --json")
-            rows += [{"series": name, **row} for row in records()]
-        return rows
+        return [{"series": name, **row} for name, answer in self.answers.items() for row in answer.records()]
 
     def document(self) -> Document:
         blocks: list[Block] = [] if self.best is None else [Paragraph(self.best.sentence())]

@@ -26,7 +26,7 @@ from scalecurve.document import Block, Cell, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.study import Study
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 VERSION = 1
 LEAST_CHECKS = 8  # fewer say nothing about the noise between sessions

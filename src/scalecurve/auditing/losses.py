@@ -34,7 +34,7 @@ from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 FEW_SHARES = {"one": 0.83, "larger": 0.04, "all": 0.13}  # of the false alarms, by kind of test
 MANY_SHARES = {"one": 0.37, "larger": 0.04, "all": 0.45}

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.output import Command, Output, emit, note, output_options
 from scalecurve.errors import InputError
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", required=False)
 @click.option("--speedup", type=float, help="A bare claim: the speedup ...")
 @click.option("--efficiency", type=float, help="... or the efficiency ...")
 @click.option("--workers", type=int, help="... on this many workers.")
-@click.option("--regime", type=click.Choice(["strong", "weak"]), help="What the claim says was held fixed.")
+@click.option("--regime", type=click.Choice(["strong", "weak"]), help="The regime that the claim states.")
 @click.option("--k-unit", help="What a worker is: gpus, nodes ...")
 @click.option("--markdown", is_flag=True, help="Answer as Markdown, ready for a review.")
 @click.option("--badge", type=click.Path(path_type=Path), help="Also write an SVG badge with the verdict.")
@@ -34,7 +34,7 @@ def command(
     init: Path | None,
     output: Output,
 ) -> int:
-    """Hold the reporting checklist and the red flags against a study, a claim.toml, a table, or a bare claim.
+    """Check a study, a claim.toml, a table or a bare claim against the reporting checklist and the red flags.
 
     SOURCE is a study file, a claim.toml, or a table with a column of worker counts and columns of times, speedups or
     efficiencies; or give --speedup 180 --workers 256.  Exit code 1 when the result is not publishable.
@@ -61,7 +61,7 @@ def command(
     return 0 if result.publishable else 1
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("code", required=False)
 @output_options
 def explain(code: str | None, output: Output) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
-from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.cli.output import Command, Output, Plot, emit, emit_drawn, note, output_options, plot_option
 from scalecurve.document import one_line
 from scalecurve.errors import Fault, InputError, ScalecurveError
 
@@ -39,18 +39,18 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-@click.command()
+@click.command(cls=Command)
 @report_errors
 @study_options
 @click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where speed was lost since.")
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="As --against; made from this study where it is not there yet, by efficiency on another machine.",
+    help="As --against; the first check writes it. On another machine efficiencies are compared, not times.",
 )
-@click.option("--min-efficiency", multiple=True, metavar="E@K", help="Fail when E(K) is below; may be repeated.")
+@click.option("--min-efficiency", multiple=True, metavar="E@K", help="Fail when E(K) is below E; may be repeated.")
 @click.option("--workers", type=WORKERS, help="Gate these K only (default: every K both measured).")
-@click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload, and leave a finding.")
+@click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload; leaves a finding.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML, in every case.")
 @click.option(
     "--history",
@@ -120,7 +120,7 @@ def command(
     return 0 if result.passed else 1
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("checks", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--name", help="Which study, where the file holds several.")
 @plot_option

@@ -9,14 +9,14 @@ import click
 
 import scalecurve as sc
 from scalecurve.cli.inputs import ParamType, Reading, curves_options, reading_options, studies_options
-from scalecurve.cli.output import Output, emit, note, output_options, print_out
+from scalecurve.cli.output import Command, Output, emit, note, output_options, print_out
 from scalecurve.document import finding_text
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
 
 
-@click.command("import")
+@click.command("import", cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @reading_options
 @click.option("--allow-mixed", is_flag=True, help="Join files of different machines; leaves a warning in the study.")
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 def import_(*, files: tuple[str, ...], reading: Reading, allow_mixed: bool, explain: bool, output: Output) -> None:
     """Make a study of other tools' results.
 
-    Files of one tool, or folders of them; the format is recognised by content. The study goes to -o FILE, or to
-    standard output; what was recognised, assumed and missed is said on standard error, and in the study.
+    FILE is a file of one tool, or a folder of them; the format is recognised by content. The study goes to -o FILE or
+    to standard output. Standard error, and the study, say what was recognised, assumed and missing.
     """
-
     imported = sc.formats.import_results(*files, allow_mixed=allow_mixed, **reading)
     if explain:
         emit(imported, output)
@@ -64,10 +63,12 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
         ctx.exit()
 
 
-@click.command()
+@click.command(cls=Command)
 @curves_options
 @click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
-@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="All formats.")
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="List them and stop."
+)
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
 def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     """Write a study in another format: csv, json, parquet, markdown, latex, extra-p, extra-p-jsonl, r-usl, pyperf,
@@ -83,9 +84,9 @@ def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     write_atomically(file, content)
 
 
-@click.command()
+@click.command(cls=Command)
 @studies_options("STUDIES...")
-@click.option("--allow-mixed", is_flag=True, help="Join different machines, versions or workloads, with a finding.")
+@click.option("--allow-mixed", is_flag=True, help="Join different machines, versions or workloads; leaves a finding.")
 @output_options
 def merge(studies: list[Study], allow_mixed: bool, output: Output) -> None:
     """Join studies into one, every run kept; -o FILE.json writes the study file.

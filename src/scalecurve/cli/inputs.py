@@ -63,6 +63,10 @@ READING = {  # the keywords of `scalecurve.load`; a test compares the two
 }
 
 
+class ReadingOption(click.Option):
+    section = "Reading the file"
+
+
 def reading_options(function: Function) -> Function:
     """Add the options that say how to read a file; the command receives them as one `reading`, keywords of `load`."""
 
@@ -73,7 +77,7 @@ def reading_options(function: Function) -> Function:
 
     for name, meaning in reversed(READING.items()):
         kind = int if name in ("baseline_k", "node_size") else str
-        wrapped = click.option(f"--{name.replace('_', '-')}", type=kind, help=meaning)(wrapped)
+        wrapped = click.option(f"--{name.replace('_', '-')}", type=kind, help=meaning, cls=ReadingOption)(wrapped)
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 

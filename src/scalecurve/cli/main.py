@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
-    "import": Entry("study", "other tools' results as a study; --explain shows the mapping first", "exchange:import_"),
+    "import": Entry("study", "results of other tools as a study; --explain shows the mapping", "exchange:import_"),
     "export": Entry("study", "a study in other tools' formats", "exchange:export"),
     "completion": Entry("tools", "shell completion for bash, zsh and fish", "tools:completion"),
     "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
@@ -40,16 +40,16 @@ COMMANDS: dict[str, Entry] = {
     "forecast": Entry("study", "T, S and E at larger K, with intervals that hold", "study:forecast"),
     "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies", "study:regime"),
     "diagnose": Entry("trust", "why the curve bends", "study:diagnose"),
-    "audit": Entry("trust", "may a study, a paper's table or a bare claim be believed"),
+    "audit": Entry("trust", "whether a study, a paper's table or a bare claim can be believed"),
     "explain": Entry("trust", "what the code of a finding means and what to do", "audit:explain"),
     "compare": Entry("trust", "two studies side by side", "study:compare"),
-    "merge": Entry("trust", "several studies of one question made one", "exchange:merge"),
+    "merge": Entry("trust", "several studies of one question joined", "exchange:merge"),
     "check": Entry("trust", "a gate for continuous integration"),
     "history": Entry("trust", "T and E over the commits of a history, and where they changed", "check:history"),
     "next": Entry("money", "which K to measure next, and how often", "money:next_command"),
     "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
     "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
-    "report": Entry("tools", "one HTML page that answers first (also .md .tex .pdf .svg .png)", "tools:report"),
+    "report": Entry("tools", "one HTML page, the answer first (also .md .tex .pdf .svg .png)", "tools:report"),
     "explore": Entry(
         "tools", "a local web page with sliders: training scale, laws, your data, mechanisms", "tools:explore"
     ),

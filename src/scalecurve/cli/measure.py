@@ -8,14 +8,16 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from scalecurve.cli.output import Output, emit, note, output_options
+from scalecurve.cli.output import Command, Output, emit, note, output_options
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
 
 _VALUES = f"{__name__}.values"
 SEVERAL = ("--from",)
-"""Flags that may be given several times."""
+"""Flags that may be repeated."""
+SECTIONS = {"timing": "Timing", "sameness": "The same job at every K", "launcher": "Launcher", "axes": "Axes of a grid"}
+"""Headings of --help by the table of the measure file."""
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -28,6 +30,11 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
         place[name] = value
 
 
+def _option_class(table: str) -> type[click.Option]:
+    """An option under the heading of its table."""
+    return type("MeasureOption", (click.Option,), {"section": SECTIONS.get(table, "Options")})
+
+
 def _click_option(option: SettingsOption) -> Any:
     """One flag; its text goes to the schema as it is, so that file, keywords and flags are parsed by the same rules."""
     kind: Any = option.field.annotation
@@ -37,6 +44,7 @@ def _click_option(option: SettingsOption) -> Any:
     if isinstance(default, int) and not isinstance(default, bool) and default < 100:
         help_text = f"{help_text.rstrip('.')} (default {default})."
     shared: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _remember}
+    shared["cls"] = _option_class(option.path[0])
     if kind is bool:
         return click.option(*names, is_flag=True, **shared)
     words = next((get_args(part) for part in (kind, *get_args(kind)) if get_origin(part) is Literal), None)
@@ -49,6 +57,7 @@ def _settings_options(function: Any) -> Any:
     processes = click.option(
         "--processes",
         "launcher__mode",
+        cls=_option_class("launcher"),
         flag_value="processes",
         expose_value=False,
         callback=_remember,
@@ -71,7 +80,7 @@ def _settings_options(function: Any) -> Any:
     return function
 
 
-@click.command(context_settings={"ignore_unknown_options": False})
+@click.command(cls=Command, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[FILE.toml] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
 @click.option("--resume", is_flag=True, help="Continue: completed runs are neither lost nor repeated.")

@@ -10,7 +10,17 @@ import click
 
 from scalecurve import mechanisms
 from scalecurve.cli.inputs import SECONDS, SHARE, WORKERS, Parsed
-from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.cli.output import (
+    Command,
+    CommandGroup,
+    Output,
+    Plot,
+    emit,
+    emit_drawn,
+    note,
+    output_options,
+    plot_option,
+)
 from scalecurve.units import parse_bytes, parse_numbers, parse_seconds
 
 BYTES = Parsed("size", parse_bytes)
@@ -28,7 +38,7 @@ SLO_SHARE = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def collective() -> None:
     """What a collective operation costs: modelled, measured, fitted."""
 
@@ -154,7 +164,7 @@ def collective_measure(
     emit(mechanisms.fit_sweep(sweep), output)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def roofline() -> None:
     """Ceilings of a machine, and kernels placed under them."""
 
@@ -219,7 +229,7 @@ def roofline_torch(
     emit_drawn(place_torch_model(model, shape, machine=machine, precision=precision, level=level), plot, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("graph")
 @click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
 @plot_option
@@ -233,7 +243,7 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
     emit_drawn(mechanisms.work_depth(graph, workers), plot, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--distribution", default="lognorm:s=0.1", show_default=True, help="A scipy distribution: gamma:a=4 ...")
 @click.option("--samples", type=click.Path(path_type=Path), help="Your own step times instead: one number a line.")
 @click.option("--workers", type=WORKERS, default="1..1024", show_default=True, help="Worker counts.")
@@ -259,7 +269,7 @@ def straggler(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """Expected maximum, barrier efficiency, backup workers, persistent slowness."""
+    """What waiting for the slowest of K workers costs: barriers, backup workers, workers that are always slow."""
     name, _, rest = distribution.partition(":")
     pairs = [item.partition("=") for item in rest.split(",") if item]
     try:
@@ -279,7 +289,7 @@ def straggler(
     emit_drawn(cost, plot, output)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def latency() -> None:
     """Percentiles with intervals, load curves, tails; and an open-loop load test."""
 
@@ -342,8 +352,8 @@ def latency_load(
 
 @latency.command("measure")
 @click.argument("url")
-@click.option("--rates", type=NUMBERS, default="10,20,40", show_default=True, help="Requests per second, stepped.")
-@click.option("--seconds", type=SECONDS, default="10s", show_default=True, help="How long each rate is held.")
+@click.option("--rates", type=NUMBERS, default="10,20,40", show_default=True, help="Requests per second, in turn.")
+@click.option("--seconds", type=SECONDS, default="10s", show_default=True, help="Duration of each rate.")
 @click.option("--timeout", type=SECONDS, default="10s", show_default=True, help="When a request counts as failed.")
 @SLO
 @SLO_SHARE

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from scalecurve.cli.inputs import WORKERS, Parsed, level_option, maybe_study_options, study_options
-from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option, print_out, working
+from scalecurve.cli.output import (
+    Command,
+    Output,
+    Plot,
+    emit,
+    emit_drawn,
+    note,
+    output_options,
+    plot_option,
+    print_out,
+    working,
+)
 from scalecurve.cli.prices import DURATION, MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
 from scalecurve.units import parse_count, parse_seconds, parse_share
@@ -20,37 +32,53 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHARE = Parsed("share", parse_share)
-LAW_PARAMETERS = ("serial", "serial_scaled", "comm", "contention", "coherency", "growth", "spread")
+LAW_PARAMETERS = {
+    "serial": "Serial share of T(1): amdahl, sun-ni, logcomm.",
+    "serial_scaled": "Serial share of the K-worker run: gustafson.",
+    "comm": "Communication per doubling of K, as a share of T(1): logcomm.",
+    "contention": "Queueing for a shared resource: usl.",
+    "coherency": "Pairwise agreement: usl.",
+    "growth": "Exponent of the work's growth: sun-ni.",
+    "spread": "Standard deviation of the logarithm of a worker's time: stragglers.",
+}
+
+
+class SubjectOption(click.Option):
+    section = "Instead of a study"
 
 
 def law_options(function: Function) -> Function:
     """Instead of a study: a law with its parameters, or a training plan."""
-    names = [f"--{name.replace('_', '-')}" for name in LAW_PARAMETERS]
-    options = [click.option(name, type=SHARE, help="Parameter of the law.") for name in names]
-    options += [
-        click.option("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
-        click.option("--law", "law_name", help="Price a law instead of a study: amdahl, usl, logcomm ..."),
-        click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
-        click.option("--time-at-one", type=DURATION, default="1h", show_default=True, help="T(1) of the law."),
+    add = partial(click.option, cls=SubjectOption)
+    options = [
+        add("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
+        add("--law", "law_name", help="Price a law: amdahl, gustafson, sun-ni, usl, logcomm, stragglers."),
+        add("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
+        add("--time-at-one", type=DURATION, default="1h", show_default=True, help="T(1) of the law."),
     ]
-    for option in options:
+    options += [add(f"--{name.replace('_', '-')}", type=SHARE, help=text) for name, text in LAW_PARAMETERS.items()]
+    for option in reversed(options):
         function = option(function)
     return function
 
 
-@click.command()
+@click.command(cls=Command)
 @maybe_study_options
 @law_options
 @price_options
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many results are needed.")
 @click.option("--fleet", type=int, help="Pack the jobs side by side into this many workers.")
-@click.option("--one-rental", is_flag=True, help="Keep the machines from job to job: set-up and minimum once.")
-@click.option("--deadline", type=DURATION, help="All jobs done within, such as 5h.")
+@click.option("--one-rental", is_flag=True, help="Keep the machines between jobs: pay set-up and minimum once.")
+@click.option("--deadline", type=DURATION, help="Time within which all jobs must finish, such as 5h.")
 @click.option("--chance", type=SHARE, help="Meet the deadline with at least this probability.")
 @click.option("--budget", type=MONEY, help="Money for all jobs, such as 600 or 600EUR.")
 @click.option("--value-of-time", type=MONEY, help="What an hour of waiting costs.")
 @click.option("--at", type=WORKERS, help="Price these K: measured, interpolated or forecast.")
-@click.option("--work-per-job", type=Parsed("count", parse_count), help="For rates: work of one result (tokens: 300B).")
+@click.option(
+    "--work-per-job",
+    type=Parsed("count", parse_count),
+    help="Of a rate: the work of one result, as 300B.",
+)
 @level_option("0.95")
 @plot_option
 @output_options
@@ -78,7 +106,7 @@ def cost(
     output: Output,
     **parameters: float | None,
 ) -> None:
-    """What a result costs at every K; the cheapest K in time, the fastest within the budget, the Pareto front.
+    """What a result costs at every K; the cheapest K within a deadline, the fastest within a budget, the Pareto front.
 
     STUDY is a study file, a plain CSV, the JSON of a training plan, or - for standard input; --law needs none.
     """
@@ -137,11 +165,11 @@ def parse_pair(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-@click.command("next")
+@click.command("next", cls=Command)
 @study_options
 @click.option("--budget", help="Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
-@click.option("--target", type=int, help="The K whose forecast shall narrow (default: 4 times the largest).")
-@click.option("--largest", type=int, help="The most workers there are.")
+@click.option("--target", type=int, help="The K whose forecast to narrow (default: 4 times the largest measured).")
+@click.option("--largest", type=int, help="The largest K that you can run.")
 @click.option("--separate", type=Parsed("laws", parse_pair), help="Separate two laws instead, as amdahl,logcomm.")
 @click.option("--run-seconds", type=Parsed("time", parse_seconds), help="Length of a run, for throughput studies.")
 @output_options
@@ -154,7 +182,7 @@ def next_command(
     run_seconds: float | None,
     output: Output,
 ) -> None:
-    """Which K to measure next, and how often, to narrow a forecast or to separate two laws, by gain and cost."""
+    """Which K to measure next, and how often: the cheapest runs that narrow a forecast or separate two laws."""
     from scalecurve.planning.next_runs import next_runs
 
     with working("weighing the next runs", output):
@@ -171,7 +199,7 @@ def parse_law(text: str) -> tuple[str, dict[str, float]]:
     return name, {key.strip(): float(value) for key, _, value in pairs}
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--faster", type=float, required=True, help="r: how many times as fast the big machine is.")
 @click.option("--big-price", type=float, required=True, help="Price of the big machine, any currency and time.")
 @click.option("--small-price", type=float, required=True, help="Price of one small machine, same currency and time.")
@@ -180,7 +208,7 @@ def parse_law(text: str) -> tuple[str, dict[str, float]]:
     type=Parsed("law", parse_law),
     help="E(K) from a law: amdahl:serial=0.05 or usl:contention=0.03,coherency=1e-4.",
 )
-@click.option("--study", help="E(K) as measured in a study, and forecast at other --workers.")
+@click.option("--study", help="E(K) as measured in a study; other --workers are forecast.")
 @click.option("--regime", help="Regime of the study, where it is a plain table.")
 @click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
 @output_options
@@ -195,7 +223,7 @@ def scaleup(
     workers: tuple[int, ...] | None,
     output: Output,
 ) -> None:
-    """Which wins on time and on cost, and where they cross."""
+    """One big machine against K small ones: which is faster, which is cheaper, and from which K on."""
     from scalecurve.formats.accept import as_study
     from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
@@ -208,7 +236,7 @@ def scaleup(
     emit(compare_scaleup(subject, at=workers, parameters=parameters, **prices), output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("proposal", type=click.Path(path_type=Path), required=False)
 @click.option("--init", is_flag=True, help="Write a proposal to fill in, to PROPOSAL or to the terminal.")
 @click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,16 +40,46 @@ class Output:
     verbose: bool = False
 
 
+class Command(click.Command):
+    """A command whose --help lists its own options first, then the shared ones under headings of their own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                last = "Output" if "Output" in sections and "--help" in parameter.opts else "Options"
+                heading = getattr(parameter, "section", last)
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class CommandGroup(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+class OutputOption(click.Option):
+    section = "Output"
+
+
+class PlotOption(click.Option):
+    section = "Plot"
+
+
 def output_options(function: Function) -> Function:
     """Add --json, --csv, -o, --quiet and --verbose; the command receives them as one `output`."""
+    add, path = partial(click.option, cls=OutputOption), click.Path(path_type=Path)
 
-    @click.option("--json", "as_json", is_flag=True, help="Answer as JSON (stable; see docs/reference/json.md).")
-    @click.option("--csv", "as_csv", is_flag=True, help="Answer with the table as CSV.")
-    @click.option(
-        "-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE; its ending may say the format."
-    )
-    @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-    @click.option("--verbose", is_flag=True, help="Print everything, also where it is longer than the screen.")
+    @add("--json", "as_json", is_flag=True, help="Answer as JSON (stable; see docs/reference/json.md).")
+    @add("--csv", "as_csv", is_flag=True, help="Answer with the table as CSV.")
+    @add("-o", "--output", "file", type=path, metavar="FILE", help="Write to FILE: .json, .csv, .txt, .md or .html.")
+    @add("-q", "--quiet", is_flag=True, help="Print nothing on success.")
+    @add("--verbose", is_flag=True, help="Print everything, even if it is longer than the screen.")
     @wraps(function)
     def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, verbose: bool, **options: Any) -> Any:
         if as_json and as_csv:
@@ -78,16 +108,13 @@ def refuse_overwriting(file: Path) -> None:
 def plot_option(function: Function) -> Function:
     """Add --plot and how it looks; the command receives them as one `plot`, which is None without --plot."""
 
-    @click.option("--plot", "path", type=click.Path(path_type=Path), help="Draw it to a .svg, .png or .pdf file.")
-    @click.option(
-        "--width",
-        "plot_width",
-        type=click.Choice(["screen", "column", "page"]),
-        default="screen",
-        help="Of the plot: for a screen, or one column (3.4 in) or the page (7 in) of a paper.",
-    )
-    @click.option("--font-size", type=float, help="Of the plot, in points (default 10, in a column 8).")
-    @click.option("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Of the plot.")
+    add, widths = partial(click.option, cls=PlotOption), click.Choice(["screen", "column", "page"])
+    about_width = "Width: of a screen, of one column (3.4 in) or of the page (7 in) of a paper."
+
+    @add("--plot", "path", type=click.Path(path_type=Path), metavar="FILE", help="Draw to a .svg, .png or .pdf file.")
+    @add("--width", "plot_width", type=widths, default="screen", help=about_width)
+    @add("--font-size", type=float, help="Font size in points (default 10, in a column 8).")
+    @add("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Typeface.")
     @wraps(function)
     def wrapped(*, path: Path | None, plot_width: str, font_size: float | None, font: str, **options: Any) -> Any:
         plot = None if path is None else Plot(path, plot_width, font_size, font)
@@ -128,13 +155,14 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
     NO_COLOR (https://no-color.org) and TERM=dumb turn colours off.
     """
     import os
-    import shutil
-
-    from scalecurve.render.terminal import Screen
 
     is_terminal = sys.stdout.isatty()
     if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         return None
+    import shutil
+
+    from scalecurve.render.terminal import Screen
+
     size = shutil.get_terminal_size((100, 40))
     colour = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     height = max(size.lines - 2, 20) if is_terminal and not verbose else None
@@ -220,16 +248,13 @@ def encode(result: Result, format: str) -> str:
 
 
 def to_csv(result: Result) -> str:
-    """The rows of a result as CSV."""
+    """The rows of a result as CSV; a row has an empty cell where only other rows have that column."""
     import csv
     import io
 
-    records = getattr(result, "records", None)
-    if records is None:
-        raise InputError("this command has no table to give as CSV; use --json")
-    rows = records()
+    rows = result.records()
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]) if rows else [], lineterminator="\n")
+    writer = csv.DictWriter(buffer, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: spreadsheet_safe(value) for key, value in row.items()} for row in rows)
     return buffer.getvalue()

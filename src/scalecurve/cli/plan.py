@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.output import Output, Plot, emit, emit_drawn, note, output_options, plot_option, print_out, working
+from scalecurve.cli.output import (
+    Command,
+    Output,
+    Plot,
+    emit,
+    emit_drawn,
+    note,
+    output_options,
+    plot_option,
+    print_out,
+    working,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
 
@@ -82,7 +93,7 @@ def compared(
     return compare_clusters(answer, sweep(replace(asked, cluster=against or "")))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
 @plot_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import click
@@ -23,25 +23,30 @@ DURATION = Parsed("duration", parse_seconds)
 NUMBER = Parsed("number", parse_number)
 
 
+class PriceOption(click.Option):
+    section = "Price"
+
+
+price_option = partial(click.option, cls=PriceOption)
 _OPTIONS = (
-    click.option("--price", type=MONEY, help="Price of a worker-hour, such as 2.50 or 2.50EUR."),
-    click.option("--price-of", metavar="NAME@PROVIDER", help="Price from the dated catalog, such as h100@lambda."),
-    click.option("--per-node", is_flag=True, help="Prices are per node-hour; needs --node-size."),
-    click.option("--currency", help="ISO 4217 code where amounts do not carry one; never converted."),
-    click.option("--minimum-billing", type=DURATION, help="Shortest time billed, such as 1h."),
-    click.option("--billing-step", type=DURATION, help="Time is billed in whole steps of this."),
-    click.option("--setup", type=DURATION, help="Set-up time, billed with every rental."),
-    click.option("--spot-price", type=MONEY, help="Price of capacity that may be taken back."),
-    click.option("--interruptions", type=NUMBER, help="Losses per worker (node) and hour, such as 0.05."),
-    click.option("--checkpoint-every", type=DURATION, help="Time between checkpoints (without: all work is lost)."),
-    click.option("--checkpoint-time", type=DURATION, help="Time to write one; alone it chooses the interval."),
-    click.option("--restart", type=DURATION, help="Time to restart after a loss (default: the set-up time)."),
-    click.option("--reserved", type=int, help="Workers (nodes) that are reserved and paid for anyway."),
-    click.option("--reserved-price", type=MONEY, help="Price of a reserved worker (node) and hour."),
-    click.option("--watts", type=NUMBER, help="Power of one worker at the plug."),
-    click.option("--kwh-price", type=MONEY, help="Price of a kWh, added to the cost."),
-    click.option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
-    click.option("--pue", type=NUMBER, default="1", show_default=True, help="Building's power over the workers'."),
+    price_option("--price", type=MONEY, help="Price of a worker-hour, such as 2.50 or 2.50EUR."),
+    price_option("--price-of", metavar="NAME@PROVIDER", help="Price from the dated catalog, such as h100@lambda."),
+    price_option("--per-node", is_flag=True, help="Prices are per node-hour; needs --node-size."),
+    price_option("--currency", help="ISO 4217 code where amounts do not carry one; never converted."),
+    price_option("--minimum-billing", type=DURATION, help="Shortest time billed, such as 1h."),
+    price_option("--billing-step", type=DURATION, help="Time is billed in whole steps of this length."),
+    price_option("--setup", type=DURATION, help="Set-up time, billed with every rental."),
+    price_option("--spot-price", type=MONEY, help="Price of capacity that may be taken back."),
+    price_option("--interruptions", type=NUMBER, help="Interruptions per worker (or node) and hour, such as 0.05."),
+    price_option("--checkpoint-every", type=DURATION, help="Time between checkpoints (default: none)."),
+    price_option("--checkpoint-time", type=DURATION, help="Time to write one; alone, it sets the best interval."),
+    price_option("--restart", type=DURATION, help="Time to restart after a loss (default: the set-up time)."),
+    price_option("--reserved", type=int, help="Workers (or nodes) that are reserved and paid for anyway."),
+    price_option("--reserved-price", type=MONEY, help="Price of a reserved worker (or node) and hour."),
+    price_option("--watts", type=NUMBER, help="Power of one worker at the plug."),
+    price_option("--kwh-price", type=MONEY, help="Price of a kWh, added to the cost."),
+    price_option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
+    price_option("--pue", type=NUMBER, default="1", show_default=True, help="Power of building over workers."),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import click
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
-from scalecurve.cli.output import Output, Plot, emit, emit_drawn, output_options, plot_option, working
+from scalecurve.cli.output import Command, Output, Plot, emit, emit_drawn, output_options, plot_option, working
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.imported import Imported
 from scalecurve.study import StudySet
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
 
 
-@click.command()
+@click.command(cls=Command)
 @curves_options
-@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
+@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency at which a curve bends.")
 @level_option("0.95")
-@click.option("--bend", default="efficiency", show_default=True, help="Rule: efficiency, marginal or knee.")
-@click.option("--karp-flatt", is_flag=True, help="Show the serial share that each row implies.")
+@click.option("--bend", default="efficiency", show_default=True, help="Rule of the bend: efficiency, marginal or knee.")
+@click.option("--karp-flatt", is_flag=True, help="Add the serial share that each row implies.")
 @click.option(
     "--statistic",
     type=click.Choice(["mean", "median"]),
     default="mean",
     show_default=True,
-    help="T, S and E of the means, or of the medians, which rare slow runs do not move.",
+    help="T, S and E from means, or from medians, which rare slow runs do not move.",
 )
 @click.option("--simultaneous", is_flag=True, help="Intervals that hold for all K together.")
-@click.option("--energy", is_flag=True, help="Joules to solution, where they were counted; also --quantity joules.")
-@click.option("--explain", "explain_columns", is_flag=True, help="Show what became of every column, and nothing else.")
+@click.option("--energy", is_flag=True, help="Joules to solution, where counted; also --quantity joules.")
+@click.option("--explain", "explain_columns", is_flag=True, help="Only show how each column was read.")
 @plot_option
 @output_options
 def table(
@@ -80,7 +80,7 @@ def table(
     emit_drawn(result, plot, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @curves_options
 @click.option("--law", multiple=True, help="Only this law; may be repeated.")
 @level_option("0.95")
@@ -94,7 +94,7 @@ def table(
 @click.option(
     "--hold", type=SHARE, multiple=True, help="Efficiency that isoefficiency holds (default 0.7); may be repeated."
 )
-@click.option("--each-curve", is_flag=True, help="Laws curve by curve, also where the curves differ in size.")
+@click.option("--each-curve", is_flag=True, help="Fit every curve by itself, also where the curves differ in size.")
 @plot_option
 @output_options
 def fit(
@@ -109,8 +109,8 @@ def fit(
 ) -> None:
     """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters.
 
-    Of curves that differ in problem size (a column `size`, or --axis-size): T(N, K), and the size that holds an
-    efficiency at each K.
+    Curves that differ in problem size (a column `size`, or --axis-size) are fitted together: T(N, K), and the size that
+    holds an efficiency at each K.
     """
     if isinstance(study, StudySet) and study.sizes and not law and not each_curve:
         with working("fitting T(N, K)", output):
@@ -124,20 +124,25 @@ def fit(
     emit(result, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @curves_options
 @click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
 @click.option("--size", type=COUNTS, help="Problem sizes, where curves differ in size: predicts T(N, K).")
 @level_option("0.9")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
-@click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
+@click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Treat it as this kind of curve.")
 @click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
 @click.option(
-    "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
+    "--like",
+    multiple=True,
+    metavar="FILE",
+    help="The program measured further (other size, machine, version).",
 )
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
 @click.option(
-    "--explain", is_flag=True, help="Say why: experts, what moved their weights, the published curves most alike."
+    "--explain",
+    is_flag=True,
+    help="Explain: weights of the experts, what moved them, the most similar published curves.",
 )
 @plot_option
 @output_options
@@ -155,10 +160,11 @@ def forecast(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """T (or throughput), S and E at larger K with an interval, a backtest on the study itself, and its standing.
+    """T (or throughput), S and E at larger K with intervals, tested on the study itself and compared with published
+    curves.
 
-    Beyond 4 times the largest measured K an answer is grey, beyond 16 times it is refused.  With --size, curves that
-    differ in problem size are predicted together.
+    Beyond 4 times the largest measured K an answer is shown in grey, beyond 16 times it is refused.  With --size,
+    curves that differ in problem size are predicted together.
     """
     if size is not None:
         with working("forecasting T(N, K)", output):
@@ -183,13 +189,15 @@ def forecast(
     emit_drawn(result, plot, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
 @click.option("--workers", type=WORKERS, help="Worker counts, such as 4,16,64.")
 @click.option("--total", type=COUNTS, help="Total work: one number for all K, or one for each.")
 @click.option("--per-worker", type=COUNTS, help="Work per worker: one number, or one for each.")
 @click.option("--times", type=COUNTS, help="Seconds at each K; shows the speedup under each regime.")
-@click.option("--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="The regime it is called.")
+@click.option(
+    "--called", "--regime", "called", type=click.Choice(["strong", "weak"]), help="The regime that is claimed."
+)
 @click.option("--name", default="job", help="Name of the job.")
 @output_options
 def regime(
@@ -202,7 +210,7 @@ def regime(
     name: str,
     output: Output,
 ) -> None:
-    """What is held constant, which efficiency and which plot apply, whether it should hold, and the catch.
+    """Strong, weak, mixed or neither: which work is fixed, and which efficiency and plot apply.
 
     From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
     --workers 4,16,64 --total 50000.
@@ -214,7 +222,7 @@ def regime(
     emit(verdict, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @curves_options
 @output_options
 def diagnose(study: Study | StudySet, output: Output) -> None:
@@ -228,15 +236,15 @@ def diagnose(study: Study | StudySet, output: Output) -> None:
     emit(result, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @studies_options("FIRST [SECOND ...]")
 @level_option("0.95")
-@click.option("--allow-mixed", is_flag=True, help="Compare different machines, versions or workloads, with a finding.")
+@click.option("--allow-mixed", is_flag=True, help="Compare other machines, versions or workloads; leaves a finding.")
 @output_options
 def compare(studies: list[Study], level: float, allow_mixed: bool, output: Output) -> None:
     """The ratio of T and of E at each K, SECOND over FIRST, with intervals.
 
-    Of more than two, or of a file with several curves, every other one is compared with the first.  Studies from
+    With more than two studies, or a file with several curves, each is compared with the first.  Studies from
     different machines, versions or workloads are refused unless --allow-mixed.
     """
     first, *others = studies

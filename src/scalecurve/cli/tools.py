@@ -14,7 +14,7 @@ import click
 import scalecurve as sc
 from scalecurve.cli.inputs import SECONDS, SHARE, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
-from scalecurve.cli.output import Output, emit, note, output_options, working
+from scalecurve.cli.output import Command, Output, emit, note, output_options, working
 
 if TYPE_CHECKING:
     from scalecurve.study import Study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MANUAL_DATE = "2026-11-15"
 
 
-@click.command()
+@click.command(cls=Command)
 @studies_options("STUDY [STUDY ...]")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), default="report.html", show_default=True)
 @click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
@@ -51,10 +51,10 @@ def report(
     note(f"written: {', '.join(str(path) for path in written)}", output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; others can reach 0.0.0.0.")
-@click.option("--port", default=8777, show_default=True, help="0 for any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0: any host.")
+@click.option("--port", default=8777, show_default=True, help="Port; 0 takes a free one.")
 @click.option("--allow-host", multiple=True, help="A further host name to answer to.")
 @click.option("--regime", help="strong or weak, where STUDY is a plain table.")
 @click.option("--open/--no-open", "show", default=True, help="Open the browser.")
@@ -76,7 +76,7 @@ def explore(
 ) -> None:
     """Sliders that answer at once: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
-    STUDY, if given, is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
+    STUDY is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
     if export is not None:
@@ -106,7 +106,7 @@ def explore(
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--noise-time", type=SECONDS, default="2s", show_default=True, help="Time to measure the noise floor.")
 @output_options
 def doctor(noise_time: float, output: Output) -> None:
@@ -117,7 +117,7 @@ def doctor(noise_time: float, output: Output) -> None:
     emit(result, output)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print the completion script of a SHELL.

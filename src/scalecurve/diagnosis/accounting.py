@@ -29,7 +29,7 @@ import numpy as np
 
 from scalecurve.diagnosis.phases import Account, SlowHost, find_slow_host
 from scalecurve.document import JsonRecord
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 Runs = dict[int, list[Account]]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 COMMUNICATION = "communication"
 STRAGGLER = "straggler"

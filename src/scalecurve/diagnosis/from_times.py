@@ -19,7 +19,7 @@ from scalecurve.diagnosis.shapes import MISFIT, UNREPEATED_ERROR, SlowRuns, expl
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Regime, Study
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 SURELY_GAINED = 0.05
 FEW_REPEATS = 3

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalecurve.study import Quantity, Study
-from scalecurve.study.run import RankRecord, Run
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray, RankRecord, Run
 
 COMPUTE, COMMUNICATION, DATA, WAIT, SERIAL = "compute", "communication", "data", "wait", "serial"
 KINDS = (COMPUTE, COMMUNICATION, DATA, WAIT, SERIAL)

@@ -12,7 +12,7 @@ from scalecurve.document import Block, Column, Document, FindingList, JsonRecord
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.study import StudySet
 from scalecurve.units import WorkersLike, as_workers
 
 PLAIN_TABLE = "plain table"

@@ -41,7 +41,7 @@ import numpy as np
 
 from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, OTHER, SERIAL, STRAGGLER
 from scalecurve.findings import Finding, warning
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 RARE = (0.3, 1.0, 3.0)  # expected delays of a step at the largest K
 MOST_ONSETS = 6

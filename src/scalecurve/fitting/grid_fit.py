@@ -23,7 +23,7 @@ from scalecurve.fitting.surface import FEWEST_POINTS, Array, Surface, SurfacePoi
 from scalecurve.formats.accept import SetLike, as_study_set
 from scalecurve.laws.communication import GROWTHS
 from scalecurve.study import Quantity, Regime, StudySet
-from scalecurve.study.study_set import PLACEMENT
+from scalecurve.study.study import PLACEMENT
 from scalecurve.units import WorkersLike, as_workers, format_count, format_seconds, level_faults
 
 HOLD = (0.7,)

@@ -21,7 +21,7 @@ from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
 from scalecurve.formats.accept import StudyLike, as_study
 from scalecurve.study import Quantity
-from scalecurve.study.samples import MAX_K
+from scalecurve.study.run import MAX_K
 from scalecurve.units import WorkersLike, as_number, as_workers, format_seconds
 
 LEAST_SHOWN = 0.01  # of the weight of an expert

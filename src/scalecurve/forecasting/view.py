@@ -18,7 +18,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.forecasting.curves import THREADS, Array, LogCurve, Traits, pack, weighted_slope
 from scalecurve.study import Quantity, Regime, Study
-from scalecurve.study.samples import Samples
+from scalecurve.study.run import Samples
 
 MEDIAN_PENALTY = 1.2533  # standard error of a median against that of a mean, normal noise
 RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is that of a collective

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from scalecurve.study import Regime, Study
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.study import StudySet
 
 ACCEPTED = "a Study, a path, a list of paths, a mapping {K: seconds} or a pandas or polars frame"
 

@@ -26,7 +26,7 @@ from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
 from scalecurve.formats.reading import Reading, ReadOptions, TableCurve
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.study import StudySet
 
 MOST_RUNS = 20_000  # beyond this many, observations without further facts are kept as two columns
 SAME_EVERYWHERE = ("host", "hostname", "host_name", "cpu", "cpu_model_name", "processor", "machine", "system")

@@ -13,7 +13,7 @@ from scalecurve.formats.headers import TIME_UNITS as TIME_UNITS
 from scalecurve.formats.headers import ValueColumn, value_meaning
 from scalecurve.formats.reading import Point
 from scalecurve.study import Quantity
-from scalecurve.study.samples import MAX_K
+from scalecurve.study.run import MAX_K
 
 _RATE_UNIT = re.compile(r".{1,60}?(?:/s|/sec|/second|ps|\s?s\^?-1|Hz)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"[\s,/_-]?\b([A-Za-z][A-Za-z_]{0,30})[=:](\d{1,12})\b")

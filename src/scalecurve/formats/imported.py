@@ -12,8 +12,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.formats.reading import ColumnUse
 from scalecurve.study import Quantity, RunStatus, Study, Treatment
-from scalecurve.study.study import REGIME_HELP
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.study import REGIME_HELP, StudySet
 from scalecurve.units import format_seconds
 
 MOST_NAMED = 6

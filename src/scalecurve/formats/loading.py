@@ -15,8 +15,7 @@ from scalecurve.formats.reading import MOST_FAULTS, ReadOptions
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
-from scalecurve.study.study import REGIME_HELP
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.study import REGIME_HELP, StudySet
 
 if TYPE_CHECKING:
     from scalecurve.formats.imported import Imported

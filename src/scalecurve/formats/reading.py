@@ -14,9 +14,8 @@ from scalecurve.findings import Finding
 from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.source import Source
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
-from scalecurve.study.samples import Summary
-from scalecurve.study.study import as_quantity, as_regime
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.run import Summary
+from scalecurve.study.study import StudySet, as_quantity, as_regime
 
 MOST_PATTERN = 200
 MOST_POINTS = 50_000

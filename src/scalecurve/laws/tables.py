@@ -116,7 +116,12 @@ class LawTable(Result):
         return {"law": self.law, "cases": [case.to_dict() for case in self.cases]}
 
     def records(self) -> list[dict[str, Any]]:
-        return [{**case.parameters, **row.to_dict()} for case in self.cases for row in case.rows]
+        """A row for each K of each case, with the case's regime (where there are two) and parameters."""
+        return [
+            {**({"regime": case.regime} if case.regime else {}), **case.parameters, **row.to_dict()}
+            for case in self.cases
+            for row in case.rows
+        ]
 
     def document(self) -> Document:
         has_rows = any(case.rows for case in self.cases)

@@ -182,7 +182,7 @@ class Cost(Result):
             ("interval", ranges), ("cost/cost(K0)", True), (f"jobs/{currency}", True), ("side by side", packed),
             ("all: time", many), (f"all: {currency}", many), ("expected time", interrupted), ("P(in time)", timed),
             ("kWh", self.tariff.energy is not None), ("kg CO2", carbon), (f"{currency} per saved hour", True),
-            (Column("Pareto", "left"), True), (Column("known by", "left"), True),
+            (Column("Pareto", "left"), True), (Column("basis", "left"), True),
         ]  # fmt: skip
         rows = []
         for row in self.rows:
@@ -235,7 +235,7 @@ def cost(
     `parameters`, T(1) and worker counts: `cost(law("amdahl"), 2.50, parameters={"serial": 0.05}, at=[256, 512])`.
     `regime` is for a path, mapping or frame that does not state it.
     `price` is dollars per worker-hour or a Tariff, and `notes` are findings about it.  `at` are the K to price,
-    `work_per_job` the work of one result where a rate is known, `deadline` seconds, `budget` and `value_per_hour`
+    `work_per_job` the work of one result where the study holds rates, `deadline` seconds, `budget` and `value_per_hour`
     money, and `chance` the probability with which the deadline must be met.
     """
     tariff = price if isinstance(price, Tariff) else Tariff(per_hour=as_number(price, "price"))

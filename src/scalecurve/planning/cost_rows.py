@@ -1,6 +1,6 @@
 """Every K priced, and the choices among them: the cheapest in time, the fastest within the budget, the best of both.
 
-How likely is a deadline met, given what is known about T(K)?
+The probability that a deadline is met, from the spread of T(K).
 
 Measured K: with n runs of mean m and standard deviation s, the mean of J further runs is m + s sqrt(1/n + 1/J) t with
 Student's t at n - 1 degrees of freedom, so
@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ SAME = 0.0005  # less than half a tenth of a percent is shown as no change
 
 
 def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Tariff) -> float | None:
-    """P(the campaign is done by `deadline`); None where nothing is known about the spread."""
+    """P(the campaign is done by `deadline`); None where T has no spread."""
     from scipy.special import ndtr, ndtri, stdtr
 
     seconds, repeats = point.seconds, point.repeats
@@ -127,10 +126,6 @@ class PricedRow(JsonRecord):
         return self.elapsed.value / HOUR
 
 
-def _flat(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-
-
 def price_rows(
     curve: TimeCurve, tariff: Tariff, campaign: Campaign, *, deadline: float | None, budget: float | None
 ) -> tuple[PricedRow, ...]:
@@ -200,7 +195,7 @@ def mark_front(rows: Sequence[PricedRow]) -> tuple[PricedRow, ...]:
 
 
 def cheapest_in_time(rows: Sequence[PricedRow], chance: float | None) -> PricedRow | None:
-    """The least cost among the rows that meet the deadline, with probability `chance` where that is given.
+    """The least cost among the rows that meet the deadline, with probability `chance` where one is asked for.
 
     A law or a single run has no probability: its time counts as certain.
     """

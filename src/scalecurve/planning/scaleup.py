@@ -106,11 +106,11 @@ class ScaleUp(Result):
         for row in self.rows:
             interval = None if row.low is None or row.high is None else f"{row.low:.3f}..{row.high:.3f}"
             wins = [Cell("out", "good") if won else Cell("up") for won in (row.faster, row.cheaper)]
-            known = Cell(row.kind, "plain" if row.kind == "measured" else "assumed")
+            basis = Cell(row.kind, "plain" if row.kind == "measured" else "assumed")
             numbers = [f"{row.efficiency:.3f}", *([interval] if ranges else []), f"{row.time:.4g}", f"{row.cost:.4g}"]
-            grid.append([str(row.workers), *numbers, *wins, known])
+            grid.append([str(row.workers), *numbers, *wins, basis])
         spans = f"scaling out is faster {self._span('faster')}\nscaling out is cheaper {self._span('cheaper')}"
-        rows = table([*heads, Column("known by", "left")], grid)
+        rows = table([*heads, Column("basis", "left")], grid)
         body = (Paragraph(big), rows, Paragraph(spans), FindingList(self.findings))
         return Document("One big machine against many small ones", body)
 
@@ -193,13 +193,13 @@ def _study_rows(
     if study.baseline_k != 1:
         hint = "measure one small machine, or state E(K) by a law"
         raise InputError(Fault("the study has no K = 1", value=f"K0 = {study.baseline_k}", remedy=hint))
-    known = {
+    efficiencies = {
         row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured")
         for row in tabulate(study).rows
     }
-    asked = sorted(set(workers if workers is not None else known))
+    asked = sorted(set(workers if workers is not None else efficiencies))
     findings = study.findings
-    others = [k for k in asked if k not in known]
+    others = [k for k in asked if k not in efficiencies]
     if others:
         ahead = forecast(study, others)
         findings = ahead.findings
@@ -209,10 +209,10 @@ def _study_rows(
             # The interval of E is that of the value, turned round where the value is a time.
             value, low, high, e = (float(number or 0.0) for number in (row.value, row.low, row.high, row.efficiency))
             ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
-            known[row.k] = (e, e * ends[0], e * ends[1], "forecast")
+            efficiencies[row.k] = (e, e * ends[0], e * ends[1], "forecast")
     rows = []
-    for k in (k for k in asked if k in known):
-        e, lower, upper, kind = known[k]
+    for k in (k for k in asked if k in efficiencies):
+        e, lower, upper, kind = efficiencies[k]
         rows.append(
             ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=lower, high=upper, kind=kind)
         )

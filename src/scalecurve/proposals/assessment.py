@@ -106,48 +106,48 @@ class Assessment(Result):
 
     def _prediction(self) -> Table:
         columns: list[Column | str] = [Column("regime", "left"), "T(K)", "S(K)", "E(K)", "against today"]
-        columns += ["cost per result", Column("known by", "left"), Column("verdict", "left")]
+        columns += ["cost per result", Column("basis", "left"), Column("verdict", "left")]
         rows = []
         for one in self.judgements:
-            known, source = one.proposed, "" if one.evidence is None else one.evidence.source
+            point, source = one.proposed, "" if one.evidence is None else one.evidence.source
             speedup, efficiency = _number(one.speedup, 2), _number(one.efficiency, 3)
-            if known is not None and known.value is None:  # only a bound is known
-                bound, sign = known.low or known.high or 0.0, "<=" if known.low is None else ">="
-                speedup, efficiency = f"{sign} {known.k * bound:.4g}", f"{sign} {bound:g}"
+            if point is not None and point.value is None:  # only a bound
+                bound, sign = point.low or point.high or 0.0, "<=" if point.low is None else ">="
+                speedup, efficiency = f"{sign} {point.k * bound:.4g}", f"{sign} {bound:g}"
             gain = None if one.gain is None else f"{one.gain + 1:.2f}x"
             change = None if one.cost_change is None else f"x{one.cost_change + 1:.2f}"
-            known_by = None if known is None else f"{known.kind}, {source}"
+            basis = None if point is None else f"{point.kind}, {source}"
             verdict = Cell(str(one.verdict), TONES[one.verdict])
-            rows.append([str(one.regime), _time_text(one), speedup, efficiency, gain, change, known_by, verdict])
+            rows.append([str(one.regime), _time_text(one), speedup, efficiency, gain, change, basis, verdict])
         return table(columns, rows)
 
     def _closing(self) -> Iterator[str]:
         """The bend, and the recommended K with the rule behind it."""
         bend, proposal = self.bend, self.proposal
         if bend is None:
-            yield f"No known K is below E = {proposal.bend_threshold:g}."
+            yield f"No K of the evidence has E < {proposal.bend_threshold:g}."
         else:
             after = "" if bend["after"] is None else f"; K = {bend['after']} still reaches it"
-            yield f"Bend: K = {bend['k']}, the first known K with E < {bend['threshold']:g} ({bend['regime']}){after}."
-        rule = f"the largest known K with E >= {proposal.floor:g}"
+            yield f"Bend: K = {bend['k']}, the first K with E < {bend['threshold']:g} ({bend['regime']}){after}."
+        rule = f"the largest K with E >= {proposal.floor:g}"
         if proposal.price is not None and proposal.price.deadline is not None and within_deadline(proposal, self.cost):
-            rule = f"the cheapest known K within {format_seconds(proposal.price.deadline)}"
+            rule = f"the cheapest K within {format_seconds(proposal.price.deadline)}"
         for regime, k in self.recommended.items():
             yield f"Recommended, {regime} scaling: {'none can be named' if k is None else f'K = {k}, {rule}'}."
 
 
 def _time_text(judgement: Judgement) -> str | None:
-    """T in seconds where known, else relative to T(K0); time falls where efficiency rises."""
-    known, evidence = judgement.proposed, judgement.evidence
-    if known is None or evidence is None:
+    """T in seconds, or relative to T(K0) where no time is stated; time falls where efficiency rises."""
+    point, evidence = judgement.proposed, judgement.evidence
+    if point is None or evidence is None:
         return None
-    if known.seconds is not None:
-        low, high = known.seconds.low, known.seconds.high
+    if point.seconds is not None:
+        low, high = point.seconds.low, point.seconds.high
         span = "" if low is None or high is None else f" ({format_seconds(low)} to {format_seconds(high)})"
-        return format_seconds(known.seconds.value) + span
-    work = evidence.baseline_k / known.k if judgement.regime == "strong" else 1.0
-    sign = "" if known.value is not None else "<= " if known.low is not None else ">= "
-    return f"{sign}{work / (known.value or known.low or known.high or 1.0):.4g} T({evidence.baseline_k})"
+        return format_seconds(point.seconds.value) + span
+    work = evidence.baseline_k / point.k if judgement.regime == "strong" else 1.0
+    sign = "" if point.value is not None else "<= " if point.low is not None else ">= "
+    return f"{sign}{work / (point.value or point.low or point.high or 1.0):.4g} T({evidence.baseline_k})"
 
 
 def _number(estimate: Estimate | None, digits: int) -> str | None:
@@ -160,7 +160,10 @@ def _number(estimate: Estimate | None, digits: int) -> str | None:
 
 
 def assess(proposal: str | Path | Proposal | Mapping[str, Any]) -> Assessment:
-    """Will this cluster size help?  A proposal file, its fields, or a Proposal, held against the checklist."""
+    """Whether a cluster size helps: seven answers, the prediction, the recommended K and the verdict.
+
+    `proposal` is a proposal.toml (`scalecurve assess --init` writes one), its fields as a mapping, or a Proposal.
+    """
     if not isinstance(proposal, Proposal):
         proposal = read_proposal(proposal)
     judgements = tuple(judge(proposal, regime) for regime in regimes_of(proposal))
@@ -206,17 +209,17 @@ def assessment_findings(
     """What qualifies the prediction, and whether the proposed K keeps the deadline and the budget."""
     yield from proposal.price_findings
     for judgement in judgements:
-        known = judgement.proposed
-        if known is None:
+        point = judgement.proposed
+        if point is None:
             continue
-        if known.low is None or known.high is None:
+        if point.low is None or point.high is None:
             words = {"model": "computed from single numbers", "stated": "stated as one number"}
-            basis = words.get(known.kind, f"{known.kind} once")
-            message = f"the {judgement.regime} efficiency at K = {known.k} has no interval: it is {basis}"
-            yield info("no-interval", message, k=known.k, remedy="measure it with repeats, or state a range")
+            basis = words.get(point.kind, f"{point.kind} once")
+            message = f"the {judgement.regime} efficiency at K = {point.k} has no interval: it is {basis}"
+            yield info("no-interval", message, k=point.k, remedy="measure it with repeats, or state a range")
         parts = {"exchange": proposal.collective, "stragglers": proposal.spread}
         left_out = [name for name, part in parts.items() if part is None]
-        if known.kind == "model" and left_out:
+        if point.kind == "model" and left_out:
             message = f"the model leaves out {' and '.join(left_out)}: its efficiency is an upper bound"
             yield warning("upper-bound", message, left_out=left_out)
     terms = proposal.price

@@ -13,7 +13,7 @@ from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, Protocol
 from scalecurve.planning.cost_rows import cost_text, share_text, unit_words
-from scalecurve.proposals.evidence import Evidence, Known, exchange_seconds, model_evidence
+from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, exchange_seconds, model_evidence
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
 
@@ -21,7 +21,7 @@ FIRST_STUDY = (1, 2, 4, 8)
 MOST_NAMED = 3
 FURTHEST = 4  # a forecast is defensible to four times the largest measured K
 FAR_OFF = 0.1  # a claim this much above the evidence is worth a sentence
-WIDEST = 16.0  # an input that may be sixteen times off is not known at all
+WIDEST = 16.0  # beyond sixteen times its stated value an input is not tried
 COARSE, FINE = 12, 24
 SHOWN = 2
 
@@ -40,15 +40,15 @@ class Judgement(JsonRecord):
     """The verdict in one regime, with the numbers behind it.
 
     `gain` is S(K)/S(today) - 1 and `cost_change` cost(K)/cost(today) - 1 per result at a linear price; None where
-    either end is not known as a number.  `measure` lists the K to measure first where the verdict is `cannot tell`.
+    either efficiency is only a bound.  `measure` lists the K to measure first where the verdict is `cannot tell`.
     """
 
     regime: Regime
     evidence: Evidence | None
     workers: int
     today_k: int
-    proposed: Known | None
-    today: Known | None
+    proposed: EfficiencyPoint | None
+    today: EfficiencyPoint | None
     verdict: ProposalVerdict
     why: str
     measure: tuple[int, ...] = ()
@@ -67,10 +67,10 @@ class Judgement(JsonRecord):
 
     @property
     def efficiency(self) -> Estimate | None:
-        known = self.proposed
-        if known is None or known.value is None:
+        point = self.proposed
+        if point is None or point.value is None:
             return None
-        return Estimate(known.value, known.low, known.high, None, known.kind)
+        return Estimate(point.value, point.low, point.high, None, point.kind)
 
     @property
     def speedup(self) -> Estimate | None:
@@ -78,15 +78,15 @@ class Judgement(JsonRecord):
         return None if self.efficiency is None else self.efficiency.scaled(self.workers)
 
 
-def speed_gain(proposed: Known | None, today: Known | None) -> float | None:
-    """S(proposed)/S(today) - 1; None where either efficiency is not known as a number."""
+def speed_gain(proposed: EfficiencyPoint | None, today: EfficiencyPoint | None) -> float | None:
+    """S(proposed)/S(today) - 1; None where either efficiency is absent or only a bound."""
     if proposed is None or today is None or not proposed.value or not today.value:
         return None
     return proposed.k * proposed.value / (today.k * today.value) - 1.0
 
 
 def regimes_of(proposal: Proposal) -> tuple[Regime, ...]:
-    """Which efficiency applies: one regime where it is stated, both where it is mixed or not known."""
+    """Which efficiency applies: one regime where it is stated, both where it is mixed or not stated."""
     stated = {ProposedRegime.STRONG: (Regime.STRONG,), ProposedRegime.WEAK: (Regime.WEAK,)}
     return stated.get(proposal.regime, (Regime.STRONG, Regime.WEAK))
 
@@ -106,7 +106,7 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
     gain = speed_gain(proposed, today)
     verdict, measure = ProposalVerdict.CANNOT_TELL, ()  # type: tuple[ProposalVerdict, tuple[int, ...]]
     if proposed is None:
-        why = f"nothing is known of E({workers}) under {regime} scaling"
+        why = f"there is no evidence of E({workers}) under {regime} scaling"
         smaller = [point for point in evidence.points if point.k < workers] if evidence else []
         if smaller and smaller[-1].reaches(floor) is False:  # efficiency does not rise with K
             why += f", but {smaller[-1].text} is already below {floor:g} and does not rise with K"
@@ -134,7 +134,7 @@ def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgeme
     )
 
 
-def closer_k(evidence: Evidence | None, proposed: Known, workers: int, today: int) -> tuple[int, ...]:
+def closer_k(evidence: Evidence | None, proposed: EfficiencyPoint, workers: int, today: int) -> tuple[int, ...]:
     """What would decide it: more repeats of a measured K, the next doubling of a study, or a study up to today's K."""
     if proposed.kind == "measured" or workers <= today:
         return (workers,)
@@ -211,7 +211,7 @@ def _purchase_sentences(
         yield f"{proposal.workers} {unit} are defensible: {'; '.join(one.why for one in judgements)}"
 
 
-def _weak_instead(proposal: Proposal, strong: Judgement, weak: Known) -> Iterator[str]:
+def _weak_instead(proposal: Proposal, strong: Judgement, weak: EfficiencyPoint) -> Iterator[str]:
     """The same machines under weak scaling, with the batch and the learning rate that go with it."""
     efficiency = f"efficiency is {'above' if weak.value is None else 'at'} {share_text(weak.at_least or 0.0)}"
     if proposal.batch is None:
@@ -238,14 +238,14 @@ def _smaller(proposal: Proposal, judgement: Judgement) -> Iterator[str]:
         yield f"not defensible: {step} when billed linearly"
     largest = _largest(proposal, judgement)
     if largest is None:
-        yield f"no known K reaches an efficiency of {floor:g}"
+        yield f"no K of the evidence reaches an efficiency of {floor:g}"
     elif largest.k < today:
         yield f"efficiency reaches {floor:g} only up to {largest.k} {unit}"
     else:
         yield f"take {largest.k} {unit} instead of {proposal.workers}: {largest.text} is still above {floor:g}"
 
 
-def _largest(proposal: Proposal, judgement: Judgement) -> Known | None:
+def _largest(proposal: Proposal, judgement: Judgement) -> EfficiencyPoint | None:
     if judgement.evidence is None:
         return None
     return judgement.evidence.largest_reaching(proposal.floor, most=proposal.workers)
@@ -260,9 +260,9 @@ def _claim_sentences(proposal: Proposal, judgements: Sequence[Judgement]) -> Ite
     yield f"{stated}: {share_text(1.0 - claimed)} of the fleet idle"
     for judgement in judgements:
         evidence = judgement.evidence
-        known = None if evidence is None else evidence.at(claim.workers)
-        if evidence is not None and known is not None and known.value is not None and claimed > known.value + FAR_OFF:
-            yield f"the evidence says {known.value:.2f} there and not {claimed:.2f} ({evidence.source})"
+        point = None if evidence is None else evidence.at(claim.workers)
+        if evidence is not None and point is not None and point.value is not None and claimed > point.value + FAR_OFF:
+            yield f"the evidence says {point.value:.2f} there and not {claimed:.2f} ({evidence.source})"
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Relief:
 
 
 def network_relief(proposal: Proposal, strong: Judgement) -> Relief | None:
-    """How fast the fixed job could be at K if the network cost nothing, from what is known about it.
+    """How fast the fixed job could be at K if the network cost nothing.
 
     Under weak scaling T_w(K)/T(K0) = 1/E_w: the step grew by at most 1/E_w - 1 of a step from K0 to K, all overhead of
     the larger K included.  Gradients have the same size whatever the batch, so the fixed job pays no more than that:
@@ -300,7 +300,7 @@ def network_relief(proposal: Proposal, strong: Judgement) -> Relief | None:
 
 def _network_sentence(proposal: Proposal, relief: Relief | None) -> str:
     if relief is None:
-        return "the gain from a faster network is not known: state the exchange per step, or measure weak scaling"
+        return "the gain from a faster network is unknown: state the exchange per step, or measure weak scaling"
     reach = f"{relief.speedup:.1f}x (E = {relief.efficiency:.2f}), by the {relief.basis}"
     if relief.efficiency >= proposal.floor:
         return f"a free network would bring at most {reach}"
@@ -361,8 +361,8 @@ def _inputs(proposal: Proposal) -> Iterator[tuple[str, str, float]]:
             yield "network", "network bytes per second", exchange.links.inter.peak
     for regime in regimes_of(proposal):
         evidence = proposal.evidence(regime)
-        known = None if evidence is None else evidence.at(proposal.workers)
-        number = None if known is None else known.value or known.at_least or known.at_most
+        point = None if evidence is None else evidence.at(proposal.workers)
+        number = None if point is None else point.value or point.at_least or point.at_most
         if number:
             yield str(regime), f"{regime} efficiency at K = {proposal.workers}", number
 
@@ -388,8 +388,8 @@ def changed(proposal: Proposal, key: str, factor: float) -> Proposal | None:
             update["collective"] = exchange.model_copy(update={key: getattr(exchange, key) * factor})
         case _:
             evidence = proposal.evidence(Regime(key))
-            known = None if evidence is None else evidence.at(proposal.workers)
-            number = 0.0 if known is None else known.value or known.at_least or known.at_most or 0.0
+            point = None if evidence is None else evidence.at(proposal.workers)
+            number = 0.0 if point is None else point.value or point.at_least or point.at_most or 0.0
             if evidence is None or (number * factor > 1 and factor > 1):
                 return None
             return proposal.with_evidence(evidence.scaled_at(proposal.workers, factor))

@@ -1,4 +1,4 @@
-"""What is known of efficiency over K: stated, measured in a study, or computed from parts.
+"""Efficiency over K: stated, measured in a study, or computed from parts.
 
 Where nobody has measured, serial share, exchange and stragglers are put together:
 
@@ -73,7 +73,7 @@ class SerialShare(StatedSection):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known(JsonRecord):
+class EfficiencyPoint(JsonRecord):
     """Efficiency at K relative to K0; `value` is None where only the bound `low` or `high` is stated."""
 
     k: int
@@ -104,7 +104,7 @@ class Known(JsonRecord):
         return f"{name} = {self.value:.2f}" if self.value >= 0.1 else f"{name} = {self.value:.3f}"
 
     def reaches(self, floor: float) -> bool | None:
-        """Whether E >= floor; None where what is known does not decide it."""
+        """Whether E >= floor; None where the value or the bound does not decide it."""
         if self.at_least is not None and self.at_least >= floor:
             return True
         if self.at_most is not None and (self.at_most < floor or (self.value is None and self.at_most <= floor)):
@@ -126,9 +126,9 @@ class Evidence:
 
     regime: Regime
     baseline_k: int
-    points: tuple[Known, ...]
+    points: tuple[EfficiencyPoint, ...]
     source: str
-    beyond: Callable[[int], Known | None] | None = None
+    beyond: Callable[[int], EfficiencyPoint | None] | None = None
     serial: SerialShare | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -140,7 +140,7 @@ class Evidence:
             listed = ", ".join(map(str, repeated))
             raise InputError(Fault("a K is stated twice", where=f"{self.regime}.points", value=listed))
 
-    def at(self, k: int) -> Known | None:
+    def at(self, k: int) -> EfficiencyPoint | None:
         for point in self.points:
             if point.k == k:
                 return point
@@ -148,15 +148,15 @@ class Evidence:
 
     def scaled_at(self, k: int, factor: float) -> Evidence:
         """The same evidence with the efficiency at K times a factor: to see how much a verdict depends on it."""
-        known = self.at(k)
-        if known is None:
+        point = self.at(k)
+        if point is None:
             return self
-        value, low, high = (None if end is None else end * factor for end in (known.value, known.low, known.high))
-        moved = replace(known, value=value, low=low, high=high)
-        return replace(self, points=(*(point for point in self.points if point.k != k), moved))
+        value, low, high = (None if end is None else end * factor for end in (point.value, point.low, point.high))
+        moved = replace(point, value=value, low=low, high=high)
+        return replace(self, points=(*(other for other in self.points if other.k != k), moved))
 
     def bend(self, threshold: float) -> tuple[int, int | None] | None:
-        """The first known K with E below the threshold, and the largest K before it that reaches it."""
+        """The first point with E below the threshold, as its K, and the largest K before it that reaches it."""
         reached: int | None = None
         for point in self.points:
             decided = point.reaches(threshold)
@@ -165,8 +165,8 @@ class Evidence:
             reached = point.k if decided else reached
         return None
 
-    def largest_reaching(self, floor: float, *, most: int | None = None) -> Known | None:
-        """The largest known K with E >= floor, before the first that falls below it."""
+    def largest_reaching(self, floor: float, *, most: int | None = None) -> EfficiencyPoint | None:
+        """The point of the largest K with E >= floor, before the first that falls below it."""
         largest = None
         for point in self.points:
             if point.reaches(floor) is False:
@@ -183,7 +183,7 @@ def evidence_of_study(study: Study) -> Evidence:
     points = []
     for row in measured.rows:
         e, seconds = row.efficiency, row.mean if timed else None
-        points.append(Known(k=row.k, value=e.value, low=e.low, high=e.high, kind="measured", seconds=seconds))
+        points.append(EfficiencyPoint(k=row.k, value=e.value, low=e.low, high=e.high, kind="measured", seconds=seconds))
     return Evidence(
         regime=study.regime,
         baseline_k=study.baseline_k,
@@ -195,7 +195,7 @@ def evidence_of_study(study: Study) -> Evidence:
     )
 
 
-def unmeasured(study: Study, k: int) -> Known | None:
+def unmeasured(study: Study, k: int) -> EfficiencyPoint | None:
     """An unmeasured K through the curve that prices it; None where the data cannot support it."""
     try:
         curve = curve_of_study(study, at=[k], work_per_job=1.0)
@@ -207,7 +207,7 @@ def unmeasured(study: Study, k: int) -> Known | None:
     per_job = point.seconds if study.regime is Regime.STRONG else point.seconds.scaled(k / study.baseline_k)
     low, high = point.seconds.low, point.seconds.high
     bounded = low is not None and high is not None and low > 0
-    return Known(
+    return EfficiencyPoint(
         k=k,
         value=work / point.seconds.value,
         low=work / high if bounded and high else None,
@@ -239,7 +239,7 @@ def fitted_serial(study: Study) -> SerialShare | None:
 
 
 class StatedPoint(FileSection):
-    """Exactly one of the five says what is known; low and high may stand beside efficiency."""
+    """The efficiency at one K by exactly one of five numbers; low and high may stand beside efficiency."""
 
     k: Workers
     efficiency: Efficiency | None = None
@@ -287,17 +287,17 @@ class StatedCurve(StatedSection):
             if study.regime is not regime:
                 raise InputError(Fault("the study is of the other regime", where=str(regime), value=str(study.regime)))
             return evidence_of_study(study)
-        known = []
-        for point in self.points:
-            value, low, high = point.efficiency, point.low, point.high
-            if point.at_least is not None or point.below is not None:
-                low, high = point.at_least, point.below
+        points = []
+        for stated in self.points:
+            value, low, high = stated.efficiency, stated.low, stated.high
+            if stated.at_least is not None or stated.below is not None:
+                low, high = stated.at_least, stated.below
             elif value is None:
-                value = (point.speedup or (point.relative_speedup or 0.0) * self.baseline) / point.k
-            known.append(Known(k=point.k, value=value, low=low, high=high))
-        if all(point.k != self.baseline for point in known):
-            known.append(Known(k=self.baseline, value=1.0, kind="by definition"))
-        return Evidence(regime=regime, baseline_k=self.baseline, points=tuple(known), source=self.source)
+                value = (stated.speedup or (stated.relative_speedup or 0.0) * self.baseline) / stated.k
+            points.append(EfficiencyPoint(k=stated.k, value=value, low=low, high=high))
+        if all(point.k != self.baseline for point in points):
+            points.append(EfficiencyPoint(k=self.baseline, value=1.0, kind="by definition"))
+        return Evidence(regime=regime, baseline_k=self.baseline, points=tuple(points), source=self.source)
 
 
 def exchange_seconds(exchange: StepExchange, k: int) -> tuple[str, float]:
@@ -339,7 +339,7 @@ def model_evidence(proposal: Proposal, regime: Regime, *, quick: bool = False) -
     )
 
 
-def modelled(proposal: Proposal, regime: Regime, k: int) -> Known:
+def modelled(proposal: Proposal, regime: Regime, k: int) -> EfficiencyPoint:
     """E at K by the model; its interval has every ranged input at its worse and at its better end."""
     serial, stragglers = proposal.serial, proposal.stragglers
     if serial is None:
@@ -362,4 +362,4 @@ def modelled(proposal: Proposal, regime: Regime, k: int) -> Known:
         seconds = Estimate(one / work / value, method="model")
         if low is not None and high is not None:
             seconds = Estimate(one / work / value, one / work / high, one / work / low, None, "model, stated ranges")
-    return Known(k=k, value=value, low=low, high=high, kind="model", seconds=seconds)
+    return EfficiencyPoint(k=k, value=value, low=low, high=high, kind="model", seconds=seconds)

@@ -1,4 +1,4 @@
-"""A scaling proposal: what is to be bought and what is known about the job; the one schema of proposal.toml.
+"""A scaling proposal: what to buy, and the facts about the job; the one schema of proposal.toml.
 
 Every part that is None is missing, and the assessment says so.
 """
@@ -220,7 +220,7 @@ class BigMachine(StatedSection):
 
 
 class Proposal(FileSection):
-    """From `workers_today` to `workers`, with everything that is known about the job."""
+    """From `workers_today` to `workers`, with the facts about the job."""
 
     title: Text = Field(examples=["Our cluster, from 256 to 512 GPUs"])
     workers: Workers = Field(description="the proposed K", examples=[512])
@@ -284,7 +284,7 @@ class Proposal(FileSection):
 
     @property
     def price_findings(self) -> tuple[Finding, ...]:
-        """What must be known of a price from the catalog."""
+        """The age and the origin of a price from the catalog."""
         return () if self.price is None or self.price.of is None else offer_findings(find_offer(self.price.of))
 
     def evidence(self, regime: Regime) -> Evidence | None:

@@ -179,19 +179,19 @@ def straggler_answer(proposal: Proposal) -> ProposalAnswer:
 
 
 def price_proposal(proposal: Proposal, judgement: Judgement) -> Cost | None:
-    """Every known K priced; None without a price, a time at the baseline, or an efficiency at the proposed K."""
+    """Every K of the evidence priced; None without a price, T(K0), or an efficiency at the proposed K."""
     evidence, tariff = judgement.evidence, proposal.tariff
     if proposal.price is None or tariff is None or evidence is None:
         return None
     base = baseline_seconds(proposal, evidence)
     if base is None or judgement.proposed is None or judgement.proposed.value is None:
         return None
-    known = {
+    by_k = {
         point.k: point for point in (*evidence.points, judgement.proposed, judgement.today) if point and point.value
     }
     kinds = {"measured": Kind.MEASURED, "interpolated": Kind.INTERPOLATED, "forecast": Kind.FORECAST}
     points = []
-    for point in known.values():
+    for point in by_k.values():
         work = base * evidence.baseline_k / point.k  # seconds per result: T(K0) K0/(K E), in both regimes
         low, high = None if point.high is None else work / point.high, work / point.low if point.low else None
         seconds = Estimate(work / (point.value or 1.0), low, high, None, point.kind)
@@ -213,7 +213,7 @@ def money_answer(proposal: Proposal, judgement: Judgement, priced: Cost | None) 
     """Cost per result at the proposed K against today's and against the best K."""
     gain, change, today = judgement.gain, judgement.cost_change, judgement.today_k
     if change is None or gain is None:
-        return missing_answer(6, f"the efficiency at K = {proposal.workers} or {today} is not known")
+        return missing_answer(6, f"there is no efficiency at K = {proposal.workers} or {today}")
     speed = f"{share_text(abs(gain))} {'more' if gain >= 0 else 'less'} speed"
     speed = f"{gain + 1:.3g} times the speed" if gain > 1 else speed
     text = f"{cost_text(1.0 + change)} as at K = {today} for {speed}, at a linear price"
@@ -239,29 +239,29 @@ def money_answer(proposal: Proposal, judgement: Judgement, priced: Cost | None) 
 
 
 def scale_up_answer(proposal: Proposal, judgements: Sequence[Judgement]) -> ProposalAnswer:
-    """Time and cost of many small workers against one that is r times as fast, where both are known.
+    """Time and cost of many small workers against one that is r times as fast.
 
     Out wins on time where S(K) > r, and on cost where K p T(K) < p_up T(1)/r, which is p/E(K) < p_up/r.
     """
     machine, small = proposal.scale_up, proposal.tariff
     if machine is None:
         return missing_answer(7, "state [scale_up] times_faster and per_hour")
-    known = next((one for one in judgements if one.speedup is not None), None)
-    if known is None or known.speedup is None or known.evidence is None:
-        text = f"it is {machine.times_faster:g}x one worker; what {proposal.workers} workers reach is not known"
+    judged = next((one for one in judgements if one.speedup is not None), None)
+    if judged is None or judged.speedup is None or judged.evidence is None:
+        text = f"it is {machine.times_faster:g}x one worker; the speedup of {proposal.workers} workers is unknown"
         return ProposalAnswer(number=7, text=text, source=machine.source)
-    out, up = known.speedup.value, machine.times_faster
+    out, up = judged.speedup.value, machine.times_faster
     text = f"{proposal.workers} workers are {out:.4g}x one worker and it is {up:g}x, so "
     text += "many are faster" if out > up else "one big machine is as fast or faster"
     numbers = {"scale_out_speedup": out, "scale_up_speedup": up}
     if small is None or machine.per_hour is None:
         text += "; their cost is missing: both prices are needed"
         return ProposalAnswer(number=7, text=text, source=machine.source, numbers=numbers)
-    base = baseline_seconds(proposal, known.evidence)
+    base = baseline_seconds(proposal, judged.evidence)
     work, unit = HOUR, "one worker's hour of work"
     if base is not None:
-        work, unit = base * known.evidence.baseline_k, "result"
-    else:  # set-up and minimum billing mean nothing where the time of a job is not known
+        work, unit = base * judged.evidence.baseline_k, "result"
+    else:  # set-up and minimum billing mean nothing without the time of a job
         small = Tariff(per_hour=small.per_hour, currency=small.currency, workers_per_unit=small.workers_per_unit)
     big = Tariff(per_hour=machine.per_hour.amount, currency=small.currency)
     out_cost = price_job(small, workers=proposal.workers, seconds=work / out).total

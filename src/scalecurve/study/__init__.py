@@ -1,9 +1,7 @@
 """The Study and the other raw records; nothing here computes a result."""
 
-from scalecurve.study.run import Baseline, Placement, Provenance, RankRecord, Run, RunStatus, Workload
-from scalecurve.study.samples import Samples
-from scalecurve.study.study import Quantity, Regime, Study, Treatment
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.run import Baseline, Placement, Provenance, RankRecord, Run, RunStatus, Samples, Workload
+from scalecurve.study.study import Quantity, Regime, Study, StudySet, Treatment
 
 __all__ = [
     "Baseline",

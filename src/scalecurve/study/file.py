@@ -25,10 +25,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Workload
-from scalecurve.study.samples import Samples, Summary
-from scalecurve.study.study import Quantity, Regime, Study, Treatment
-from scalecurve.study.study_set import StudySet
+from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Samples, Summary, Workload
+from scalecurve.study.study import Quantity, Regime, Study, StudySet, Treatment
 
 FORMAT = "scalecurve-study"
 SET_FORMAT = "scalecurve-study-set"

@@ -12,8 +12,7 @@ from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.run import Provenance
-from scalecurve.study.samples import LARGEST_VALUE, SMALLEST_VALUE
+from scalecurve.study.run import LARGEST_VALUE, SMALLEST_VALUE, Provenance
 from scalecurve.units import format_bytes, format_seconds
 
 FORMAT = "scalecurve-sweep"

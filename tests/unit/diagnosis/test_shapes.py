@@ -7,7 +7,7 @@ import pytest
 
 from scalecurve.diagnosis.from_times import judge_shape
 from scalecurve.diagnosis.shapes import MISFIT, observe
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 K = np.array([1, 2, 4, 8, 16, 32, 64], dtype=np.float64)
 HARMONIC = np.array([np.sum(1.0 / np.arange(1, int(k) + 1)) for k in K])

@@ -9,16 +9,16 @@ from scalecurve.errors import InputError
 from scalecurve.laws.collectives import Link, Network
 from scalecurve.laws.stragglers import lognormal_maximum
 from scalecurve.proposals.decision import ProposalVerdict as Verdict
-from scalecurve.proposals.evidence import Evidence, Known, SerialShare, time_ratio
+from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, SerialShare, time_ratio
 from scalecurve.proposals.proposal import Proposal, StepExchange
 from scalecurve.study import Regime
 
 
 def evidence(regime: Regime = Regime.STRONG, **points: float | tuple[float, float, float]) -> Evidence:
     known = [
-        Known(k=int(name[1:]), value=value)
+        EfficiencyPoint(k=int(name[1:]), value=value)
         if isinstance(value, float)
-        else Known(k=int(name[1:]), value=value[0], low=value[1], high=value[2], kind="measured")
+        else EfficiencyPoint(k=int(name[1:]), value=value[0], low=value[1], high=value[2], kind="measured")
         for name, value in points.items()
     ]
     return Evidence(regime=regime, baseline_k=known[0].k, points=tuple(known), source="test")
@@ -131,7 +131,12 @@ def test_scale_up_against_scale_out() -> None:
 
 def test_a_k_stated_twice() -> None:
     with pytest.raises(InputError, match="stated twice"):
-        Evidence(regime=Regime.STRONG, baseline_k=1, points=(Known(k=2, value=1.0), Known(k=2, value=0.9)), source="x")
+        Evidence(
+            regime=Regime.STRONG,
+            baseline_k=1,
+            points=(EfficiencyPoint(k=2, value=1.0), EfficiencyPoint(k=2, value=0.9)),
+            source="x",
+        )
 
 
 def test_what_the_verdict_hangs_on_is_where_it_turns() -> None:
@@ -151,7 +156,7 @@ def test_efficiency_that_is_already_too_low_is_said_even_where_k_is_unknown() ->
 
 
 def test_a_wide_forecast_asks_for_the_next_doubling() -> None:
-    known = Known(k=256, value=0.8, low=0.5, high=1.1, kind="forecast")
+    known = EfficiencyPoint(k=256, value=0.8, low=0.5, high=1.1, kind="forecast")
     base = evidence(k1=1.0, k64=0.9)
     ahead = Evidence(regime=base.regime, baseline_k=1, points=base.points, source="test", beyond=lambda _: known)
     result = sc.assess(proposal(ahead, workers=256))

@@ -15,7 +15,7 @@ from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
 from scalecurve.study.latency_record import Histogram, LatencyRecord
-from scalecurve.study.samples import LARGEST_VALUE, SMALLEST_VALUE, FloatArray
+from scalecurve.study.run import LARGEST_VALUE, SMALLEST_VALUE, FloatArray
 
 Records = tuple[LatencyRecord, ...]
 

@@ -28,7 +28,7 @@ from scalecurve.formats.tables.curves import read_table
 from scalecurve.formats.tables.dialects import CellGrid, TableLayout, find_layout, grid_of_rows, read_grid
 from scalecurve.formats.tables.layout import lengthen
 from scalecurve.study import Regime
-from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE
+from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE
 
 CHECKED_ROWS = 200
 MOST_FIELDS = 200

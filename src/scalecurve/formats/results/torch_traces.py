@@ -29,7 +29,7 @@ from scalecurve.formats.columns import as_count, as_dict, as_float, as_text
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, RankRecord, Treatment, Workload
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 MICRO = 1e-6
 MOST_STEPS = 1000  # a schedule records tens of steps; thousands are not accounted for one by one

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from scalecurve.formats.headers import TIME_UNITS, WORKER_NOUNS, ValueColumn, unit_of
 from scalecurve.study import Quantity
-from scalecurve.study.samples import FloatArray
+from scalecurve.study.run import FloatArray
 
 MOST_CELL = 80
 SAMPLE_ROWS = 1000

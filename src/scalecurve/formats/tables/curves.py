@@ -32,7 +32,7 @@ from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, CellGrid
 from scalecurve.formats.tables.layout import lengthen
 from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
 from scalecurve.study import Provenance, Quantity, Samples, Workload
-from scalecurve.study.samples import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
+from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
 
 MOST_CURVES = 200
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another

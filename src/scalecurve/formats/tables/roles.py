@@ -27,7 +27,7 @@ from scalecurve.formats.tables.cells import ABSENT, SAMPLE_ROWS, Cells, DecimalM
 from scalecurve.formats.tables.choice import Chosen
 from scalecurve.formats.tables.dialects import CellGrid
 from scalecurve.study import Regime
-from scalecurve.study.samples import IntArray
+from scalecurve.study.run import IntArray
 
 _DATED = vocabulary("date datetime timestamp started start end ended finished created when day time")
 # What the job is: these must not change with K unless the regime says so.
