@@ -196,7 +196,7 @@ def scaleup(
     output: Output,
 ) -> None:
     """Which wins on time and on cost, and where they cross."""
-    from scalecurve.formats.accept import as_study
+    from scalecurve.formats.loading import as_study
     from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
 

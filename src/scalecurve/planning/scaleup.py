@@ -17,7 +17,7 @@ from typing import Any
 from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers
