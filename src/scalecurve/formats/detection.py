@@ -172,12 +172,11 @@ class Detection:
             raise FormatError(Fault("not text in UTF-8", remedy=remedy)) from None
 
     def alternatives(self) -> tuple[str, ...]:
-        """Other formats that the file also has the marks of, with the evidence; the last readers take anything."""
+        """Other formats that the file also has the marks of, with the evidence; the last readers take what is left."""
         others = []
-        general = READERS[self.kind][-GENERAL if self.kind is FileKind.RESULTS else -1 :]
-        known = {self.reader.name, *(entry.load().name for entry in general)}
+        last = READERS[self.kind][-GENERAL if isinstance(self.source.json, dict) else -1].load()
         for reader in _candidates(self.source, self.kind):
-            asked = reader.name not in known
+            asked = reader.name not in (self.reader.name, last.name)
             evidence = reader.recognise(self.source) if asked else None
             if evidence is not None:
                 others.append(f"{reader.title}: {evidence}")

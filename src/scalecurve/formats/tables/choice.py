@@ -183,7 +183,7 @@ class Chooser:
         return named if all((times[i] <= times[named[0]]).all() for i in places) else []
 
     def _same_curve(self, k: int | None, places: Sequence[int]) -> list[int]:
-        """The first of several columns that say the same of every row, such as a time in s and in ms, a rate and the time
+        """The first of several columns that say the same of every row: a time in s and in ms, a rate and the time
         behind it, the rate of one worker and that of all; empty where they say different things."""
         read = {i: item for i in places if (item := self._seconds_or_rates(i, k)) is not None}
         if len(read) < len(places) or self.grid.rows < MOST_DOUBT:

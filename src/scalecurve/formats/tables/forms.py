@@ -31,7 +31,10 @@ _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocume
 
 
 def recognise_rows(source: Source) -> str | None:
+    """Rows of JSON; below a name or by column only with a field of worker counts, as any JSON holds some list."""
     rows = _json_rows(source)
+    if rows and isinstance(source.json, dict) and not any(worker_unit(key) for key in rows[0]):
+        return None
     scalars = [key for key, value in rows[0].items() if isinstance(value, int | float | str)] if rows else []
     return f"{len(rows)} JSON objects with {', '.join(scalars[:4])}" if len(scalars) > 1 else None
 
