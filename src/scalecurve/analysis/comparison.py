@@ -15,7 +15,7 @@ from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, 
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, carried
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.units import level_faults
 

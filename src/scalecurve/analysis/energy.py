@@ -16,7 +16,7 @@ from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, 
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Run, Study
 from scalecurve.units import level_faults
 

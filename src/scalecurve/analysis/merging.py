@@ -10,7 +10,7 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Run, Samples, Study, Treatment
 
 # Facts that say which kind of machine it is; host names, load and container differ between equal machines.

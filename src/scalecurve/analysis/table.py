@@ -24,7 +24,7 @@ from scalecurve.document import Block, Cell, Column, Document, FindingList, Json
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime
 from scalecurve.units import as_number, level_faults

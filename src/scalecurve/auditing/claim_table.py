@@ -16,11 +16,11 @@ from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.formats.headers import in_english, k_unit_of, printed_ratio, value_meaning
 from scalecurve.formats.reading import ReadOptions
-from scalecurve.formats.results.plain_table import grid_of
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import DecimalMark, counts_of, no_result, parse_cell
-from scalecurve.formats.tables.curves import mark_of
-from scalecurve.formats.tables.layout import lengthen
+from scalecurve.formats.tables.curves import mark_of, recognise_text
+from scalecurve.formats.tables.dialects import find_layout, lengthen, read_grid
+from scalecurve.formats.tables.forms import formed_grid
 from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity
 
@@ -51,7 +51,8 @@ def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime
     name = subject or str(source)
     file = Source(name, raw=source) if isinstance(source, bytes) else Source(name, path=source)
     try:
-        grid = lengthen(grid_of(file), ReadOptions()).grid
+        cells = read_grid(file, find_layout(file)) if recognise_text(file) else formed_grid(file)[0]
+        grid = lengthen(cells, ReadOptions()).grid
     except UnicodeDecodeError:
         raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
     except InputError as problem:

@@ -38,7 +38,7 @@ from scalecurve.document import Cell, Document, FindingList, JsonRecord, Paragra
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.study.file import save
 from scalecurve.units import WorkersLike, as_workers, parse_share

@@ -224,7 +224,7 @@ def scaleup(
     output: Output,
 ) -> None:
     """One big machine against K small ones: which is faster, which is cheaper, and from which K on."""
-    from scalecurve.formats.accept import as_study
+    from scalecurve.formats.loading import as_study
     from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
 

@@ -47,7 +47,7 @@ from scalecurve.diagnosis.shapes import observe
 from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Regime, Study
 
 SEED = 11

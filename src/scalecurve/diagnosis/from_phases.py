@@ -29,7 +29,6 @@ from scalecurve.diagnosis.accounting import (
 from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, NAMES, OTHER, SERIAL, STRAGGLER, Draws
 from scalecurve.diagnosis.shapes import RARE, expected_largest, harmonic
 from scalecurve.findings import Finding, info, warning
-from scalecurve.study.run import FloatArray
 from scalecurve.units import format_seconds
 
 Weights = dict[str, float]

@@ -11,7 +11,7 @@ from typing import Any
 from scalecurve.document import Block, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study.study import StudySet
 from scalecurve.units import WorkersLike, as_workers
 

@@ -23,7 +23,7 @@ from scalecurve.explorer.questions.mechanisms import networks
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import save

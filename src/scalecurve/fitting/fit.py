@@ -14,7 +14,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.fitting.models import models_for
 from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import level_faults
 

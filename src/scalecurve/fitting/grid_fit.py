@@ -20,7 +20,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.fitting.surface import FEWEST_POINTS, Array, Surface, SurfacePoints, fit_surface, surface_points
-from scalecurve.formats.accept import SetLike, as_study_set
+from scalecurve.formats.loading import SetLike, as_study_set
 from scalecurve.laws.communication import GROWTHS
 from scalecurve.study import Quantity, Regime, StudySet
 from scalecurve.study.study import PLACEMENT

@@ -19,7 +19,7 @@ from scalecurve.forecasting.prediction import predict_views, sibling_finding, wi
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.forecasting.standing import Standing, check_domain, standing_of
 from scalecurve.forecasting.view import View, view
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 from scalecurve.units import WorkersLike, as_number, as_workers, format_seconds

@@ -13,7 +13,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.view import View, view
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
 
 DOMAIN_OF_UNIT = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scalecurve.errors import FormatError
 from scalecurve.formats.headers import TIME_UNITS as TIME_UNITS
 from scalecurve.formats.headers import ValueColumn, value_meaning
 from scalecurve.formats.reading import Point
@@ -54,14 +52,6 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
     name = name[:MOST_NAME]
     fields = {match[1]: match[2] for match in _PARAMETER.finditer(name)}
     return _PARAMETER.sub("", name).strip(" ,[]") or name, fields
-
-
-def csv_rows(lines: Iterable[str], *, delimiter: str = ",", skip_blanks: bool = False) -> Iterator[list[str]]:
-    """The fields of every record; what Python's csv cannot split is a FormatError."""
-    try:
-        yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=skip_blanks)
-    except csv.Error as problem:
-        raise FormatError(f"not delimited text: {problem}") from None
 
 
 def as_float(value: Any) -> float | None:

@@ -73,7 +73,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.suites", "RAMBLE", json=True),
         ReaderEntry("results.profilers", "TALP", json=True),
         ReaderEntry("results.torch_traces", json=True),
-        ReaderEntry("results.plain_table", "BINARY", marks=("PAR1", "ARROW1", "PK\x03\x04")),
+        ReaderEntry("tables.forms", "BINARY", marks=("PAR1", "ARROW1", "PK\x03\x04")),
         ReaderEntry("results.extrap", "JSON", json=True, marks=("PK\x03\x04",)),
         ReaderEntry("results.extrap", "LINES", json=True),
         ReaderEntry("results.extrap", "TEXT", marks=("PARAMETER",)),
@@ -108,8 +108,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.load_tools", "OHA", json=True),
         ReaderEntry("results.load_tools", "K6", json=True),
         *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
-        ReaderEntry("results.plain_table", "ROWS", json=True),
-        ReaderEntry("results.plain_table", marks=ANY_TEXT),
+        ReaderEntry("tables.forms", "ROWS", json=True),
+        ReaderEntry("tables.curves", marks=ANY_TEXT),
     ),
     FileKind.SWEEPS: (
         ReaderEntry("sweeps", "SAVED", json=True),
@@ -172,9 +172,9 @@ class Detection:
             raise FormatError(Fault("not text in UTF-8", remedy=remedy)) from None
 
     def alternatives(self) -> tuple[str, ...]:
-        """Other formats that the file also has the marks of, with the evidence; the last reader takes any text."""
+        """Other formats that the file also has the marks of, with the evidence; the last readers take what is left."""
         others = []
-        last = READERS[self.kind][-1].load()
+        last = READERS[self.kind][-GENERAL if isinstance(self.source.json, dict) else -1].load()
         for reader in _candidates(self.source, self.kind):
             asked = reader.name not in (self.reader.name, last.name)
             evidence = reader.recognise(self.source) if asked else None

@@ -70,7 +70,8 @@ _NO_UNIT = vocabulary(
     "incl"
 )
 DERIVED_WORDS = vocabulary(
-    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal mfu hfu"
+    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal mfu hfu "
+    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain"
 )
 # Figures of a published table, by the whole name of their column; S is the speedup, s are seconds.
 _ARGUMENT = r"(?:_?[KkNnPp]|_?\([KkNnPp]\))?"  # S_p, S(K)
@@ -83,6 +84,7 @@ _PRINTED_RATIOS = {
         rf"[Eη]{_ARGUMENT}{_PERCENT}|e\([KkNnPp]\)|PE_?[\[(]?%[\])]?|(?i:{_KIND}eff(?:iciency|\.)?{_PERCENT})"
     ),
 }
+_FUNCTION = re.compile(r"\s*(?:1\s*/|(?:log|ln|lg|sqrt)[\s_(\d])|[tT]_?\(?\w{0,3}\)?\s*/\s*[tT]_?\(?\w{0,3}\)?\s*$")
 _CLOCK_FORM = re.compile(
     r"(?<![a-z])(?:(?:d{1,2}|days?)[-:])?(?P<h>h{1,2}|hrs?|hours?)?(?(h):)(?P<m>m{1,2}|mins?|minutes?)"
     r"(?P<s>:(?:s{1,2}|secs?|seconds?)(?:[.,](?:s+|m+|f+|x+|0+|\d+))?)?(?![a-z])",
@@ -92,25 +94,36 @@ _CLOCK_FORM = re.compile(
 _ENGLISH = {
     word: english
     for english, words in {
-        "threads": "hilos hilo fils потоки потоков нити нитей",
-        "processes": "procesos prozesse prozess processus processi processos процессы процессов",
-        "processors": "procesadores prozessoren processeurs processori processadores процессоры процессоров",
-        "cores": "kerne kern rechenkerne nucleos nucleo coeurs coeur noyaux ядра ядер",
-        "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов",
-        "time": "zeit tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit время",
-        "number": "anzahl numero nombre cantidad число количество",
+        "threads": "hilos hilo fils потоки потоков нити нитей watki watkow draden tradar trader vlakna vlaken",
+        "processes": "procesos prozesse prozess processus processi processos процессы процессов procesy procesow"
+        " processen processer prosesser procesu",
+        "processors": "procesadores prozessoren processeurs processori processadores процессоры процессоров procesory"
+        " procesorow",
+        "cores": "kerne kern rechenkerne nucleos nucleo coeurs coeur noyaux ядра ядер rdzenie rdzeni kernen karnor"
+        " kjerner jadra jader cekirdek kerner",
+        "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов wezly wezlow knooppunten noder"
+        " uzly uzlu dugum",
+        "time": "zeit tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit"
+        " время czas looptijd rekentijd tijd kortid kjoretid koretid sure suresi",
+        "number": "anzahl numero nombre cantidad число количество liczba ilosc aantal antal antall pocet sayisi",
         "of": "de der des du di da do la le les von dell d",
-        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo",
-        "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды",
+        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo obliczen wykonania",
+        "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды sekundy sekund"
+        " seconden sekunder saniye",
         "ms": "millisekunden milisegundos millisecondes millisecondi мс",
-        "minutes": "minuten minutos minuti мин",
-        "hours": "stunden horas heures ore",
-        "throughput": "durchsatz debit caudal vazao",
-        "speedup": "beschleunigung aceleracion acceleration accelerazione aceleracao ускорение",
-        "efficiency": "effizienz eficiencia efficacite efficienza эффективность",
-        "mean": "mittelwert mittel media promedio moyenne durchschnitt среднее",
-        "std": "standardabweichung desviacion desvio deviazione ecart отклонение",
-        "repeat": "wiederholung repeticion repetition lauf essai durchlauf versuch prova repeticao",
+        "minutes": "minuten minutos minuti мин minuty minut minuter dakika",
+        "hours": "stunden horas heures ore godziny uren timmar hodiny saat",
+        "throughput": "durchsatz debit caudal vazao doorvoer przepustowosc genomstromning",
+        "speedup": "beschleunigung aceleracion acceleration accelerazione aceleracao ускорение przyspieszenie"
+        " versnelling uppsnabbning zrychleni hizlanma ganho",
+        "efficiency": "effizienz eficiencia efficacite efficienza эффективность efektywnosc efficientie effektivitet"
+        " efektivita verimlilik",
+        "mean": "mittelwert mittel media promedio moyenne durchschnitt среднее srednia gemiddelde medelvarde"
+        " gjennomsnitt prumer ortalama",
+        "std": "standardabweichung desviacion desvio deviazione ecart отклонение odchylenie standaardafwijking"
+        " standardavvikelse",
+        "repeat": "wiederholung repeticion repetition lauf essai durchlauf versuch prova repeticao przebieg"
+        " powtorzenie herhaling korning",
     }.items()
     for word in words.split()
 }
@@ -131,6 +144,7 @@ _SIGNS = {
     for sign in signs.split()
 }  # fmt: skip
 _SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
+_STROKES = str.maketrans("łøı", "loi")
 _WIDE = str.maketrans("（）［］【】：，％", "()[][]:,%")
 _RATE_SUFFIX = re.compile(
     r".+?(?:/s|/sec|/secs|/second|/min|/minute|/h|/hour|/day|[_ ]per[_ ](?:s|sec|second|min|minute|hour|day)|s\^?-1)$"
@@ -179,7 +193,8 @@ _COUNT_WORDS = vocabulary(
     "n count counts runs samples repeats reps repetitions trials iterations iters rounds nruns nobs measurements"
 )
 REPEAT_WORDS = vocabulary(
-    "run rep repeat repetition trial iteration iter sample attempt replicate round measurement test idx index i r"
+    "run rep repeat repetition trial iteration iter sample attempt replicate round measurement test idx index i r "
+    "step epoch"
 )
 _REPEAT_FILLERS = vocabulary("id no nr number num idx index n # of")
 LABEL_WORDS = vocabulary(
@@ -243,11 +258,15 @@ class Header:
 
     @property
     def is_derived(self) -> bool:
-        return self.says(DERIVED_WORDS) or printed_ratio(self.text) is not None
+        """Whether it holds a ratio or a function of times: speedups, percentages, 1/time, log T, T1/Tp."""
+        is_function = _FUNCTION.match(self.text) is not None
+        return is_function or self.says(DERIVED_WORDS) or printed_ratio(self.text) is not None
 
     @property
     def is_count(self) -> bool:
         """Whether it counts the observations behind a mean: n, runs, samples."""
+        if self.words[-1:] == ("count",) and {*self.words[:-1]} <= TIME_WORDS:
+            return self.unit is None  # time count, as pandas joins its headers
         rest = [word for word in self.words if word not in ("of", "num", "number", "no", "#", "n")]
         return self.unit is None and bool(self.words) and all(word in _COUNT_WORDS for word in rest)
 
@@ -422,7 +441,7 @@ def in_english(text: str) -> str:
         text = unicodedata.normalize("NFC", text.replace("œ", "oe").replace("Œ", "Oe"))
 
     def english(match: re.Match[str]) -> str:
-        plain = unicodedata.normalize("NFD", match[0].lower())
+        plain = unicodedata.normalize("NFD", match[0].lower().translate(_STROKES))
         return _ENGLISH.get("".join(sign for sign in plain if not unicodedata.combining(sign)), match[0])
 
     return re.sub(r"[^\W\d_]+", english, text).strip()
@@ -440,8 +459,8 @@ def worker_unit(header: str) -> str | None:
     if plain in _WHOLE_WORKERS:
         return _WHOLE_WORKERS[plain]
     parsed = parse_header(header)
-    if parsed.unit is not None or parsed.other_unit or parsed.statistic:
-        return None
+    if parsed.unit is not None or parsed.other_unit or parsed.statistic or "/" in header:
+        return None  # GPUs/node is no count of workers
     words = [word for word in parsed.words if word not in _WORKER_FILLERS]
     nouns = [WORKER_NOUNS[word] for word in words if word in WORKER_NOUNS]
     if len(nouns) == len(words) and words:

@@ -1,4 +1,5 @@
-"""`load`: a study from whatever holds one; `import_results`: the same with the mapping that led to it."""
+"""`load`: a study from whatever holds one, which is what every verb takes (`as_study`); `import_results`: the same with
+the mapping that led to it."""
 
 from __future__ import annotations
 
@@ -6,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
-from scalecurve.formats.accept import ACCEPTED, DataFrame, SetLike
 from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
 from scalecurve.formats.reading import MOST_FAULTS, ReadOptions
 from scalecurve.formats.source import Source, sources_of
@@ -19,6 +19,24 @@ from scalecurve.study.study import REGIME_HELP, StudySet
 
 if TYPE_CHECKING:
     from scalecurve.formats.imported import Imported
+
+ACCEPTED = "a Study, a path, a list of paths, a mapping {K: seconds} or a pandas or polars frame"
+
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """The part of a pandas or polars frame that is read."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+
+StudyLike = Study | StudySet | str | Path | Sequence[str | Path] | Mapping[int, float | Iterable[float]] | DataFrame
+
+Times = float | Iterable[float]
+SetLike = StudyLike | Mapping[float, Mapping[int, Times]] | Mapping[tuple[float, int], Times]
+"""What `fit_grid` and `forecast_grid` take besides: {size: {K: seconds}} or {(size, K): seconds}."""
 
 
 def load(
@@ -66,10 +84,31 @@ def load(
     if isinstance(source, Mapping):
         return _load_mapping(source, options)
     if isinstance(source, DataFrame):
-        from scalecurve.formats.results.plain_table import read_frame
+        from scalecurve.formats.tables.forms import read_frame
 
         return read_frame(source, options).studies(_with_regime(options, "data frame"))
     raise InputError(Fault("not a study", value=type(source).__name__, remedy=f"pass {ACCEPTED}"))
+
+
+def as_study_set(source: SetLike, *, regime: Regime | str | None = None) -> StudySet:
+    """The curves of a source; an InputError where it holds only one."""
+    loaded = source if isinstance(source, StudySet) and regime is None else load(source, regime=regime)
+    if isinstance(loaded, StudySet):
+        return loaded
+    remedy = "give a table with a column `size` beside K and time, {size: {K: seconds}}, or measure with --axis-size"
+    raise InputError(Fault("there is one curve, and no problem size", remedy=remedy), subject=loaded.name)
+
+
+def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
+    """The study itself, or the study that a path, a mapping {K: seconds} or a frame holds.
+
+    A source that does not state its regime needs `regime`; `scalecurve.load` has the options to read unusual tables.
+    Anything else is an InputError that says what is accepted.
+    """
+    if isinstance(source, Study) and regime is None:
+        return source
+    loaded = source if isinstance(source, StudySet) else load(source, regime=regime)
+    return loaded.only() if isinstance(loaded, StudySet) else loaded
 
 
 def _load_files(paths: Sequence[str | Path], options: ReadOptions) -> Study | StudySet:

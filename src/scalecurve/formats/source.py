@@ -8,12 +8,14 @@ and at most MAX_BYTES.
 from __future__ import annotations
 
 import bz2
+import csv
 import io
 import json
 import lzma
+import re
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -33,6 +35,10 @@ _BZIP2, _XZ, _ZSTD = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
 PACKED = (GZIP, _BZIP2, _XZ, _ZSTD)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # as spreadsheets write "Unicode text"
 
+# An object or an array of JSON; `[2024-03-01 10:00] step` and `[1 procs] 10 s` begin logs, `[[run]]` TOML, `{|` a wiki.
+_JSON_BEGINS = re.compile(
+    rb"\s*(?:\{\s*(?:[\"'}]|$)|\[[\s\[]*(?:[\"{\]]|(?:-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null|NaN)\s*[,\]]|$))"
+)
 _CODE = "loading one can run any code; export CSV or JSON from the tool that wrote it"
 _UNPACK = "unpack it and give the files"
 _REFUSED = (
@@ -126,7 +132,7 @@ class Source:
 
     @property
     def looks_like_json(self) -> bool:
-        return self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+        return _JSON_BEGINS.match(self.head.removeprefix(b"\xef\xbb\xbf")) is not None
 
     @cached_property
     def json(self) -> Any:
@@ -208,6 +214,14 @@ def _unpacked(raw: bytes, most: int) -> bytes:
 def unpacked_limit(packed: int) -> int:
     """The most bytes that `packed` bytes of a gzip or zip file may unpack to."""
     return min(MAX_BYTES, max(MAX_UNPACKED, MOST_RATIO * packed))
+
+
+def csv_rows(lines: Iterable[str], *, delimiter: str = ",", skip_blanks: bool = False) -> Iterator[list[str]]:
+    """The fields of every record; what Python's csv cannot split is a FormatError."""
+    try:
+        yield from csv.reader(lines, delimiter=delimiter, skipinitialspace=skip_blanks)
+    except csv.Error as problem:
+        raise FormatError(f"not delimited text: {problem}") from None
 
 
 def sources_of(paths: Sequence[str | Path]) -> list[Source]:

@@ -18,7 +18,7 @@ from scalecurve.analysis.table import tabulate
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.accept import DataFrame, StudyLike, as_study
+from scalecurve.formats.loading import DataFrame, StudyLike, as_study
 from scalecurve.laws import Law
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.units import WorkersLike, as_workers, format_count

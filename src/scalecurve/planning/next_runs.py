@@ -24,7 +24,7 @@ from scalecurve.forecasting.calibration import Calibration, shipped
 from scalecurve.forecasting.curves import Array, LogCurve
 from scalecurve.forecasting.prediction import predict
 from scalecurve.forecasting.view import View, view
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
 from scalecurve.units import format_seconds, parse_seconds
 

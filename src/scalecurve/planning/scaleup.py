@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
-from scalecurve.formats.accept import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws import Law
 from scalecurve.study import Quantity, Study
 from scalecurve.units import WorkersLike, as_workers

@@ -25,7 +25,7 @@ from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding
-from scalecurve.formats.accept import as_study
+from scalecurve.formats.loading import as_study
 from scalecurve.formats.user_file import FileSection, Positive, Share, Text
 from scalecurve.laws.collectives import as_operation, best, cost
 from scalecurve.laws.stragglers import lognormal_maximum

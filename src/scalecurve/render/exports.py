@@ -14,8 +14,7 @@ from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.document import Document, FindingList, Table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import StudyLike, as_study, load
 from scalecurve.formats.writers import WRITERS, set_to_csv
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
 from scalecurve.study import Quantity, Study, StudySet

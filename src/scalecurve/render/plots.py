@@ -18,8 +18,7 @@ from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
 from scalecurve.fitting.grid_fit import GridFit, GridForecast
 from scalecurve.forecasting.forecast import Forecast
-from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import StudyLike, as_study, load
 from scalecurve.laws.tables import LawTable
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically

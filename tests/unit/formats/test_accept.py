@@ -10,7 +10,7 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.formats import load
-from scalecurve.formats.accept import as_study
+from scalecurve.formats.loading import as_study
 from scalecurve.study import Quantity, Study
 
 STUDY = Study.from_samples({1: [10.0, 11.0], 2: [5.5]}, regime="strong")

@@ -20,7 +20,7 @@ from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
-from scalecurve.formats.accept import as_study
+from scalecurve.formats.loading import as_study
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from typing import Any
 
 from scalecurve.errors import FormatError
 from scalecurve.findings import info
-from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, csv_rows, facts, metric_meaning
+from scalecurve.formats.columns import as_count, as_dict, as_float, as_text, counts_in, facts, metric_meaning
 from scalecurve.formats.reading import Point, Reader, Reading, ReadOptions, bounded
-from scalecurve.formats.source import Source
+from scalecurve.formats.source import Source, csv_rows
 from scalecurve.study import Provenance, Quantity, RankRecord, Treatment
 
 NANO = 1e-9

@@ -1,2 +1,2 @@
-"""Tables as people write them: text to cells (`dialects`), cells to numbers (`cells`), wide to long (`layout`),
-a role for every column (`roles`), and the curves that come of it (`curves`)."""
+"""Tables as people write them: text (`dialects`, `markup`) and other forms (`forms`) to cells, cells to numbers
+(`cells`), columns for K and the observations (`choice`), a role for every other (`roles`), the curves (`curves`)."""

@@ -17,7 +17,7 @@ from scalecurve.study.run import FloatArray
 
 MOST_CELL = 80
 SAMPLE_ROWS = 1000
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{2})*,\d{3})+")  # 1,234,567, and 12,34,567 as in India
 _COMMA = re.compile(r"(?<=\d),(?=\d)")
 _BLANKS = re.compile(r"(?<=\d)[\s'\u2019\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -35,6 +35,13 @@ _CLOCK = re.compile(r"(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d{2}(?:\
 _ISO = re.compile(r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?")
 _FORTRAN = re.compile(r"([-+]?\d*\.\d*)[dD]([-+]?\d{1,3})")
 _FOOTNOTE = re.compile(r"(?<=[\w.%)])\s*(?:\^?\{?[*†‡§¶#]+\}?|\^\{?[a-z]\}?|[⁰¹²³⁴-⁹]+|\[[a-z\d]\])$")
+_BESIDE = re.compile(  # 28.8 s (3.49x), 28.8 (87 %), 28.8 [28.1-29.9]: a ratio or an interval beside the value
+    r"(?<=[\w.])\s*[\[(]\s*(?:[\d.,]+\s*[x×%]|(?:\d+\s*%\s*CI:?\s*)?[\d.]+\s*(?:-|–|to|;|\.\.|,\s)\s*[\d.]+)\s*[\])]$"
+)
+_TEN = re.compile(
+    r"(?:(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?:[x×·*]|\\times|\\cdot)\s*)?10(?:\^|\*\*)\{?(?P<power>[-+]?\d{1,3})\}?"
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _ABOUT = re.compile(r"^(?:[~≈≃∼]|ca\.?|approx\.?|about)\s*(?=[\d.])", re.IGNORECASE)
 _BOUND = re.compile(r"\s*(?:[<>≤≥]|&[lg]t;).*")
 _PRODUCT = re.compile(r"(?P<nodes>\d+)\s*(?:nodes?|hosts?)?\s*[x×*·]\s*(?P<each>\d+)\s*[A-Za-z]*")
@@ -42,9 +49,16 @@ _NODES = re.compile(r"(?P<nodes>\d+)\s*[nN]\s*[x×-]?\s*(?P<each>\d+)\s*[gGcCpPr
 _POWER = re.compile(r"(?P<base>\d+)\s*(?:\^|\*\*)\s*\{?(?P<power>\d{1,2})\}?")
 _WORKERS = re.compile(r"(?P<count>\d[\d,]*)\s*(?P<noun>[A-Za-z]+)?(?:\s*[(\[].*[)\]])?")
 _NAMED = re.compile(r"-?(?P<noun>[A-Za-z]+)\s*[=:]?\s*(?P<count>\d+)")
+_MODELS = re.compile(  # 8x A100, 8 A100s, A100 x8
+    r"(?P<count>\d+)\s*(?:[x×*]\s*(?P<model>[A-Za-z][\w .-]*)|(?P<name>[A-Za-z]+\d[\w-]*))(?:\s*\([^)]*\))?"
+    r"|(?P<first>[A-Za-z][\w .-]*?)\s*[x×*]\s*(?P<many>\d+)"
+)
 _THOUSAND = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*[kK]")
 Cells = Sequence[str] | npt.NDArray[Any]
 THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_NUMERAL_UNIT = re.compile(r"^(\d+(?:\.\d*)?|\.\d+) ?([^\d\s.,+\-][^\d\n]*)$", re.MULTILINE)
+_PREFIXES = {**THOUSANDS, "T": 1e12, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30}
+_PREFIXED = re.compile(r"(?P<prefix>[KMG]i|[kKMGT])\s*(?P<rest>[A-Za-z].*)")
 ABSENT = frozenset(("", "-", "–", "—", "--", "---", "na", "n/a", "n.a.", "nan", "none", "null", "nil", "?", ".", "..."))
 NO_RESULT = frozenset((
     "oom", "out of memory", "dnf", "did not finish", "dns", "timeout", "time out", "timed out", "tle", "failed", "fail",
@@ -88,6 +102,23 @@ class Numbers:
     mixed: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class CellGrid:
+    """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row."""
+
+    headers: tuple[str, ...]
+    columns: tuple[Cells, ...]
+    lines: Sequence[int]
+    row_word: str = "line"
+
+    @property
+    def rows(self) -> int:
+        return len(self.lines)
+
+    def where(self, row: int) -> str:
+        return f"{self.row_word} {self.lines[row]}"
+
+
 def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """What commas between digits mean, by the cells that leave no choice; BOTH where they contradict each other."""
     marks: set[DecimalMark] = set()
@@ -115,12 +146,13 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
 
 def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | None:
     """What one cell says; None where it is no number."""
-    text = _BLANKS.sub("", text.strip().strip("$`"))[:MOST_CELL].replace("μ", "µ").strip()
-    text = _ABOUT.sub("", _FOOTNOTE.sub("", text).strip("*")).strip()
+    text = _BLANKS.sub("", text.strip().strip("$`"))[:MOST_CELL].replace("μ", "µ").replace("\u2212", "-").strip()
+    text = re.sub(r"(?<=10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text)
+    text = _BESIDE.sub("", _ABOUT.sub("", _FOOTNOTE.sub("", text).strip("*"))).strip()
     if mark is DecimalMark.COMMA:
         text = _COMMA.sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
     else:
-        text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+        text = re.sub(r"(?<=\d),(?=(?:\d\d,)*\d{3}(?!\d))", "", text)
     if match := _SPREAD.fullmatch(text) or _DIGITS_SPREAD.fullmatch(text):
         return _with_spread(match)
     if match := _VALUE.fullmatch(text):
@@ -130,6 +162,8 @@ def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | 
         meaning = unit_of(unit)
         if meaning is not None:
             return CellValue(float(match["number"]) * meaning.factor, meaning)
+    if match := _TEN.fullmatch(text):
+        return CellValue(float(f"{match['number'] or 1}e{match['power']}"))
     if match := _FORTRAN.fullmatch(text):
         return parse_cell(f"{match[1]}e{match[2]}")
     clock = _CLOCK.fullmatch(text)
@@ -173,7 +207,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
-    if (same := _with_one_unit(cells)) is not None:
+    if (same := _with_units(cells)) is not None:
         return same
     memo: dict[str, CellValue | None] = {}
     for cell in cells:
@@ -182,15 +216,18 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
     parsed = [memo[cell] for cell in cells]
     values = np.array([np.nan if item is None else item.value for item in parsed])
     units = [item.unit for item in parsed if item is not None]
-    kinds = {(unit.quantity, unit.unit if unit.quantity is not Quantity.SECONDS else "s") for unit in units if unit}
+    kinds = list(dict.fromkeys((unit.quantity, unit.unit) if unit else None for unit in units))
     mixed = None
-    if len(kinds) > 1 or (kinds and not all(units)):
-        first = next(unit for unit in units if unit)
-        mixed = next(
-            i
-            for i, item in enumerate(parsed)
-            if item is not None and (item.unit is None or item.unit.quantity is not first.quantity)
-        )
+    if len(kinds) > 1:
+        scales = _common_rate([str(kind[1]) for kind in kinds if kind and kind[0] is Quantity.THROUGHPUT])
+        if len(scales) == len(kinds):
+            values *= [1.0 if item is None or item.unit is None else scales[str(item.unit.unit)][0] for item in parsed]
+            units = [ValueColumn(Quantity.THROUGHPUT, unit=next(iter(scales.values()))[1])]
+        else:
+            own = [
+                None if item is None or item.unit is None else (item.unit.quantity, item.unit.unit) for item in parsed
+            ]
+            mixed = next(i for i, kind in enumerate(own) if parsed[i] is not None and kind != kinds[0])
     two_part = [i for i, item in enumerate(parsed) if item is not None and item.two_part_clock]
     clear = any(item is not None and item.unit is not None and not item.two_part_clock for item in parsed)
     if clock is not None and not clear:
@@ -207,20 +244,31 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
     )
 
 
-def _with_one_unit(cells: Sequence[str]) -> Numbers | None:
-    """A column of plain numerals that all end in the same unit; None for any other."""
-    ending = re.search(r"[^\d.]*$", cells[0])
-    unit = unit_of(ending[0]) if ending and ending[0] else None
-    if unit is None or ending is None:
+def _with_units(cells: Sequence[str]) -> Numbers | None:
+    """A column of plain numerals that all end in a unit of time or all in the same rate; None for any other."""
+    if unit_of(cells[0].lstrip("0123456789. ")) is None:
         return None
-    joined = "\n".join(cells) + "\n"  # all cells at once: a column may have millions
-    if joined.count(f"{ending[0]}\n") != len(cells) or "_" in joined:
+    parts = _NUMERAL_UNIT.findall("\n".join(cells))  # all cells at once: a column may have millions
+    if len(parts) != len(cells):
         return None
-    try:
-        values: FloatArray = np.array(list(map(float, joined.replace(f"{ending[0]}\n", "\n").split("\n")[:-1])))
-    except ValueError:
+    numerals, names = zip(*parts, strict=True)
+    units = {name: unit_of(name) for name in set(names)}
+    kinds = {unit and (unit.quantity, unit.unit) for unit in units.values()}
+    if len(kinds) > 1 or None in kinds:
         return None
-    return Numbers(values * unit.factor, ~np.isfinite(values), unit) if len(values) == len(cells) else None
+    factors = {name: unit.factor for name, unit in units.items() if unit is not None}
+    values: FloatArray = np.array(list(map(float, numerals))) * np.array(list(map(factors.__getitem__, names)))
+    return Numbers(values, ~np.isfinite(values), units[names[0]])
+
+
+def _common_rate(units: Sequence[str]) -> dict[str, tuple[float, str]]:
+    """For each of several rates its factor and the rate that they have in common: K ops/s and M ops/s; else nothing."""
+    readings = [{unit: 1.0} for unit in units]
+    for unit, own in zip(units, readings, strict=True):
+        if match := _PREFIXED.fullmatch(unit):
+            own[match["rest"]] = _PREFIXES[match["prefix"]]
+    common = [base for base in readings[0] if all(base in own for own in readings)] if readings else []
+    return {unit: (own[common[0]], common[0]) for unit, own in zip(units, readings, strict=True)} if common else {}
 
 
 def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: bool = True) -> Numbers:
@@ -241,6 +289,8 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
             ambiguous = i if ambiguous is None and (not plain or (binary and len(plain) < 3)) else ambiguous
         elif numbers.bad[i]:
             values[i] = _workers_in(text, named)
+    if np.isnan(values).all():
+        values = _of_one_model(cells)
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
 
 
@@ -256,6 +306,23 @@ def _workers_in(text: str, named: bool) -> float:
     noun = (match["noun"] or "").lower()
     is_count = noun in WORKER_NOUNS and noun not in TIME_UNITS if noun else named
     return float(match["count"].replace(",", "")) if is_count else np.nan
+
+
+def counted_noun(cells: Cells) -> str | None:
+    """What the cells of a column count by their own words: gpus for `16 GPUs`; None where they do not say."""
+    match = (
+        None if isinstance(cells, np.ndarray) else _WORKERS.fullmatch(cells[0].strip()) or _NAMED.fullmatch(cells[0])
+    )
+    return WORKER_NOUNS.get((match["noun"] or "").lower()) if match else None
+
+
+def _of_one_model(cells: Sequence[str]) -> FloatArray:
+    """How many of one machine each cell names, such as 8x A100; NaN where one names none, or they name several."""
+    found = [_MODELS.fullmatch(cell.strip().strip("*`")) for cell in cells]
+    models = {(m["model"] or m["name"] or m["first"]).lower().rstrip("s ") for m in found if m is not None}
+    if len(models) != 1 or not all(found):
+        return np.full(len(cells), np.nan)
+    return np.array([float(m["count"] or m["many"]) for m in found if m is not None])
 
 
 def holds_counts(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> bool:

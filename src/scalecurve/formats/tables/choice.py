@@ -1,8 +1,13 @@
-"""Which column is K and which holds the observations; everything that is unclear is asked about at once."""
+"""Which column is K and which holds the observations; everything that is unclear is asked about at once.
+
+A table of plain numbers is handed to numpy whole, so that ten million rows stay cheap.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,8 +30,10 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
+    CellGrid,
     DecimalMark,
     counts_of,
     holds_counts,
@@ -34,13 +41,18 @@ from scalecurve.formats.tables.cells import (
     no_result,
     numbers_of,
 )
-from scalecurve.formats.tables.dialects import CellGrid
+from scalecurve.formats.tables.dialects import TableLayout, lengthen
 from scalecurve.study import Quantity
+from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray
 
+CHECKED_ROWS = 200
 CENTRAL = (Statistic.MEAN, None, Statistic.MEDIAN)
 ALL_WORKERS = "this is the time of all workers together, not the elapsed time"
 DIVIDE = "divide it by the number of workers, and give the elapsed time"
 QUANTITY_HELP = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
+ROUNDING = 0.03  # what the digits of a printed table may leave open
+MOST_DOUBT = 3  # rows from which on two columns may be found to say the same
+_WHOLE = frozenset(("total", "overall", "elapsed", "wall", "walltime", "wallclock", "real"))
 UNIT_WORDS = frozenset(("unit", "units", "uom"))
 
 
@@ -50,6 +62,7 @@ class Chosen:
 
     `k` is None where the file's name says K.  `stated` is whether a unit is written anywhere, `from_cells` whether it
     stands in the cells, so that they are seconds already; `bare` marks a column whose name only says `mean` or `run`.
+    `notes` say what was taken for granted.
     """
 
     k: int | None
@@ -60,6 +73,7 @@ class Chosen:
     bare: bool = False
     unit_column: int | None = None
     candidates: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Chooser:
@@ -69,6 +83,7 @@ class Chooser:
         self.grid, self.options, self.mark, self.laid_out = grid, options, mark, laid_out
         self.heads: list[Header] = [parse_header(header) for header in grid.headers]
         self.faults: list[Fault] = []
+        self.notes: list[str] = []
 
     def choose(self) -> Chosen:
         """The columns, or an InputError with every question."""
@@ -76,7 +91,7 @@ class Chooser:
         chosen = self._choose_value(k)
         if self.faults or chosen is None:
             raise InputError(self.faults)
-        return chosen
+        return replace(chosen, notes=tuple(self.notes))
 
     def _choose_k(self) -> int | None:
         if self.options.k_column is not None:
@@ -135,6 +150,8 @@ class Chooser:
             places = free
         if not places and len(free := [i for i in others if i not in free and not self.heads[i].is_derived]) == 1:
             places = free if self.options.quantity is not None else []
+        if len(places) > 1:
+            places = self._whole_of(places) or self._same_curve(k, places) or places
         if len(places) == 1:
             return self._described(k, places[0], units, tuple(candidates))
         names = ", ".join(self.grid.headers[i].strip() for i in places)
@@ -142,6 +159,47 @@ class Chooser:
         several = Fault("several columns could be the observations", remedy=remedy)
         self.faults.append(several if places else self._no_value())
         return None
+
+    def _seconds_or_rates(self, i: int, k: int | None) -> tuple[Quantity, FloatArray] | None:
+        """A candidate in seconds or as the rate of all workers; None where its cells are not all numbers."""
+        numbers = numbers_of(self.grid.columns[i], self.mark)
+        meaning = numbers.unit or value_meaning(self.heads[i].text)
+        if meaning is None or numbers.bad.any() or numbers.ambiguous is not None or numbers.mixed is not None:
+            return None
+        values = numbers.values if numbers.unit else numbers.values * meaning.factor
+        if meaning.quantity is Quantity.THROUGHPUT_PER_WORKER:
+            if k is None:
+                return None
+            return Quantity.THROUGHPUT, values * counts_of(self.grid.columns[k], self.mark).values
+        return meaning.quantity, values
+
+    def _whole_of(self, places: Sequence[int]) -> list[int]:
+        """The one time that is called total and that no other of them exceeds: compute, comm, total."""
+        named = [i for i in places if self.heads[i].says(_WHOLE)]
+        read = {i: self._seconds_or_rates(i, None) for i in places}
+        if len(named) != 1 or any(item is None or item[0] is not Quantity.SECONDS for item in read.values()):
+            return []
+        times = {i: item[1] for i, item in read.items() if item is not None}
+        return named if all((times[i] <= times[named[0]]).all() for i in places) else []
+
+    def _same_curve(self, k: int | None, places: Sequence[int]) -> list[int]:
+        """The first of several columns that say the same of every row: a time in s and in ms, a rate and the time
+        behind it, the rate of one worker and that of all; empty where they say different things."""
+        read = {i: item for i in places if (item := self._seconds_or_rates(i, k)) is not None}
+        if len(read) < len(places) or self.grid.rows < MOST_DOUBT:
+            return []
+        order = (Quantity.SECONDS, Quantity.THROUGHPUT, Quantity.THROUGHPUT_PER_WORKER)
+        ranked = sorted(places, key=lambda i: order.index(self._quantity(i) or read[i][0]))
+        quantity, first = read[ranked[0]]
+        for i in ranked[1:]:
+            other, values = read[i]
+            same = values / first if other is quantity else values * first
+            level = 1.0 if other is quantity else float(np.median(same))
+            if not (abs(same / level - 1) <= ROUNDING).all() or np.ptp(first) <= ROUNDING * first.max():
+                return []
+        others = ", ".join(self.grid.headers[i].strip() for i in ranked[1:])
+        self.notes.append(f"{self.grid.headers[ranked[0]].strip()} is the observation ({others} say the same)")
+        return ranked[:1]
 
     def _no_value(self) -> Fault:
         """What to ask where no column can hold the observations; a percentage or a multiple (1.9x) is a ratio."""
@@ -260,6 +318,54 @@ class Chooser:
             return places[0]
         self.faults.append(Fault(f"{option} names no single column", value=name, remedy=listed(self.grid.headers)))
         return None
+
+
+def all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:
+    """A long table of plain numbers by numpy; None where the table has any other form, or a number is out of range."""
+    width = len(layout.headers)
+    if width < 2 or layout.grid is not None:
+        return None
+    with source.open_text() as file:
+        rows = itertools.islice((line for n, line in enumerate(file, 1) if n > layout.first), CHECKED_ROWS)
+        lines = [line.split("#")[0] for line in rows]
+    cells = [layout.split(line.strip()) for line in lines if line.strip()]
+    if not cells or any(len(row) != width for row in cells):
+        return None
+    try:
+        sample = CellGrid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
+        chosen = Chooser(sample, options, DecimalMark.POINT, None).choose()
+        if chosen.k is None or lengthen(sample, options).grid is not sample or _has_labels(sample, chosen):
+            return None
+        with source.open_text() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            delimiter = layout.delimiter if layout.delimiter in (",", ";", "\t") else None
+            data = np.loadtxt(file, delimiter=delimiter, skiprows=layout.first, ndmin=2, comments=None, quotechar='"')
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, IndexError, InputError):
+        return None
+    with source.open_text() as file:
+        if sum(1 for _ in file) != layout.first + len(data):
+            return None  # empty lines may part curves
+    k, value = data[:, chosen.k], data[:, chosen.value] * chosen.meaning.factor
+    good_k = bool(((k >= 1) & (k <= MAX_K) & (k == np.floor(k))).all())
+    if not good_k or not bool(((value >= SMALLEST_VALUE) & (value <= LARGEST_VALUE)).all()):
+        return None
+    return CellGrid(layout.headers, tuple(np.ascontiguousarray(column) for column in data.T), range(1, len(data) + 1))
+
+
+def _has_labels(sample: CellGrid, chosen: Chosen) -> bool:
+    """Whether a column beside K and the observations may hold names that look like numbers: versions such as 1.10."""
+    for i, header in enumerate(sample.headers):
+        head = parse_header(header)
+        measured = head.unit is not None or head.other_unit is not None or head.is_derived
+        if i not in (chosen.k, chosen.value) and not measured and not head.is_repeat:
+            cells = sample.columns[i]
+            if chosen.unit_column == i or any(
+                label != cell for label, cell in zip(labels_of(np.array(list(map(float, cells)))), cells, strict=True)
+            ):
+                return True
+    return False
 
 
 def listed(headers: Sequence[str]) -> str:

@@ -1,9 +1,14 @@
-"""From a Grid to curves: every column gets a role, and rows of different curves are never pooled."""
+"""From a Grid to curves: every column gets a role, and rows of different curves are never pooled.
+
+All tables come through `read_table`; `READER` takes those that are text.  Our own Parquet export states its regime, its
+unit of K and its name.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,12 +19,15 @@ from scalecurve.formats.headers import (
     k_unit_of,
     parse_header,
     unit_of,
+    value_meaning,
 )
-from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, capped
+from scalecurve.formats.reading import ColumnUse, Reader, Reading, ReadOptions, Role, TableCurve, capped
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
+    CellGrid,
     DecimalMark,
+    counted_noun,
     counts_of,
     decimal_mark,
     labels_of,
@@ -27,20 +35,51 @@ from scalecurve.formats.tables.cells import (
     numbers_of,
     parse_cell,
 )
-from scalecurve.formats.tables.choice import Chooser, Chosen
-from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, CellGrid
-from scalecurve.formats.tables.layout import lengthen
+from scalecurve.formats.tables.choice import Chooser, Chosen, all_numbers
+from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, find_layout, lengthen, read_grid
 from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
-from scalecurve.study import Provenance, Quantity, Samples, Workload
+from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
 
 MOST_CURVES = 200
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+_DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
 _SUMMARY_ROW = re.compile(
     r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std\b|总计|平均|合計",
     re.IGNORECASE,
 )
+
+
+def recognise_text(source: Source) -> str | None:
+    is_json = source.looks_like_json or source.name.endswith(".json")
+    return None if is_json or b"\x00" in source.head[:4096] else "text without the marks of another format"
+
+
+def read(source: Source, options: ReadOptions) -> Reading:
+    """The curves, in seconds, or in the table's own unit where they are rates."""
+    facts: Mapping[str, str] = {}
+    k = None
+    if options.k_from is not None:
+        from scalecurve.formats.curve_choice import matched_count
+
+        k = matched_count(options.k_from, source.name)
+    if recognise_text(source):
+        layout = find_layout(source)
+        grid = all_numbers(source, layout, options) or read_grid(source, layout)
+    else:
+        from scalecurve.formats.tables.forms import formed_grid
+
+        grid, facts = formed_grid(source)
+    reading = read_table(grid, options, source.name, k)
+    if "scalecurve.regime" not in facts:
+        return reading
+    return replace(
+        reading,
+        regime=Regime(facts["scalecurve.regime"]),
+        k_unit=facts.get("scalecurve.k_unit") or reading.k_unit,
+        workload=replace(reading.workload, name=facts.get("scalecurve.name") or reading.workload.name),
+    )
 
 
 def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
@@ -66,12 +105,37 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
 def mark_of(grid: CellGrid) -> DecimalMark:
     """What a comma means in the columns that hold numbers."""
     cells: list[str] = []
+    numeric: list[Sequence[str]] = []
     for column in grid.columns:
         if not isinstance(column, np.ndarray) and "," in "\n".join(column):
             first = next((cell for cell in column if any(sign.isdigit() for sign in cell)), "")
             if re.match(r"[\s$*~+-]*[\d.]", first):
                 cells += column
-    return decimal_mark(cells)
+                numeric.append(column)
+    mark = decimal_mark(cells)
+    return DecimalMark.POINT if mark is DecimalMark.UNKNOWN and _parts_thousands(grid, numeric) else mark
+
+
+def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
+    """Whether commas that could be either part thousands: a point parts decimals elsewhere, a count of workers has a
+    comma, or a curve would fall a hundredfold between 801 and 1,573."""
+    for header, column in zip(grid.headers, grid.columns, strict=True):
+        if isinstance(column, np.ndarray):
+            continue
+        head = parse_header(header)
+        is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
+        if is_number and any(_DECIMAL_POINT.fullmatch(cell.strip()) for cell in column[:SAMPLE_ROWS]):
+            return True
+        if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
+            return True
+    for column in numeric:
+        plain = [int(cell) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"[1-9]\d\d", cell.strip())]
+        parted = [
+            float(cell.replace(",", ".")) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"\d{1,3},\d{3}", cell)
+        ]
+        if not plain or len(plain) + len(parted) < len(column[:SAMPLE_ROWS]) or 10 * max(parted) > min(plain):
+            return False
+    return bool(numeric)
 
 
 def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
@@ -109,8 +173,7 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
     if chosen.k is None and not k:
         raise InputError(Fault("the pattern finds no worker count in the file's name", where="--k-from"))
     if chosen.k is not None:
-        unit = k_unit_of(grid.headers[chosen.k]) or "workers"
-        work.use(chosen.k, Role.WORKERS, f"worker counts ({unit})")
+        work.use(chosen.k, Role.WORKERS, f"worker counts ({_k_unit(work)})")
     spread = None if numbers.spread is None else (numbers.spread * factor)[work.keep]
     return counts[work.keep].astype(np.int64), values[work.keep], spread
 
@@ -162,6 +225,10 @@ def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | No
         cell, where = str(work.grid.columns[place][ambiguous]), work.grid.where(ambiguous)
         remedy = f"{name}: write 0:{cell.strip()} for minutes:seconds, or {cell.strip()}:00 for hours:minutes"
         faults.append(Fault("this clock time may be minutes:seconds or hours:minutes", where, cell, remedy))
+    if _is_time_of_day(work):
+        remedy = "give a column with the time that each run took"
+        text = "these clock times rise from row to row by little: they look like times of day, not elapsed times"
+        faults.append(Fault(text, value=name, remedy=remedy))
     if mixed is not None:
         cell, where = str(work.grid.columns[place][mixed]), work.grid.where(mixed)
         remedy = "write the unit into every cell, or into the header alone"
@@ -181,6 +248,17 @@ def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | No
         faults.append(Fault(text, work.grid.where(row), cell, remedy))
     if faults:
         raise FormatError(faults)
+
+
+def _is_time_of_day(work: TableWork) -> bool:
+    """Whether a column without a unit holds h:mm:ss below 24 h that rise from row to row and stay within a tenth."""
+    cells = work.grid.columns[work.chosen.value]
+    if not work.chosen.from_cells or len(cells) < 3 or work.heads[work.chosen.value].clock is not None:
+        return False
+    if not all(re.fullmatch(r"\s*(?:[01]?\d|2[0-3]):\d\d:\d\d(?:\.\d+)?\s*", str(cell)) for cell in cells):
+        return False
+    times = numbers_of(cells).values
+    return bool((np.diff(times) > 0).all() and times[-1] < 1.1 * times[0])
 
 
 def _row_factors(work: TableWork) -> FloatArray:
@@ -352,6 +430,12 @@ def _say_units(work: TableWork, curves: Sequence[TableCurve]) -> None:
         work.findings.append(info("summary", text, remedy=remedy, beside=others))
 
 
+def _k_unit(work: TableWork) -> str:
+    k = work.chosen.k
+    named = None if k is None else k_unit_of(work.grid.headers[k]) or counted_noun(work.grid.columns[k])
+    return named or "workers"
+
+
 def _unit_name(chosen: Chosen) -> str:
     if chosen.meaning.quantity is not Quantity.SECONDS or chosen.from_cells or chosen.unit_column is not None:
         return chosen.meaning.unit or "its unit"
@@ -370,7 +454,7 @@ def _reading(work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUs
         columns=uses,
         quantity=chosen.meaning.quantity,
         unit=chosen.meaning.unit,
-        k_unit=(None if chosen.k is None else k_unit_of(work.grid.headers[chosen.k])) or "workers",
+        k_unit=_k_unit(work),
         k_origin="the file's name" if k_name is None else f"column `{k_name}`",
         value_origin=f"column `{value_name}`",
         workload=Workload(name=source.stem),
@@ -379,6 +463,9 @@ def _reading(work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUs
             tool="plain table",
             notes=(f"columns {k_name or 'K from the name'} and {value_name}", *constant[:20]),
         ),
-        assumed=("seconds",) if assumed else (),
+        assumed=(*chosen.notes, *(("seconds",) if assumed else ())),
         findings=tuple(work.findings),
     )
+
+
+READER = Reader("plain-table", "plain table", recognise_text, read)

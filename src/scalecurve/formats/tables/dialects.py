@@ -1,6 +1,7 @@
-"""The dialects of text tables, each to the same Grid: delimited, Markdown and other bars, LaTeX, labels and blanks.
+"""Text to a grid of cells, whatever parts them, and wide tables made long: one observation a row.
 
-A dialect is recognised by what all of the first lines have in common, never by the file's name.
+A dialect is recognised by what all of the first lines have in common, never by the file's name.  What is not one line
+for one row of the table (Markdown, LaTeX, HTML, logs) is in `markup`.
 """
 
 from __future__ import annotations
@@ -9,87 +10,80 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from typing import Any
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.columns import csv_rows
-from scalecurve.formats.headers import is_other_unit, k_unit_of, parse_header, unit_of, value_meaning
-from scalecurve.formats.reading import capped
-from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import Cells, is_absent, parse_cell
+from scalecurve.formats.headers import (
+    REPEAT_WORDS,
+    TIME_WORDS,
+    WORKER_NOUNS,
+    Header,
+    is_other_unit,
+    k_unit_of,
+    parse_header,
+    unit_of,
+    value_meaning,
+    worker_unit,
+)
+from scalecurve.formats.reading import ColumnUse, ReadOptions, Role, capped
+from scalecurve.formats.source import Source, csv_rows
+from scalecurve.formats.tables.cells import CellGrid, holds_counts, is_absent, no_result, parse_cell
 
 LOOKED_AT = 1000
 COMPARED = 30
 MOST_COLUMNS = 10_000
 ENOUGH_FAULTS = 10_000
+SECTION = "section"  # the name of the column that tells the parts of a file apart
 EXPECTED = "expected a header line and rows, such as: K,seconds"
 _COMMENTS = ("#", "%", "//")
-_RULE = re.compile(r"[\s|+:=\-─━┄┈═╌┼├┤┌┐└┘┬┴╞╪╡╔╗╚╝╠╣╦╩╬]+")
-_LABEL = re.compile(r"([^\W\d][\w./-]*)\s*[=:]\s*([^\s,;=:|]+(?::\d[\d.:]*)?(?:\s(?:[nuµm]?s|sec|seconds|min|h)\b)?)")
-_BARS = str.maketrans("│┃║", "|||")
-_LATEX_SKIP = re.compile(
-    r"\\(?:toprule|midrule|bottomrule|hline|cmidrule(?:\(\w+\))?\{[^}]*\}|cline\{[^}]*\}|endhead|endfoot)"
+_RULE = re.compile(r"[\s|+:=_\-─━┄┈═╌┼├┤┌┐└┘┬┴╞╪╡╔╗╚╝╠╣╦╩╬]+")
+_MARKUP = re.compile(r"[|│┃║┆&<=:!]")
+_TYPE = re.compile(
+    r"<?(?:[iuf]\d{1,3}|(?:big|small|tiny)?int(?:eger)?\d*|u?int\d+|float\d*|double|dbl|real|numeric|chr|str|string|text"
+    r"|varchar|object|bool|lgl|fct|date|decimal)>?|-{2,}",
+    re.IGNORECASE,
 )
-_LATEX_PLAIN = (
-    (r"\\(?:multicolumn|multirow)\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
-    (r"\\(?:SI|qty)\{([^{}]*)\}\{\\?([^{}]*)\}", r"\1 \2"),
-    (r"\$?\\(?:mu|micro)\$?\s*", "µ"),
-    (r"\$?\\pm\$?", "±"),
-    (r"\\(?:textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
-    (r"(?<=\d)(?:\\,|\{,\}|~)(?=\d{3})", ""),
-    (r"\\,|~|\\ ", " "),
-    (r"\\(?:milli\\?second|ms)\b", "ms"),
-    (r"\\second\b", "s"),
-    (r"\\(?=[_%#&$])", ""),
-    (r"[${}]", ""),
-)
+_MARKS = frozenset(("n", "num", "x", "c"))
+BARS = str.maketrans("│┃║┆", "||||")
 
-
-@dataclass(frozen=True, eq=False)
-class CellGrid:
-    """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row."""
-
-    headers: tuple[str, ...]
-    columns: tuple[Cells, ...]
-    lines: Sequence[int]
-    row_word: str = "line"
-
-    @property
-    def rows(self) -> int:
-        return len(self.lines)
-
-    def where(self, row: int) -> str:
-        return f"{self.row_word} {self.lines[row]}"
+Lines = Sequence[tuple[int, str]]
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """How a text is parted: `split` gives the cells of a line, `first` is the line of the header, from 1."""
+    """How a text is parted: `split` gives the cells of a line, `first` is the line of the header, from 1.
+
+    `grid` is the table itself where the text had to be read whole to know its layout.
+    """
 
     delimiter: str | None
     split: Callable[[str], list[str]]
     headers: tuple[str, ...]
     first: int
+    grid: CellGrid | None = None
 
 
 def find_layout(source: Source) -> TableLayout:
     """The dialect and the header of a text table, from its first lines."""
     with source.open_text() as file:
         lines = [(number, line.rstrip("\r\n")) for number, line in zip(range(1, LOOKED_AT), file, strict=False)]
-    lines = [(number, line.translate(_BARS)) for number, line in lines if line.strip()]
+    lines = [(number, line.translate(BARS)) for number, line in lines if line.strip()]
     if lines and re.fullmatch(r"sep=.", lines[0][1].strip()):  # Excel's own line
         lines = lines[1:]
     if not lines:
         raise FormatError(Fault("the file is empty", remedy=EXPECTED))
-    if any(re.search(r"<(?:!doctype html|html|table|tr)\b", line, re.IGNORECASE) for _, line in lines[:COMPARED]):
-        raise FormatError(Fault("this is HTML", remedy="copy its table into a CSV or Markdown file"))
-    if any("\\begin{tab" in line or "\\begin{longtab" in line for _, line in lines) or _all_end_in_slashes(lines):
-        return _latex_layout(lines)
-    if (parted := _bar_layout(lines) or _label_layout(lines)) is not None:
-        return parted
-    lines = [(number, line) for number, line in lines if not (_RULE.fullmatch(line) and re.search("[-=─═]{2}", line))]
-    body = [(number, re.split(r"\s#", line)[0]) for number, line in lines if not _is_comment(line)]
-    comments = [(number, line) for number, line in lines if _is_comment(line) and (not body or number < body[0][0])]
+    if any(_MARKUP.search(line) for _, line in lines):
+        from scalecurve.formats.tables.markup import marked_layout
+
+        if (marked := marked_layout(source, lines)) is not None:
+            return marked
+    return _delimited_layout(source, [(number, line) for number, line in lines if not is_rule(line)])
+
+
+def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
+    """Lines parted by one delimiter or by blanks; where they are parted unevenly they may be a log."""
+    body = [(number, re.split(r"\s#", line)[0]) for number, line in lines if not is_comment(line)]
+    comments = [(number, line) for number, line in lines if is_comment(line) and (not body or number < body[0][0])]
     if not body and comments:
         body, comments = [(n, line.strip().lstrip("#%/ ")) for n, line in comments], []
     delimiter = _delimiter([line for _, line in body[: COMPARED + 5]])
@@ -104,39 +98,78 @@ def find_layout(source: Source) -> TableLayout:
         text = comments[-1][1].strip().lstrip("#%/").strip()
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
             return TableLayout(delimiter, split, tuple(own), comments[-1][0])
+    if any(parse_cell(cell) for cell in headers) or len({len(split(line)) for _, line in body[:COMPARED]}) > 1:
+        from scalecurve.formats.tables.markup import log_layout
+
+        if (log := log_layout(source)) is not None:
+            return log
     if len(headers) > MOST_COLUMNS:
         raise FormatError(Fault("too many columns for a table", value=f"{len(headers)} columns", remedy=EXPECTED))
+    while len(headers) == width and (below := _continued(split, body[place + 1 : place + 2], width)):
+        place, number = place + 1, body[place + 1][0]
+        headers = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
     return TableLayout(delimiter, split, tuple(headers), number)
 
 
+def _continued(split: Callable[[str], list[str]], lines: Lines, width: int) -> list[str]:
+    """The cells of a further line of headers, which are names; none where the line is no such line."""
+    cells = split(lines[0][1]) if lines else []
+    is_names = len(cells) == width and any(cells) and not is_units_row(cells) and not _is_types_row(cells)
+    return cells if is_names and not any(parse_cell(c) or (c and no_result(c)) for c in cells) else []
+
+
 def read_grid(source: Source, layout: TableLayout) -> CellGrid:
-    """All rows below the header as a Grid; a row that is too long is a fault, a short one has absent cells."""
-    width = len(layout.headers)
-    if (plain := _plain_grid(source, layout)) is not None:
-        return plain
-    numbers, rows = _rows(source, layout)
-    if set(map(len, rows)) == {width}:
-        return _grid(layout.headers, rows, numbers)
+    """All rows below the header as a Grid."""
+    if layout.grid is not None:
+        return layout.grid
+    return _plain_grid(source, layout) or squared(layout.headers, *_rows(source, layout), layout.delimiter)
+
+
+def squared(
+    headers: Sequence[str],
+    lines: Sequence[int],
+    rows: list[list[str]],
+    sections: Sequence[str] = (),
+    mark: str | None = None,
+) -> CellGrid:
+    """The grid of rows: one that is too long is a fault, a short one has absent cells.
+
+    Where all rows have one cell more than the header, the first column has no name, or the name on a line of its own.
+    """
+    headers, lines, sections = list(headers), list(lines), list(sections)
+    while rows and _is_types_row(rows[0]):
+        rows, lines, sections = rows[1:], lines[1:], sections[1:]
+    width = len(headers)
+    alone = bool(rows) and len(rows[0]) == 1 and parse_cell(rows[0][0]) is None
+    if mark in (None, "  ") and {len(row) for row in rows[int(alone) :]} == {width + 1}:
+        headers = [rows[0][0] if alone else "", *headers]
+        rows, lines, sections = rows[int(alone) :], lines[int(alone) :], sections[int(alone) :]
+        width += 1
     square: list[list[str]] = []
     faults: list[Fault] = []
-    for number, cells in zip(numbers, rows, strict=True):
+    for number, cells in zip(lines, rows, strict=True):
         if len(cells) > width and any(cells[width:]):
             remedy = "write decimals with a point, or separate the columns by semicolons or tabs"
             text = f"the row has {len(cells)} fields where the header has {width}"
-            faults.append(Fault(text, f"line {number}", remedy=remedy if layout.delimiter == "," else None))
+            faults.append(Fault(text, f"line {number}", remedy=remedy if mark == "," else None))
             if len(faults) > ENOUGH_FAULTS:
                 break  # this is no table: counting two million faults would take minutes
-        square.append([*cells, *[""] * (width - len(cells))][:width])
+        square.append(cells if len(cells) == width else [*cells, *[""] * (width - len(cells))][:width])
     if faults:
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
-    return _grid(layout.headers, square, numbers)
+    if len(set(sections)) > 1:
+        headers, square = [*headers, SECTION], [[*row, name] for row, name in zip(square, sections, strict=True)]
+    return _grid(headers, square, lines)
 
 
 def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[int], word: str = "line") -> CellGrid:
     """The grid of equally long rows; a first row that holds units only becomes a part of the headers."""
-    if rows and _is_units_row(rows[0]):
+    if rows and is_units_row([cell for cell, name in zip(rows[0], headers, strict=True) if name != SECTION]):
         units = zip(headers, rows[0], strict=True)
-        headers = [name if is_absent(unit) else f"{name} ({unit.strip('()[] ')})" for name, unit in units]
+        headers = [
+            name if name == SECTION or is_absent(unit := cell.strip("()[] ")) or unit == "#" else f"{name} ({unit})"
+            for name, cell in units
+        ]
         rows, lines = rows[1:], lines[1:]
     if not rows:
         raise FormatError(Fault("there are no rows below the header", remedy="one observation per row"))
@@ -159,32 +192,44 @@ def _plain_grid(source: Source, layout: TableLayout) -> CellGrid | None:
     lines = text.split("\n")
     if text[0] == " " or text[-1] == " " or set(map(operator.methodcaller("count", mark), lines)) != {width - 1}:
         return None
-    if _is_units_row(lines[0].split(mark)):
+    if is_units_row(first := lines[0].split(mark)) or _is_types_row(first):
         return None
     cells = text.replace("\n", mark).split(mark)
     numbers = range(layout.first + 1, layout.first + len(lines) + 1)
     return CellGrid(layout.headers, tuple(cells[i::width] for i in range(width)), numbers)
 
 
-def _rows(source: Source, layout: TableLayout) -> tuple[Sequence[int], list[list[str]]]:
-    """The cells of every row below the header, with its line; comments, rules and empty lines are passed over."""
-    bars, latex, parted = layout.delimiter == "|", layout.delimiter == "&", layout.delimiter in (",", ";", "\t")
+def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str]], list[str]]:
+    """The cells of every row below the header, with its line and what tells its part of the file from the others.
+
+    Parts begin at comments and at empty lines between rows; a comment that stands before every part names none.
+    """
+    parted = layout.delimiter in (",", ";", "\t")
     numbers: list[int] = []
     rows: list[list[str]] = []
+    parts: list[int] = []
+    above: list[list[str]] = [[]]
+    blanks = 0
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
-            if number <= layout.first or not (text := line.strip()) or _is_comment(text):
+            text = line.strip()
+            blanks = 0 if text else blanks + 1
+            is_units = not rows and text.startswith("#") and is_units_row(layout.split(text))
+            if (blanks > 1 or is_comment(text)) and parts and parts[-1] == len(above) - 1 and not is_units:
+                above.append([])
+            if not text or (is_comment(text) and not is_units):
+                above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
                 continue
-            if not parted:
-                text = text.translate(_BARS)
-                if (latex and "\\end{" in text) or (bars and "|" not in text and not _RULE.fullmatch(text)):
-                    break
-                if _RULE.fullmatch(text) or _LATEX_SKIP.fullmatch(text) or (latex and "&" not in text):
-                    continue
-            if cells := layout.split(line.rstrip("\r\n") if parted else text):
+            wanted = number > layout.first and (parted or not is_rule(text))
+            if wanted and (cells := layout.split(line.rstrip("\r\n") if parted else text)):
                 rows.append(cells)
                 numbers.append(number)
-    return numbers, rows
+                parts.append(len(above) - 1)
+    if len(used := set(parts)) < 2:
+        return numbers, rows, []
+    everywhere = set.intersection(*(set(above[part]) for part in used))
+    names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in above]
+    return numbers, rows, [names[part] or f"part {part + 1}" for part in parts]
 
 
 def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
@@ -194,10 +239,10 @@ def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
             return lambda line: re.split(r"\s#", line)[0].split()
         case "  ":
             return lambda line: re.split(r"\s{2,}|\t", line.strip())
+        case " (":  # blanks, with a unit in brackets after the word before it
+            return lambda line: re.sub(r"\s+(?=[\[(])", "", re.split(r"\s#", line)[0]).split()
         case "|":
             return lambda line: [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
-        case "&":
-            return _latex_cells
     return lambda line: [cell.strip() for cell in next(csv_rows([line], delimiter=delimiter, skip_blanks=True), [])]
 
 
@@ -212,10 +257,20 @@ def _delimiter(lines: Sequence[str]) -> str | None:
         rows = [line for line in lines[1:6] if candidate in line]
         if candidate in first and (rows or len(lines) == 1 or candidate == ","):
             return candidate
-    widths = {len(splitter("  ")(line)) for line in lines if line.strip()}
-    if len(widths) == 1 and widths != {1}:
-        return "  "
+    plain = {len(line.split()) for line in lines if line.strip()}
+    for candidate in ("  ", " (") if len(plain) > 1 else ("  ",):
+        parted = [len(splitter(candidate)(line)) for line in lines if line.strip()]
+        usual = max(set(parted), key=parted.count, default=1)
+        if usual > 1 and (len(set(parted)) == 1 or _is_titled(parted, usual, lines)):
+            return candidate
     return next((c for c in ("\t", ";", ",") if sum(c in line for line in lines) > len(lines) / 2), None)
+
+
+def _is_titled(widths: Sequence[int], usual: int, lines: Sequence[str]) -> bool:
+    """Whether all lines are parted alike below titles of one cell, where single blanks would part them differently."""
+    first = next(i for i, width in enumerate(widths) if width == usual)
+    plain = {len(line.split()) for line in lines[first:]}
+    return len(plain) > 1 and len(widths) - first > 2 and set(widths[first:]) == {usual}
 
 
 def grid_of_rows(rows: Sequence[Sequence[str]]) -> CellGrid:
@@ -241,7 +296,7 @@ def _header_place(rows: Sequence[Sequence[str]]) -> int:
             break
         names = sum(
             bool(k_unit_of(cell) or value_meaning(cell) or (head := parse_header(cell)).statistic or head.is_derived)
-            for cell in (() if _is_units_row(cells) else cells)
+            for cell in (() if is_units_row(cells) else cells)
         )
         if names > most:
             best, most = i, names
@@ -269,12 +324,19 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
     return wide if len(wide) == width else cells
 
 
-def _is_comment(line: str) -> bool:
+def is_comment(line: str) -> bool:
     return line.lstrip().startswith(_COMMENTS)
 
 
-def _is_units_row(cells: Sequence[str]) -> bool:
-    units = [cell.strip("()[] ") for cell in cells if not is_absent(cell) and cell.strip() not in ("#", "count")]
+def is_rule(line: str) -> bool:
+    """Whether a line only parts the table from what is above it."""
+    return _RULE.fullmatch(line) is not None and re.search("[-=─═_]{2}", line) is not None
+
+
+def is_units_row(cells: Sequence[str]) -> bool:
+    """Whether a row below the header holds units and nothing else."""
+    bare = [cell.strip("()[] ") for cell in cells]
+    units = [cell for cell in bare if not is_absent(cell) and cell not in ("#", "count")]
     times_or_rates = sum(unit_of(unit) is not None for unit in units)
     return (
         times_or_rates > 0
@@ -283,80 +345,97 @@ def _is_units_row(cells: Sequence[str]) -> bool:
     )
 
 
-def _all_end_in_slashes(lines: Sequence[tuple[int, str]]) -> bool:
-    rows = [line for _, line in lines if "&" in line]
-    return len(rows) > 1 and all(
-        line.rstrip().rstrip("\\hline").rstrip().endswith("\\") or "\\\\" in line for line in rows
-    )
+def _is_types_row(cells: Sequence[str]) -> bool:
+    """Whether a row below the header holds the types of the columns, as frames and databases print them."""
+    return any(cells) and all(not cell or _TYPE.fullmatch(cell) for cell in cells)
 
 
-def _latex_layout(lines: Sequence[tuple[int, str]]) -> TableLayout:
-    rows = [(number, line) for number, line in lines if "&" in line and "\\begin{" not in line]
-    starts = sum("\\begin{tab" in line and "\\begin{table" not in line for _, line in lines)
-    if starts > 1:
-        raise FormatError(Fault(f"there are {starts} tables in the file", remedy="give a file with one of them"))
-    if not rows:
-        raise FormatError(Fault("the LaTeX table has no rows", remedy="one row a line, cells parted by &"))
-    number, line = rows[0]
-    return TableLayout("&", _latex_cells, tuple(_latex_cells(line)), number)
+@dataclass(frozen=True, eq=False)
+class LongGrid:
+    """A grid with one observation a row; `value` is its column of observations where the layout tells it."""
+
+    grid: CellGrid
+    value: int | None = None
+    uses: tuple[ColumnUse, ...] = ()
+    absent: int = 0
 
 
-def _latex_cells(line: str) -> list[str]:
-    text = line.strip().removesuffix("\\hline").rstrip()
-    text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", text)
-    cells = [_LATEX_SKIP.sub("", cell) for cell in re.split(r"(?<!\\)&", text)]
-    for pattern, plain in _LATEX_PLAIN:
-        cells = [re.sub(pattern, plain, cell) for cell in cells]
-    return [cell.strip() for cell in cells]
+def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
+    """The same observations, one a row; a table that is long already is returned as it is."""
+    heads = [parse_header(header) for header in grid.headers]
+    columns = zip(grid.headers, grid.columns, strict=True)
+    has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
+    if options.k_column is None and options.k_from is None and not has_workers:
+        places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
+        if len(places) == len(heads) > 1:
+            text = "the first line holds numbers only: it may be a row, or the worker counts"
+            remedy = "write a header line such as `K,seconds`, or a name before the counts, such as `time (s),1,2,4`"
+            raise FormatError(Fault(text, value=", ".join(grid.headers)[:60], remedy=remedy))
+        if len({_workers_in(heads[i]) for i in places}) == len(places) > 1:
+            return _from_columns_of_k(grid, heads, places)
+    runs = _numbered_runs(heads) if options.value_column is None else []
+    return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
 
 
-def _bar_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
-    """A Markdown, psql, MySQL or org table, or lines parted by bars alone; None where there are no bars."""
-    barred = [(number, line) for number, line in lines if "|" in line and not _RULE.fullmatch(line)]
-    rules = [number for number, line in lines if _RULE.fullmatch(line) and re.search(r"[-─═━]", line)]
-    if len(barred) < 2:
-        return None
-    split = splitter("|")
-    widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    under = [(number, line) for number, line in barred if any(0 < rule - number <= 1 for rule in rules)]
-    heads = [
-        (number, line)
-        for number, line in under
-        if not any(other != number and 0 < number - other <= 2 for other, _ in barred)
-        and not any(parse_cell(c) for c in split(line)[:1])
+def _workers_in(head: Header) -> int | None:
+    """K of a header such as 4, p=4, 4 threads or np4; None for anything else."""
+    nouns = [word for word in head.words if not word.isdigit()]
+    named = all(word in WORKER_NOUNS or word in _MARKS for word in nouns)
+    return head.number if named and head.number and not head.statistic else None
+
+
+def _numbered_runs(heads: Sequence[Header]) -> list[int]:
+    """The columns run1, run2 ... or t1, t2 ..., numbered without a gap from 0 or 1."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i, head in enumerate(heads):
+        words = tuple(word for word in head.words if not word.isdigit())
+        if head.number is not None and words and all(word in REPEAT_WORDS | TIME_WORDS for word in words):
+            groups.setdefault((words, head.unit), []).append(i)
+    runs = [group for group in groups.values() if len(group) > 1]
+    if len(runs) != 1:
+        return []
+    numbers = sorted(heads[i].number or 0 for i in runs[0])
+    return runs[0] if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else []
+
+
+def _from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
+    others = [i for i in range(len(heads)) if i not in runs]
+    rows = [(row, i) for row in range(grid.rows) for i in runs if not is_absent(grid.columns[i][row])]
+    name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
+    columns = [[grid.columns[i][row] for row, _ in rows] for i in others]
+    columns += [[grid.columns[i][row] for row, i in rows], [heads[i].text for _, i in rows]]
+    headers = (*(grid.headers[i] for i in others), name, "run")
+    long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
+    uses = tuple(ColumnUse(heads[i].text, Role.VALUE, "one repeat of every row") for i in runs)
+    return LongGrid(long, len(others), uses, grid.rows * len(runs) - len(rows))
+
+
+def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence[int]) -> LongGrid:
+    """One row for each K and each row of the table; what names the rows says what they are."""
+    others = [i for i in range(len(heads)) if i not in places]
+    nouns = [word for i in places for word in heads[i].words if word in WORKER_NOUNS]
+    k_header = nouns[0] if nouns else next((heads[i].text for i in others if worker_unit(heads[i].text)), "K")
+    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 else []
+    if any(value_meaning(name.text) for name in names) and not all(name.is_repeat for name in names):
+        labels = [str(cell) for cell in grid.columns[others[0]]]
+        cells = [[column[row] for column in (grid.columns[i] for i in places)] for row in range(grid.rows)]
+        counts = [str(_workers_in(heads[i])) for i in places]
+        return LongGrid(CellGrid((k_header, *labels), (counts, *cells), [*range(1, len(places) + 1)], "column"))
+    rows = [(row, i) for row in range(grid.rows) for i in places if not is_absent(grid.columns[i][row])]
+    titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
+    with_unit = next((heads[i].text for i in places if heads[i].unit), None)
+    value = heads[titled[0]].text if titled else with_unit or "value"
+    headers = [k_header, value]
+    columns: list[list[Any]] = [
+        [str(_workers_in(heads[i])) for _, i in rows],
+        [grid.columns[i][row] for row, i in rows],
     ]
-    if len(heads) > 1:
-        raise FormatError(Fault(f"there are {len(heads)} tables in the file", remedy="give a file with one of them"))
-    if not heads and (len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines)):
-        return None
-    number, line = heads[0] if heads else barred[0]
-    return TableLayout("|", split, tuple(split(line)), number)
-
-
-def _label_layout(lines: Sequence[tuple[int, str]]) -> TableLayout | None:
-    """Lines such as `threads=4 elapsed=2.95s`, all with the same labels, one of them a worker count; None for others.
-
-    Lines without the first label are passed over, as a log has them; one that has it must have all the others.
-    """
-    first = next((i for i, (_, line) in enumerate(lines) if len(_labels(line)) > 1), None)
-    if first is None:
-        return None
-    names = tuple(_labels(lines[first][1]))
-    begins = re.compile(rf"(?<![\w./-]){re.escape(names[0])}\s*[=:]")
-    alike = sum(tuple(_labels(line)) == names for _, line in lines)
-    if alike < 2 or not any(map(k_unit_of, names)) or not any(map(value_meaning, names)):
-        return None
-
-    def values(line: str) -> list[str]:
-        own = _labels(line)
-        if begins.search(line) and tuple(own) != names:
-            hint = f"every line of a run needs {', '.join(names)}; delete the lines of runs that failed"
-            raise FormatError(Fault("a line has other labels", value=line[:80], remedy=hint))
-        return list(own.values()) if tuple(own) == names else []
-
-    return TableLayout("=", values, names, lines[first][0] - 1)
-
-
-def _labels(line: str) -> dict[str, str]:
-    """The labels of a line with their values; empty unless the whole line consists of them."""
-    return {} if re.search(r"[^\s,;|]", _LABEL.sub("", line)) else dict(_LABEL.findall(line))
+    for i in others:
+        repeats = all(parse_header(str(cell)).is_repeat or str(cell).strip().isdigit() for cell in grid.columns[i])
+        headers.append("repeat" if repeats else "row" if i in titled or worker_unit(heads[i].text) else heads[i].text)
+        columns.append([grid.columns[i][row] for row, _ in rows])
+    long = CellGrid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
+    uses = tuple(
+        ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {_workers_in(heads[i])}") for i in places
+    )
+    return LongGrid(long, 1, uses, grid.rows * len(places) - len(rows))

@@ -23,9 +23,8 @@ from scalecurve.formats.headers import (
     vocabulary,
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
-from scalecurve.formats.tables.cells import ABSENT, SAMPLE_ROWS, Cells, DecimalMark, labels_of, numbers_of
+from scalecurve.formats.tables.cells import ABSENT, SAMPLE_ROWS, CellGrid, Cells, DecimalMark, labels_of, numbers_of
 from scalecurve.formats.tables.choice import Chosen
-from scalecurve.formats.tables.dialects import CellGrid
 from scalecurve.study import Regime
 from scalecurve.study.run import IntArray
 

@@ -12,8 +12,7 @@ from scalecurve.analysis.comparison import compare
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Column, Paragraph, Table, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.accept import StudyLike, as_study
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import StudyLike, as_study, load
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint

@@ -1,49 +1,40 @@
-"""Plain tables in text, JSON rows, spreadsheets, Arrow columns and data frames: one reader of cells for all of them.
+"""Tables that are no text: JSON, spreadsheets, Arrow columns and data frames, as grids of cells.
 
-Text is delimited, Markdown, LaTeX, bars or blanks; Parquet, Feather, Excel (.xlsx) and OpenDocument (.ods) need an
-optional package each.  A table of plain numbers is handed to numpy whole, so that ten million rows stay cheap.  Our own
-Parquet export states its regime, its unit of K and its name.
+Parquet, Feather, Excel (.xlsx) and OpenDocument (.ods) need an optional package each.
 """
 
 from __future__ import annotations
 
+import ast
 import io
-import itertools
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
-from scalecurve.formats.curve_choice import matched_count
-from scalecurve.formats.headers import parse_header
+from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.source import Source, unpacked_limit
-from scalecurve.formats.tables.cells import Cells, DecimalMark, labels_of
-from scalecurve.formats.tables.choice import Chooser, Chosen
-from scalecurve.formats.tables.curves import read_table
-from scalecurve.formats.tables.dialects import CellGrid, TableLayout, find_layout, grid_of_rows, read_grid
-from scalecurve.formats.tables.layout import lengthen
-from scalecurve.study import Regime
-from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE
+from scalecurve.formats.tables.cells import CellGrid, Cells
+from scalecurve.formats.tables.curves import read, read_table
+from scalecurve.formats.tables.dialects import grid_of_rows
 
-CHECKED_ROWS = 200
 MOST_FIELDS = 200
+MOST_LINE = 10_000
+DEEPEST = 3
+_GENERAL = frozenset(("value", "values", "unit", "units", "mean", "median", "min", "max", "std", "stddev", "avg", "n"))
 MOST_ROWS = 1_000_000
 ARROW, PARQUET, ZIP = b"ARROW1", b"PAR1", b"PK\x03\x04"
 _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
 
 
-def recognise_text(source: Source) -> str | None:
-    is_json = source.looks_like_json or source.name.endswith(".json")
-    return None if is_json or b"\x00" in source.head[:4096] else "text without the marks of another format"
-
-
 def recognise_rows(source: Source) -> str | None:
+    """Rows of JSON; below a name or by column only with a field of worker counts, as any JSON holds some list."""
     rows = _json_rows(source)
+    if rows and isinstance(source.json, dict) and not any(worker_unit(key) for key in rows[0]):
+        return None
     scalars = [key for key, value in rows[0].items() if isinstance(value, int | float | str)] if rows else []
     return f"{len(rows)} JSON objects with {', '.join(scalars[:4])}" if len(scalars) > 1 else None
 
@@ -54,28 +45,6 @@ def recognise_binary(source: Source) -> str | None:
     if source.head.startswith(ARROW):
         return "the mark ARROW1 of Feather"
     return next((what for name, what in _SHEETS.items() if name in _members(source)), None)
-
-
-def read(source: Source, options: ReadOptions) -> Reading:
-    """The curves, in seconds, or in the table's own unit where they are rates."""
-    grid, facts = _grid_and_facts(source, options)
-    k = None if options.k_from is None else matched_count(options.k_from, source.name)
-    reading = read_table(grid, options, source.name, k)
-    if "scalecurve.regime" not in facts:
-        return reading
-    return replace(
-        reading,
-        regime=Regime(facts["scalecurve.regime"]),
-        k_unit=facts.get("scalecurve.k_unit") or reading.k_unit,
-        workload=replace(reading.workload, name=facts.get("scalecurve.name") or reading.workload.name),
-    )
-
-
-def grid_of(source: Source) -> CellGrid:
-    """The cells of a table in any of these forms, all as text where it is text."""
-    return (
-        read_grid(source, find_layout(source)) if recognise_text(source) else _grid_and_facts(source, ReadOptions())[0]
-    )
 
 
 def read_frame(frame: Any, options: ReadOptions) -> Reading:
@@ -102,69 +71,17 @@ def grid_of_frame(frame: Any) -> CellGrid:
     return CellGrid(headers, tuple(columns), range(1, len(columns[0]) + 1), "row")
 
 
-def _grid_and_facts(source: Source, options: ReadOptions) -> tuple[CellGrid, Mapping[str, str]]:
+def formed_grid(source: Source) -> tuple[CellGrid, Mapping[str, str]]:
     """The cells, and what the metadata of an Arrow table states."""
     if source.head.startswith((PARQUET, ARROW)):
         return _arrow_grid(source)
-    if source.head.startswith(ZIP):
-        return _sheet_grid(source), {}
-    if source.looks_like_json:
-        return _json_grid(source), {}
-    layout = find_layout(source)
-    return _all_numbers(source, layout, options) or read_grid(source, layout), {}
-
-
-def _all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:
-    """A long table of plain numbers by numpy; None where the table has any other form, or a number is out of range."""
-    width = len(layout.headers)
-    if width < 2 or layout.delimiter in ("|", "&"):
-        return None
-    with source.open_text() as file:
-        rows = itertools.islice((line for n, line in enumerate(file, 1) if n > layout.first), CHECKED_ROWS)
-        lines = [line.split("#")[0] for line in rows]
-    cells = [layout.split(line.strip()) for line in lines if line.strip()]
-    if not cells or any(len(row) != width for row in cells):
-        return None
-    try:
-        sample = CellGrid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
-        chosen = Chooser(sample, options, DecimalMark.POINT, None).choose()
-        if chosen.k is None or lengthen(sample, options).grid is not sample or _has_labels(sample, chosen):
-            return None
-        with source.open_text() as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            delimiter = None if layout.delimiter == "  " else layout.delimiter
-            data = np.loadtxt(file, delimiter=delimiter, skiprows=layout.first, ndmin=2, comments="#", quotechar='"')
-    except UnicodeDecodeError:
-        raise
-    except (ValueError, IndexError, InputError):
-        return None
-    k, value = data[:, chosen.k], data[:, chosen.value] * chosen.meaning.factor
-    good_k = bool(((k >= 1) & (k <= MAX_K) & (k == np.floor(k))).all())
-    if not good_k or not bool(((value >= SMALLEST_VALUE) & (value <= LARGEST_VALUE)).all()):
-        return None
-    return CellGrid(layout.headers, tuple(np.ascontiguousarray(column) for column in data.T), range(1, len(data) + 1))
-
-
-def _has_labels(sample: CellGrid, chosen: Chosen) -> bool:
-    """Whether a column beside K and the observations may hold names that look like numbers: versions such as 1.10."""
-    for i, header in enumerate(sample.headers):
-        head = parse_header(header)
-        measured = head.unit is not None or head.other_unit is not None or head.is_derived
-        if i not in (chosen.k, chosen.value) and not measured and not head.is_repeat:
-            cells = sample.columns[i]
-            if chosen.unit_column == i or any(
-                label != cell for label, cell in zip(labels_of(np.array(list(map(float, cells)))), cells, strict=True)
-            ):
-                return True
-    return False
+    return (_sheet_grid(source) if source.head.startswith(ZIP) else _json_grid(source)), {}
 
 
 def _json_grid(source: Source) -> CellGrid:
-    """The rows as a table whose columns are the fields; nested values are left out."""
+    """The rows as a table whose columns are the fields; lists inside of them are left out."""
     rows = _json_rows(source)
-    headers = tuple(
-        dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list))
-    )
+    headers = tuple(dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list)))
     if len(headers) > MOST_FIELDS:
         remedy = "keep the field of K and the field of the time"
         raise FormatError(
@@ -172,7 +89,7 @@ def _json_grid(source: Source) -> CellGrid:
         )
 
     def text(value: Any) -> str:
-        nothing = value is None or isinstance(value, dict | list)
+        nothing = value is None or isinstance(value, list)
         return "" if nothing else value if isinstance(value, str) else repr(value)
 
     columns = tuple([text(row.get(name)) for row in rows] for name in headers)
@@ -180,9 +97,65 @@ def _json_grid(source: Source) -> CellGrid:
 
 
 def _json_rows(source: Source) -> list[dict[str, Any]]:
-    if isinstance(source.json, list):
-        return source.json if all(isinstance(row, dict) for row in source.json) else []
-    return source.json_lines or []
+    """The rows of JSON: objects in a list, one a line, below one name, by column or by K; none for other content."""
+    return [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
+
+
+def _rows_in(data: Any) -> list[dict[str, Any]]:
+    if isinstance(data, list):
+        if data and all(isinstance(row, list) for row in data) and all(isinstance(cell, str) for cell in data[0]):
+            return [dict(zip(data[0], row, strict=False)) for row in data[1:]]
+        return data if all(isinstance(row, dict) for row in data) else []
+    if not isinstance(data, dict) or not data:
+        return []
+    names, cells = data.get("columns"), data.get("data")
+    if isinstance(names, list) and isinstance(cells, list) and all(isinstance(row, list) for row in cells):
+        return [dict(zip(map(str, names), row, strict=False)) for row in cells]  # pandas, orient="split"
+    if all(isinstance(own, dict) for own in data.values()):
+        return _rows_by_key(data)
+    if all(key.isdigit() for key in data):
+        pairs = ((k, own if isinstance(own, list) else [own]) for k, own in data.items())
+        return [{"K": k, "value": value} for k, own in pairs for value in own]
+    columns = {key: own for key, own in data.items() if isinstance(own, list)}
+    tables = [own for own in columns.values() if own and all(isinstance(row, dict) for row in own)]
+    if len(tables) == 1:
+        return list(tables[0])
+    if len(columns) > 1 and not tables and len({len(own) for own in columns.values()}) == 1:
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return []
+
+
+def _rows_by_key(data: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of {column: {row: cell}}, {row number: {column: cell}} or {K: {column: cell}}."""
+    inner = list(dict.fromkeys(key for own in data.values() for key in own))
+    if inner and all(key.isdigit() for key in inner):
+        return [{name: own.get(key) for name, own in data.items()} for key in inner]
+    if not all(key.isdigit() for key in data):
+        return []
+    named = any(worker_unit(key) for key in inner)
+    return [own if named else {"K": key, **own} for key, own in data.items()]
+
+
+def _python_rows(source: Source) -> list[Any]:
+    """The rows of a log with a printed dict on every line; none for any other text."""
+    lines = source.text.splitlines() if source.head_text.lstrip()[:2] in ("{'", "[{") else []
+    try:
+        rows = [ast.literal_eval(line) for line in lines[:MOST_ROWS] if line.strip() and len(line) < MOST_LINE]
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
+
+
+def _flat(row: dict[str, Any], above: str = "", depth: int = 0) -> dict[str, Any]:
+    """An object with the fields of the objects in it: {"time": {"value": 3, "unit": "ms"}} has `time value`."""
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        name = f"{above} {key}" if above and (key in _GENERAL or key in flat) else key
+        if isinstance(value, dict) and depth < DEEPEST:
+            flat.update((other, own) for other, own in _flat(value, key, depth + 1).items() if other not in flat)
+        elif not isinstance(value, dict):
+            flat[name] = value
+    return flat
 
 
 class _ArrowFrame:
@@ -271,6 +244,5 @@ def _text(cell: Any) -> str:
     return f"{cell:.0f}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 
-READER = Reader("plain-table", "plain table", recognise_text, read)
 ROWS = Reader("json-rows", "JSON rows", recognise_rows, read)
 BINARY = Reader("binary-table", "plain table", recognise_binary, read)
