@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import Block, Column, Heading, Paragraph, table
-from scalecurve.forecasting.calibration import Calibration
-from scalecurve.forecasting.curves import Array, pack
-from scalecurve.forecasting.shapes import FORGETTING, log_shape
+from scalecurve.forecasting.curves import Array, CurveKind, View, pack
+from scalecurve.forecasting.experts import FORGETTING, log_shape
+from scalecurve.forecasting.published import Calibration
 from scalecurve.forecasting.stack import EXPERTS, FEATURES, Circumstances, ExpertStack, circumstances, stacked_gains
-from scalecurve.forecasting.view import CurveKind, View
 
 MOVERS, ALIKE = 4, 3
 OTHER_CLASS = 0.02  # of misfit: what another class of unit or of worker counts for
