@@ -10,7 +10,7 @@ from bench.extrap_model import fit_extrap
 from scalecurve.fitting.models import STRONG_MODELS
 from scalecurve.fitting.solution import solve_many
 from scalecurve.forecasting.curves import Array, LogCurve, damped, last_slope, pack
-from scalecurve.forecasting.panel import LOGARITHM, positive
+from scalecurve.forecasting.experts import LOGARITHM, positive
 
 Baseline = Callable[[LogCurve, Array], Array]
 _MODELS = {model.name: model for model in STRONG_MODELS}

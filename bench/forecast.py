@@ -15,8 +15,7 @@ import numpy as np
 from bench.baselines import BASELINES, predict_all
 from bench.extrap_model import extrap_available
 from bench.forecast_synthetic import synthetic
-from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.view import CurveKind
+from scalecurve.forecasting.curves import Array, CurveKind
 from tools import crossvalidation as crossed
 from tools.learn_stack import Crossed, crossvalidate
 from tools.pages import table_lines, write_block

@@ -14,13 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.forecasting.calibration import FORMAT, Width, balance, weighted_quantile
-from scalecurve.forecasting.curves import Array
-from scalecurve.forecasting.shapes import Shapes
-from scalecurve.forecasting.view import CurveKind
+from scalecurve.forecasting.curves import Array, CurveKind
+from scalecurve.forecasting.experts import Shapes
+from scalecurve.forecasting.published import FORMAT, Width
 from tools import crossvalidation as crossed
 from tools.learn_stack import Examples, learn
-from tools.published import COLLECTIVES, FILE, LOADS, Published, folder, judged, read, read_collectives, read_loads
+from tools.published import (
+    COLLECTIVES,
+    FILE,
+    LOADS,
+    Published,
+    balance,
+    folder,
+    judged,
+    read,
+    read_collectives,
+    read_loads,
+    weighted_quantile,
+)
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "scalecurve" / "forecasting" / "calibration.json"
 MULTIPLES = tuple(2**i for i in range(1, 11))

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from scalecurve.forecasting.calibration import Residuals, Width, balance, learn_width
-from scalecurve.forecasting.curves import Array, pack
-from scalecurve.forecasting.panel import consult
+from scalecurve.forecasting.curves import Array, CurveKind, pack
+from scalecurve.forecasting.experts import consult
 from scalecurve.forecasting.prediction import PANELS, features
+from scalecurve.forecasting.published import Width
 from scalecurve.forecasting.stack import EXPERTS
-from scalecurve.forecasting.view import CurveKind
 from tools.learn_stack import Crossed, Examples, examples
-from tools.published import Published, teachers
+from tools.published import Published, balance, teachers, weighted_quantile
 
 FOLDS = 10
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
 FEWEST = 15  # sources counted in the finite-sample correction where there are fewer: else every level would be 100 %
 
 
@@ -115,3 +116,38 @@ def width_of(judged: Judged, chosen: Array | None = None) -> Width:
     weight = balance([curve.facts["application"] for curve in judged.curves]) / np.maximum(per_curve, 1)
     residuals = Residuals(judged.error[rows], judged.features[rows], weight[judged.curve][rows])
     return learn_width(residuals, max(len(applications), FEWEST))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Cross-validated errors of log performance, one row per predicted point, with the features of its width."""
+
+    error: Array
+    features: Array
+    weight: Array
+
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> Residuals:
+        return Residuals(self.error[chosen], self.features[chosen], self.weight[chosen])
+
+
+def learn_width(residuals: Residuals, sources: int) -> Width:
+    """Coefficients by the Laplace likelihood, then conformal quantiles of |error| / scale.
+
+    The finite-sample correction level * (1 + 1/n) counts independent sources, not points: siblings err together.
+    """
+    from scipy.optimize import minimize
+
+    features, size, weight = residuals.features, np.abs(residuals.error), residuals.weight
+
+    def loss(b: Array) -> tuple[float, Array]:
+        log_scale = features @ b
+        ratio = size * np.exp(-log_scale)
+        return float((weight * (ratio + log_scale)).sum()), (weight * (1 - ratio)) @ features
+
+    start = np.zeros(features.shape[1])
+    start[0] = np.log(np.average(size, weights=weight))
+    coefficients = np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
+    standard = size * np.exp(-features @ coefficients)
+    corrected = [min(level * (1 + 1 / sources), 1.0) for level in LEVELS]
+    quantiles = np.array([weighted_quantile(standard, weight, level) for level in corrected])
+    return Width(coefficients, np.array(LEVELS), np.maximum.accumulate(quantiles))

@@ -14,9 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from scalecurve.forecasting.calibration import balance
-from scalecurve.forecasting.curves import Array, Curves, pack
-from scalecurve.forecasting.shapes import Shapes, grid, learn_shapes, shape_evidence
+from scalecurve.forecasting.curves import Array, CurveKind, Curves, pack
+from scalecurve.forecasting.experts import Shapes, grid, learn_shapes, shape_evidence
 from scalecurve.forecasting.stack import (
     EXPERTS,
     LARGEST_GAIN,
@@ -32,8 +31,7 @@ from scalecurve.forecasting.stack import (
     softmax,
     stacked_gains,
 )
-from scalecurve.forecasting.view import CurveKind
-from tools.published import FARTHEST, Published
+from tools.published import FARTHEST, Published, balance
 
 FEWEST_POINTS = 3
 PANEL_BIAS = 2.0

@@ -6,14 +6,13 @@ import csv
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, LogCurve, Traits
-from scalecurve.forecasting.view import MEDIAN_PENALTY, CurveKind
+from scalecurve.forecasting.curves import MEDIAN_PENALTY, Array, CurveKind, LogCurve, Traits
 from scalecurve.formats.headers import unit_of
 from scalecurve.study import Quantity
 
@@ -160,3 +159,17 @@ def domains(curves: Iterable[Published]) -> list[str]:
 def teachers(curves: list[Published]) -> list[Published]:
     """The strong and throughput curves the stack learns from: one K more than the fewest that can be fitted."""
     return [curve for curve in curves if curve.facts["regime"] in ("strong", "throughput") and len(curve.k) >= 4]
+
+
+def balance(labels: Sequence[str], power: float = 0.5) -> Array:
+    """Weights that keep a study with many curves from speaking for all: n_label^-power."""
+    counts = {label: labels.count(label) for label in set(labels)}
+    return np.array([counts[label] ** -power for label in labels])
+
+
+def weighted_quantile(values: Array, weight: Array, level: float) -> float:
+    """The smallest value with at least `level` of the weight at or below it."""
+    order = np.argsort(values, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    place = np.searchsorted(cumulative, level * cumulative[-1] * (1 - 1e-12))
+    return float(values[order][min(int(place), len(values) - 1)])

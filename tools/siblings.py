@@ -6,9 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.curves import Array, CurveKind, LogCurve
 from scalecurve.forecasting.prediction import Residual, cut_of, likeness, pooled_shift
-from scalecurve.forecasting.view import CurveKind
 from tools.learn_stack import Crossed
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.findings import Finding as Finding
     from scalecurve.fitting.fit import fit as fit
     from scalecurve.fitting.grid_fit import fit_grid as fit_grid
-    from scalecurve.fitting.grid_fit import forecast_grid as forecast_grid
+    from scalecurve.fitting.grid_forecast import forecast_grid as forecast_grid
     from scalecurve.forecasting.forecast import forecast as forecast
     from scalecurve.formats.loading import load as load
     from scalecurve.laws import law as law
@@ -80,7 +80,7 @@ HOMES = {
     "fit": "scalecurve.fitting.fit",
     "fit_grid": "scalecurve.fitting.grid_fit",
     "forecast": "scalecurve.forecasting.forecast",
-    "forecast_grid": "scalecurve.fitting.grid_fit",
+    "forecast_grid": "scalecurve.fitting.grid_forecast",
     "law": "scalecurve.laws",
     "load": "scalecurve.formats.loading",
     "measure": "scalecurve.measurement.sweep",

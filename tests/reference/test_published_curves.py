@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scalecurve.forecasting.view import CurveKind
+from scalecurve.forecasting.curves import CurveKind
 from tools import crossvalidation as crossed
 from tools.calibrate_forecast import TARGET, calibrate
 from tools.learn_stack import Crossed, crossvalidate

@@ -26,6 +26,8 @@ import numpy.typing as npt
 from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.study import Regime, StudySet
+from scalecurve.study.study import PLACEMENT
+from scalecurve.units import format_count
 
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
@@ -42,6 +44,8 @@ SEEN = 2.5  # standard errors: a term of a sum whose coefficient is less sure sa
 BEHIND = 9.0  # models this far behind the best in log weight are dropped
 MOST_MODELS = 400
 UNKNOWN_SHAPE = 0.4  # widening of the interval as sums, of which the library holds but some, have the weight
+DRAWS, SEED = 300, 15
+AVERAGED = "quantiles over the models that predict left-out points"
 DRIFT = 0.006  # standard deviation of log T for each doubling beyond the measured range
 
 
@@ -72,6 +76,7 @@ def surface_points(studies: StudySet) -> SurfacePoints:
     """The measured (size, K) of a set whose curves differ in size.  Under weak scaling the size is that of one worker,
     and N is K times it.  Where several splits of the same cores were measured, the fastest counts.
     """
+    _check_sizes(studies)
     fastest: dict[tuple[float, float], tuple[float, float]] = {}
     squares = freedom = 0.0
     for name, size in studies.sizes.items():
@@ -338,3 +343,54 @@ def fit_surface(points: SurfacePoints) -> Surface:
             weight = np.exp(scores[kept] - top) / total
             models.append(SurfaceModel(model.terms[kept], model.coefficients[kept], model.covariance[kept], weight))
     return Surface(points, library, tuple(models))
+
+
+def _check_sizes(studies: StudySet) -> None:
+    """Refuse a set whose curves have no sizes, or differ in more than size and the split of cores."""
+    names = dict.fromkeys(axis for cells in studies.axes.values() for axis in cells)
+    if not studies.sizes:
+        remedy = "give a table with a column `size` of numbers beside K and time, or measure with --axis-size"
+        fault = Fault("the curves have no problem size", value=f"axes: {', '.join(names) or 'none'}", remedy=remedy)
+        raise InputError(fault, subject=studies.name)
+    levels = {axis: list(dict.fromkeys(cells.get(axis, "") for cells in studies.axes.values())) for axis in names}
+    others = [axis for axis, own in levels.items() if axis not in (*PLACEMENT, studies.size_axis) and len(own) > 1]
+    if others:
+        value = "; ".join(f"{axis}: {', '.join(levels[axis][:4])}" for axis in others)
+        remedy = "keep one of them in the table: one T(N, K) has one program and one machine"
+        raise InputError(
+            Fault("the curves differ in more than their size", value=value, remedy=remedy), subject=studies.name
+        )
+
+
+def normal_width(level: float) -> float:
+    """Standard deviations either side of the mean that hold a share `level` of a normal distribution."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeCurve:
+    """T over K at one size, to draw: the model with its 90 % interval, and the measured means."""
+
+    label: str
+    k: tuple[float, ...]
+    time: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    measured_k: tuple[float, ...]
+    measured: tuple[float, ...]
+
+
+def size_curves(surface: Surface, sizes: Sequence[float], last_k: float) -> tuple[SizeCurve, ...]:
+    """The surface cut at each size, from the smallest measured K to `last_k`."""
+    points, curves = surface.points, []
+    k = np.geomspace(points.k.min(), max(last_k, 2 * points.k.min()), 24)
+    for size in sizes:
+        middle, low, high = np.exp(surface.quantiles(np.full(len(k), size), k, 0.9)).T
+        mine = points.size == size
+        columns = (k, middle, low, high, points.k[mine], np.exp(points.log_time[mine]))
+        names = ("k", "time", "low", "high", "measured_k", "measured")
+        own = {name: tuple(column.tolist()) for name, column in zip(names, columns, strict=True)}
+        curves.append(SizeCurve(label=format_count(size), **own))
+    return tuple(curves)

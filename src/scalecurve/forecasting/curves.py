@@ -1,15 +1,26 @@
-"""Many measured curves in a few arrays, and what can be read off them without a law: slopes, noise and traits."""
+"""A study as the curve that is forecast, and many curves in a few arrays: medians, slopes, noise, traits.
+
+Log performance is -log T (see `analysis.curve`): of the whole job under strong scaling and throughput at rising load,
+of one worker under weak scaling and for collectives, because that is what stays nearly constant there.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from scalecurve.analysis.curve import Conversion, Number, conversion_of, samples_of
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import Finding, info, warning
+from scalecurve.study import Quantity, Regime, Study
+from scalecurve.study.run import Samples
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -176,3 +187,174 @@ def repeat_error(curves: Curves) -> Array:
     repeated = curves.mask & np.isfinite(curves.error)
     squares = np.where(repeated, curves.error, 0.0) ** 2
     return np.asarray(np.sqrt(squares.sum(axis=1) / np.maximum(repeated.sum(axis=1), 1)))
+
+
+MEDIAN_PENALTY = 1.2533  # standard error of a median against that of a mean, normal noise
+RISING_WEAK, RISING_STRONG = -0.45, -0.15  # slopes of 1/T below which a time is that of a collective
+NODES_ENOUGH = 3
+NOISY = 0.1
+SMALL_SAMPLE = 4
+
+
+class CurveKind(StrEnum):
+    """Which panel forecasts a curve."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+    COLLECTIVE = "collective"
+
+
+@dataclass(frozen=True)
+class View:
+    """One study seen as a curve.
+
+    `points` holds the median of the repeats at each K.  `fitted` are the points that are extrapolated: all of them, or
+    only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node,
+    `cores` that of the cores all workers share; `siblings` are curves of the same study that were measured further.
+    """
+
+    study: Study
+    kind: CurveKind
+    points: LogCurve
+    fitted: LogCurve
+    node_size: int | None = None
+    cores: int | None = None
+    siblings: tuple[LogCurve, ...] = ()
+    remarks: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.study.name
+
+    @property
+    def largest_k(self) -> float:
+        return float(self.points.k[-1])
+
+    @property
+    def ceiling(self) -> float | None:
+        """The K beyond which threads gain nothing: their cores or their node; None for other workers, or unknown."""
+        limits = [self.cores] if self.points.traits.worker == THREADS else []
+        limits += [self.node_size] if self.study.k_unit.startswith("thread") else []
+        return min((float(limit) for limit in limits if limit), default=None)
+
+    def reach(self, k: Array) -> Array:
+        """The K at which the curve is read: threads beyond their ceiling do no more than threads at it."""
+        return k if self.ceiling is None else np.clip(k, None, max(self.largest_k, self.ceiling))
+
+    def boundaries(self, k: int) -> Iterator[Finding]:
+        """A finding for each boundary between the measured K and this one; each widens the interval towards worse."""
+        if self.node_size is not None and self.largest_k <= self.node_size < k:
+            message = f"K = {k} leaves the node of {self.node_size} workers, which no measured K does"
+            yield warning("leaves-the-node", message, remedy="measure two nodes", k=k, node_size=self.node_size)
+        if self.cores is not None and k > max(self.cores, self.largest_k):
+            gain = "threads gain nothing there" if self.ceiling else "what workers gain there was not measured"
+            message = f"K = {k} is more than the {self.cores} cores: {gain}"
+            yield warning("beyond-the-cores", message, remedy=f"stay at K <= {self.cores}", k=k, cores=self.cores)
+
+    def up_to(self, count: int) -> View:
+        """The same study had only its first `count` fitted K been measured."""
+        fitted = self.fitted.part(slice(count))
+        return replace(self, points=fitted, fitted=fitted)
+
+    def value(self, k: Number, log_performance: Number) -> Number:
+        """The value in the study's quantity."""
+        time: Number = np.exp(-log_performance)
+        return conversion_of(self.study).value(k, time)
+
+    def efficiency(self, k: Number, log_performance: Number) -> Number:
+        """E(K) against the mean at the study's baseline, as in its speedup table; S = K E."""
+        conversion, k0 = conversion_of(self.study), float(self.study.baseline_k)
+        mean = float(np.mean(self.study.samples.at(self.study.baseline_k)))
+        best = conversion.log_cost(k0, math.log(conversion.time(k0, mean)))
+        share: Number = np.exp(best - conversion.log_cost(k, -log_performance))
+        return share
+
+    def cautions(self, noise: float) -> Iterator[Finding]:
+        """Findings about the data behind a forecast; `noise` is the relative scatter around a smooth curve."""
+        yield from self.remarks
+        points, log = self.fitted, self.fitted.log_performance
+        if len(points.k) < SMALL_SAMPLE:
+            message = (
+                f"only {len(points.k)} worker counts are extrapolated; such forecasts are off by 15 % in the median"
+            )
+            yield warning(
+                "few-points", message, remedy="measure at least five K, the largest included", points=len(log)
+            )
+        if points.error is None or not np.any(np.isfinite(points.error)):
+            message = "no K was repeated, so noise and shape cannot be told apart"
+            yield info("no-repeats", message, remedy="repeat each K")
+        if noise > NOISY:
+            message = f"points scatter by about {noise:.0%} around a smooth curve"
+            remedy = "repeat the runs, and look for a shared machine or a changed set-up"
+            yield warning("noisy-curve", message, remedy=remedy, noise=noise)
+        best = int(np.argmax(log))
+        if self.kind is CurveKind.STRONG and log[best] - log[-1] > 0.05:
+            k = int(points.k[best])
+            yield warning("past-the-peak", f"performance is highest at K = {k}; more workers make it worse", k=k)
+        if self.kind is CurveKind.COLLECTIVE:
+            message = "the time rises with K from the start: forecast as the cost of a collective operation"
+            yield info("rising-time", message)
+        if len(points.k) < len(self.points.k):
+            message = f"only K from one full node ({self.node_size} workers) on are extrapolated"
+            yield info("inside-node-left-out", message, node_size=self.node_size)
+        elif self.node_size and self.largest_k <= self.node_size:
+            message = f"every measured K fits in one node ({self.node_size} workers): the network was never measured"
+            yield warning("node-boundary", message, remedy="measure two and four nodes", node_size=self.node_size)
+
+
+def view(study: Study, kind: str | None = None, node_size: int | None = None, cores: int | None = None) -> View:
+    """The curve of a study; `kind` ("strong", "weak", "collective") overrides the panel chosen from the data.
+
+    Without `cores`, those that `measure` recorded count where all workers ran on that machine.
+    """
+    if len(study.all_k) < 2:
+        remedy = "measure at least two, better five, worker counts"
+        counts = ", ".join(f"K = {k}" for k in study.all_k) or "none"
+        fault = Fault("a forecast needs at least two worker counts", value=counts, remedy=remedy)
+        raise InputError(fault, subject=study.name)
+    if kind and kind not in set(CurveKind):
+        raise InputError(Fault("unknown kind of curve", value=kind, remedy=f"use one of {', '.join(CurveKind)}"))
+    traits = Traits.of(study.unit, study.k_unit, is_time=study.quantity is Quantity.SECONDS)
+    points = replace(medians(samples_of(study), conversion_of(study)), traits=traits)
+    node, fitted = node_size or study.node_size, points
+    if node is not None and np.sum(points.k >= node) >= NODES_ENOUGH:
+        # Scaling inside a node says little about the network.
+        fitted = points.part(slice(int(np.searchsorted(points.k, node)), None))
+    chosen = CurveKind(kind) if kind else choose_kind(study, points)
+    return View(study, chosen, points, fitted, node, cores or recorded_cores(study))
+
+
+def recorded_cores(study: Study) -> int | None:
+    """The usable cores that `measure` wrote down, if all workers shared that machine."""
+    cores = study.provenance.machine.get("usable_cores")
+    apart = study.k_unit.startswith(("node", "host")) or any(
+        run.placement and (run.placement.nodes or 1) > 1 for run in study.runs
+    )
+    alone = study.k_unit.startswith("thread") or (study.provenance.launcher == "local" and not apart)
+    return cores if alone and isinstance(cores, int) and cores > 0 else None
+
+
+def choose_kind(study: Study, points: LogCurve) -> CurveKind:
+    """Weak or strong as the study says; a time that rises steeply from the start is that of a collective operation."""
+    strong = study.regime is Regime.STRONG
+    usual = CurveKind.STRONG if strong else CurveKind.WEAK
+    gains = float(points.log_performance.max() - points.log_performance[0]) > 0.1
+    if study.quantity is not Quantity.SECONDS or gains:
+        return usual
+    slope = float(weighted_slope(pack([points]))[0])
+    return CurveKind.COLLECTIVE if slope < (RISING_STRONG if strong else RISING_WEAK) else usual
+
+
+def medians(samples: Samples, conversion: Conversion) -> LogCurve:
+    """Medians of the repeats as log performance, with their standard errors where there are at least two."""
+    order = np.lexsort((samples.values, samples.k))
+    values = samples.values[order]
+    distinct, first, count = np.unique(samples.k[order], return_index=True, return_counts=True)
+    middle = np.sqrt(values[first + (count - 1) // 2]) * np.sqrt(values[first + count // 2])
+    k, logs = distinct.astype(np.float64), np.log(values)
+    mean = np.add.reduceat(logs, first) / count
+    squares = np.add.reduceat((logs - np.repeat(mean, count)) ** 2, first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        std = np.sqrt(np.where(count > 1, squares / (count - 1), np.nan))
+    error = np.where(count > 2, MEDIAN_PENALTY, 1.0) * std / np.sqrt(count)
+    return LogCurve(k, -np.log(conversion.time(k, middle)), error)

@@ -7,16 +7,16 @@ alike where the shape that fits it best also fits the study; what is shipped of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Heading, JsonRecord, Paragraph, table
-from scalecurve.forecasting.calibration import Calibration
-from scalecurve.forecasting.curves import Array, pack
-from scalecurve.forecasting.shapes import FORGETTING, log_shape
+from scalecurve.document import Block, Column, Heading, Paragraph, table
+from scalecurve.forecasting.curves import Array, CurveKind, View, pack
+from scalecurve.forecasting.experts import FORGETTING, log_shape
+from scalecurve.forecasting.published import Calibration
 from scalecurve.forecasting.stack import EXPERTS, FEATURES, Circumstances, ExpertStack, circumstances, stacked_gains
-from scalecurve.forecasting.view import CurveKind, View
 
 MOVERS, ALIKE = 4, 3
 OTHER_CLASS = 0.02  # of misfit: what another class of unit or of worker counts for
@@ -65,13 +65,16 @@ class AlikeCurve:
 
 
 @dataclass(frozen=True)
-class ForecastExplanation(JsonRecord):
+class ForecastExplanation:
     """Experts, movers and alike curves of a forecast at K."""
 
     k: int
     experts: tuple[ExpertShare, ...]
     movers: tuple[Mover, ...]
     alike: tuple[AlikeCurve, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
     def blocks(self) -> Iterator[Block]:
         """What a document of the forecast says of it."""

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.explain import ForecastExplanation
-from scalecurve.forecasting.explain import explain as explain_view
+from scalecurve.forecasting.curves import View, view
 from scalecurve.forecasting.prediction import predict_views, sibling_finding, with_siblings
+from scalecurve.forecasting.published import Calibration, Standing, check_domain, shipped, standing_of
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
-from scalecurve.forecasting.standing import Standing, check_domain, standing_of
-from scalecurve.forecasting.view import View, view
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
 from scalecurve.units import WorkersLike, as_number, as_workers, format_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.forecasting.explain import ForecastExplanation
 
 LEAST_SHOWN = 0.01  # of the weight of an expert
 
@@ -93,12 +93,17 @@ class Forecast(Result):
     @cached_property
     def explanation(self) -> ForecastExplanation | None:
         """Why the last row that was answered is what it is; None where it was interpolated, or of another panel."""
+        from scalecurve.forecasting.explain import explain
+
         last = max((row.k for row in self.rows if not row.refused), default=0)
-        return explain_view(self.view, last, self.calibration)
+        return explain(self.view, last, self.calibration)
 
     @cached_property
     def standing(self) -> Standing | None:
         return standing_of(self.view, self.domain, self.calibration)
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
         why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}

@@ -25,11 +25,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scalecurve.findings import Finding, info, warning
-from scalecurve.forecasting.calibration import Calibration, Width
-from scalecurve.forecasting.curves import FORGETTING, LN2, Array, Curves, LogCurve, last_slope, pack
-from scalecurve.forecasting.panel import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
+from scalecurve.forecasting.curves import FORGETTING, LN2, Array, CurveKind, Curves, LogCurve, View, last_slope, pack
+from scalecurve.forecasting.experts import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
+from scalecurve.forecasting.published import Calibration, Width
 from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
-from scalecurve.forecasting.view import CurveKind, View
 
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
 FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider

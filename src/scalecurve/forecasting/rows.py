@@ -14,10 +14,9 @@ import numpy as np
 
 from scalecurve.document import JsonRecord
 from scalecurve.findings import Finding, warning
-from scalecurve.forecasting.calibration import Calibration
-from scalecurve.forecasting.curves import LN2
+from scalecurve.forecasting.curves import LN2, CurveKind, View
 from scalecurve.forecasting.prediction import FEWEST, WIDEST, Prediction, predict_views
-from scalecurve.forecasting.view import CurveKind, View
+from scalecurve.forecasting.published import Calibration
 from scalecurve.study import Quantity
 
 GREY, REFUSED = 4.0, 16.0  # times the largest measured K

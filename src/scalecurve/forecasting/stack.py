@@ -20,8 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalecurve.forecasting.curves import LN2, Array, Curves, Mask, last_slope, repeat_error, roughness
-from scalecurve.forecasting.panel import AMDAHL, LAW_SHARE, STRONG_FAMILIES, Verdict, consult, positive
-from scalecurve.forecasting.shapes import Shapes, shape_quantiles
+from scalecurve.forecasting.experts import (
+    AMDAHL,
+    LAW_SHARE,
+    STRONG_FAMILIES,
+    Shapes,
+    Verdict,
+    consult,
+    positive,
+    shape_quantiles,
+)
 
 LARGEST_GAIN = 3.0  # experts are cut to this change of log performance
 MIXTURE_SHARE = 0.25  # of the mixture's median in the point forecast

@@ -313,8 +313,8 @@ def _forecast_points(
     study: Study, workers: Sequence[int], level: float, per_result: PerResult
 ) -> tuple[list[CurvePoint], list[int]]:
     """Forecasts at these K, at the level asked for or the highest calibrated one, and the K that were refused."""
-    from scalecurve.forecasting.calibration import shipped
     from scalecurve.forecasting.forecast import forecast
+    from scalecurve.forecasting.published import shipped
 
     calibration = shipped()
     level = min(level, *(width.highest_level for width in calibration.widths.values()))

@@ -20,10 +20,9 @@ import numpy as np
 from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
-from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.curves import Array, LogCurve
+from scalecurve.forecasting.curves import Array, LogCurve, View, view
 from scalecurve.forecasting.prediction import predict
-from scalecurve.forecasting.view import View, view
+from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
 from scalecurve.units import format_seconds, parse_seconds

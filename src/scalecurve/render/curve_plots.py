@@ -11,7 +11,8 @@ from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.side_by_side import SideBySide
 from scalecurve.analysis.table import rule_words
 from scalecurve.errors import InputError
-from scalecurve.fitting.grid_fit import GridFit, GridForecast
+from scalecurve.fitting.grid_fit import GridFit
+from scalecurve.fitting.grid_forecast import GridForecast
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.laws.tables import LawTable

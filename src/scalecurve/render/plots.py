@@ -16,7 +16,8 @@ from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.document import Result
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.grid_fit import GridFit, GridForecast
+from scalecurve.fitting.grid_fit import GridFit
+from scalecurve.fitting.grid_forecast import GridForecast
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.formats.loading import StudyLike, as_study, load
 from scalecurve.laws.tables import LawTable

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import laplace
 
-from scalecurve.forecasting.calibration import Residuals, balance, learn_width, shipped, weighted_quantile
 from scalecurve.forecasting.curves import LogCurve
-from scalecurve.forecasting.shapes import learn_shapes, shape_evidence
+from scalecurve.forecasting.experts import learn_shapes, shape_evidence
+from scalecurve.forecasting.published import shipped
+from tools.crossvalidation import Residuals, learn_width
+from tools.published import balance, weighted_quantile
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 

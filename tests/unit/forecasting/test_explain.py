@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.forecast import forecast
+from scalecurve.forecasting.published import shipped
 from scalecurve.forecasting.stack import FEATURES
 from tests.reference_study import strong_study, weak_study
 

@@ -5,10 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.curves import LogCurve, pack
-from scalecurve.forecasting.panel import COLLECTIVE_PANEL, STRONG_FAMILIES, consult, smooth_laws
-from scalecurve.forecasting.shapes import grid, log_shape, shape_quantiles
+from scalecurve.forecasting.experts import (
+    COLLECTIVE_PANEL,
+    STRONG_FAMILIES,
+    consult,
+    grid,
+    log_shape,
+    shape_quantiles,
+    smooth_laws,
+)
+from scalecurve.forecasting.published import shipped
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scalecurve.forecasting.calibration import shipped
 from scalecurve.forecasting.curves import LogCurve, Traits, pack
+from scalecurve.forecasting.published import shipped
 from scalecurve.forecasting.stack import (
     EXPERTS,
     FEATURES,

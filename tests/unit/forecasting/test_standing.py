@@ -3,7 +3,7 @@
 import pytest
 
 import scalecurve as sc
-from scalecurve.forecasting.standing import stand
+from scalecurve.forecasting.published import stand
 from tests.reference_study import strong_study, weak_study
 
 

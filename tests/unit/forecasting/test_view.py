@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import scalecurve as sc
-from scalecurve.forecasting.curves import Traits
-from scalecurve.forecasting.view import view
+from scalecurve.forecasting.curves import Traits, view
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,83 @@
-"""Where a study stands: its efficiency at 2, 4, 8 ... times its smallest K among published curves of its kind."""
+"""What published curves taught (shapes, the stack, widths, percentiles), and where a study stands among them.
+
+`calibration.json` is rebuilt by `tools/calibrate_forecast.py DATA`; it holds derived numbers and their provenance.
+A study stands by its efficiency at 2, 4, 8 ... times its smallest K among published curves of its kind.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.document import Document, Heading, JsonRecord, Paragraph, Result, Table, table
+from scalecurve.document import Document, Heading, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.forecasting.calibration import Calibration, shipped
-from scalecurve.forecasting.view import View, view
+from scalecurve.forecasting.curves import Array, View, view
+from scalecurve.forecasting.experts import Shapes
+from scalecurve.forecasting.stack import ExpertStack
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Study
+
+FORMAT = 3
+
+
+@dataclass(frozen=True)
+class Width:
+    """How wide intervals are: log scale = coefficients . features, times the quantile of the level asked for."""
+
+    coefficients: Array
+    levels: Array
+    quantiles: Array
+
+    @property
+    def highest_level(self) -> float:
+        return float(self.levels[-1])
+
+    def quantile(self, level: float) -> float:
+        """Of |residual| / scale; levels below the first are interpolated from zero."""
+        return float(np.interp(level, np.r_[0.0, self.levels], np.r_[0.0, self.quantiles]))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Everything learned; `standing` maps domain -> multiple of the base K -> percentiles of efficiency.
+
+    `library` names the published curves that taught, each with the number of the shape that fits it best.
+    """
+
+    shapes: Shapes
+    stack: ExpertStack
+    widths: Mapping[str, Width]
+    standing: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    library: Mapping[str, Any]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
+        table = np.array(data["shapes"]["rows"], dtype=np.float64)
+        prior = table[:, 4] / table[:, 4].sum()
+        widths = {
+            name: Width(np.array(w["coefficients"]), np.array(w["levels"]), np.array(w["quantiles"]))
+            for name, w in data["widths"].items()
+        }
+        stack = ExpertStack.from_dict(data["stack"])
+        return cls(Shapes(table[:, :4], prior), stack, widths, data["standing"], data["provenance"], data["library"])
+
+
+@cache
+def shipped() -> Calibration:
+    """The calibration that comes with the package."""
+    text = files("scalecurve.forecasting").joinpath("calibration.json").read_text(encoding="utf-8")
+    return Calibration.from_dict(json.loads(text))
+
 
 DOMAIN_OF_UNIT = {
     "clients": "database", "connections": "database", "threads": "threads", "cores": "threads", "nodes": "hpc",
@@ -26,7 +89,7 @@ NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measu
 
 
 @dataclass(frozen=True)
-class StandingRow(JsonRecord):
+class StandingRow:
     """`percentile` is the share (in %) of published curves with a lower efficiency at this multiple of the base."""
 
     multiple: int
@@ -36,7 +99,10 @@ class StandingRow(JsonRecord):
     median: float
     curves: int
 
-    JSON = "multiple k efficiency percentile published_median=median published_curves=curves"
+    def to_dict(self) -> dict[str, Any]:
+        names = ("multiple", "k", "efficiency", "percentile")
+        published = {"published_median": self.median, "published_curves": self.curves}
+        return {name: getattr(self, name) for name in names} | published
 
     def sentence(self) -> str:
         return (
@@ -58,10 +124,14 @@ class Standing(Result):
     findings: tuple[Finding, ...] = ()
     ratio: str = "E"
 
-    JSON = "domain regime rows"
-
     def __repr__(self) -> str:
         return f"<Standing among {self.regime} curves ({self.domain}): {self.rows[-1].sentence()}>"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"domain": self.domain, "regime": self.regime, "rows": self.records()}
 
     def heading(self) -> Heading:
         """Among which curves the study is placed."""

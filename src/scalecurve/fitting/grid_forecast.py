@@ -1,0 +1,186 @@
+"""`forecast_grid`: T and E at sizes and worker counts that were not measured, from a fitted T(N, K)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalecurve.document import Document, FindingList, Result, table
+from scalecurve.errors import Fault, InputError
+from scalecurve.estimate import Estimate
+from scalecurve.findings import Finding, info, warning
+from scalecurve.fitting.surface import (
+    AVERAGED,
+    DRAWS,
+    SEED,
+    SizeCurve,
+    Surface,
+    fit_surface,
+    normal_width,
+    size_curves,
+    surface_points,
+)
+from scalecurve.formats.loading import SetLike, as_study_set
+from scalecurve.study import Quantity, Regime
+from scalecurve.units import WorkersLike, as_workers, format_count, format_seconds, level_faults
+
+GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridForecastRow:
+    """T at (size, k) with its interval; None where the point is too far away.  `beyond` is the factor outside."""
+
+    size: float
+    k: int
+    time: Estimate | None
+    efficiency: Estimate | None
+    beyond: float
+
+    @property
+    def grey(self) -> bool:
+        """Whether it lies more than 4 times outside the measured sizes or K."""
+        return self.beyond > GREY
+
+    def to_dict(self) -> dict[str, Any]:
+        parts = {"time": self.time, "efficiency": self.efficiency}
+        flat = {
+            key: None if own is None else getattr(own, end)
+            for name, own in parts.items()
+            for key, end in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high"))
+        }
+        return {"size": self.size, "k": self.k, **flat, "beyond": self.beyond}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GridForecast(Result):
+    """T and E at sizes and worker counts that were not measured."""
+
+    name: str
+    level: float
+    k_unit: str
+    quantity: Quantity
+    rows: tuple[GridForecastRow, ...]
+    findings: tuple[Finding, ...]
+    surface: Surface
+
+    def __repr__(self) -> str:
+        return f"<GridForecast of {self.name}: {len(self.rows)} points>"
+
+    def __getitem__(self, place: int) -> GridForecastRow:
+        return self.rows[place]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def curves(self) -> tuple[SizeCurve, ...]:
+        """T over K at the sizes asked for, to draw."""
+        sizes = list(dict.fromkeys(row.size for row in self.rows))
+        return size_curves(self.surface, sizes, float(max(row.k for row in self.rows)))
+
+    def records(self) -> list[dict[str, Any]]:
+        return [row.to_dict() for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        findings = [finding.to_dict() for finding in self.findings]
+        return {"name": self.name, "level": self.level, "rows": self.records(), "findings": findings}
+
+    def document(self) -> Document:
+        seconds = self.quantity is Quantity.SECONDS
+        in_time = format_seconds if seconds else "{:.4g}".format
+        cells: list[list[str | None]] = []
+        for row in self.rows:
+            texts: list[str | None] = []
+            for own, shown in ((row.time, in_time), (row.efficiency, "{:.3f}".format)):
+                ends = None if own is None else f"{shown(own.low or 0.0)}..{shown(own.high or 0.0)}"
+                texts += [None if own is None else shown(own.value), ends]
+            note = "refused" if row.time is None else "grey" if row.grey else ""
+            cells.append([format_count(row.size), str(row.k), *texts, note])
+        what = "T" if seconds else "T (of one unit of work)"
+        head = ["size", f"K ({self.k_unit})", what, "interval", "E", "interval", ""]
+        caption = f"Intervals at {self.level:.0%}, {AVERAGED}"
+        return Document(f"Forecast of {self.name}", (table(head, cells, caption=caption), FindingList(self.findings)))
+
+
+def forecast_grid(
+    studies: SetLike,
+    *,
+    size: float | Sequence[float],
+    at: WorkersLike | None = None,
+    regime: str | None = None,
+    level: float = 0.9,
+    extrapolate: bool = False,
+) -> GridForecast:
+    """T and E at each size and each K of `at` (default: the largest measured), with intervals at `level`.
+
+    Beyond 4 times the measured range a row is grey, beyond 16 times it is refused unless `extrapolate`.
+    """
+    curves = as_study_set(studies, regime=regime)
+    points = surface_points(curves)
+    sizes = [float(own) for own in ([size] if isinstance(size, float | int) else size)]
+    workers = as_workers(at) if at is not None else (int(points.k.max()),)
+    faults = level_faults(level)
+    faults += [
+        Fault("a size is not a positive number", where="size", value=f"{own:g}")
+        for own in sizes
+        if not own > 0 or math.isinf(own)
+    ]
+    if faults:
+        raise InputError(faults, subject="forecast")
+    surface = fit_surface(points)
+    pairs = np.array([(own, k) for own in sizes for k in workers], dtype=np.float64)
+    size_at, k_at = pairs.T
+    grown = size_at * k_at if curves.regime is Regime.WEAK else size_at
+    ratios = [
+        np.maximum(at_own / own.max(), own.min() / at_own) for at_own, own in ((grown, points.size), (k_at, points.k))
+    ]
+    beyond = np.maximum(*ratios)
+    logs = surface.quantiles(grown, k_at, level)
+    slack = normal_width(level) * (points.noise or 0.0) / math.sqrt(float(points.runs.mean()))
+    base = float(points.k.min())
+    draws = surface.draws(
+        np.r_[grown, grown], np.r_[np.full(len(pairs), base), k_at], DRAWS, np.random.default_rng(SEED)
+    )
+    shares = np.exp(draws[:, : len(pairs)] - draws[:, len(pairs) :]) * base / k_at
+    ends = np.quantile(shares, [0.5, (1 - level) / 2, (1 + level) / 2], axis=0)
+    rows = []
+    for i, (own, k) in enumerate(pairs.tolist()):
+        refused = beyond[i] > FARTHEST and not extrapolate
+        share, least, most = ends[:, i].tolist()
+        middle, low, high = np.exp(logs[i] + np.array([0.0, -slack, slack])).tolist()
+        rows.append(
+            GridForecastRow(
+                size=own,
+                k=int(k),
+                time=None if refused else Estimate(middle, low, high, level, AVERAGED),
+                efficiency=None if refused else Estimate(share, least, most, level, AVERAGED),
+                beyond=float(beyond[i]),
+            )
+        )
+    return GridForecast(
+        name=curves.name,
+        level=level,
+        k_unit=curves.k_unit,
+        quantity=curves.quantity,
+        rows=tuple(rows),
+        findings=(*curves.findings, *_forecast_findings(rows)),
+        surface=surface,
+    )
+
+
+def _forecast_findings(rows: Sequence[GridForecastRow]) -> Iterator[Finding]:
+    refused = [row for row in rows if row.time is None]
+    if refused:
+        text = ", ".join(f"({format_count(row.size)}, {row.k})" for row in refused[:5])
+        message = f"(N, K) = {text}: more than {FARTHEST:g} times outside the measured sizes or K"
+        yield warning("too-far", message, remedy="measure nearer, or ask with --extrapolate")
+    grey = [row for row in rows if row.time is not None and row.grey]
+    if grey:
+        message = (
+            f"{len(grey)} rows lie more than {GREY:g} times outside the measured range: their intervals are not checked"
+        )
+        yield info("grey", message, remedy="measure nearer to them")

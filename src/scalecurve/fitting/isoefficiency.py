@@ -1,0 +1,97 @@
+"""The N that holds an efficiency E at each K, from a fitted T(N, K).
+
+E(N, K) = K0 T(N, K0) / (K T(N, K)), K0 the smallest measured K.  Its band comes from surfaces that the data could have
+come from.  Beside it stand two textbook answers, anchored at its first point: overhead that grows as log K asks for
+N ~ K log K, as K for N ~ K^2 (Grama, Gupta, Kumar 1993; `laws.communication`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from scalecurve.estimate import Estimate
+from scalecurve.fitting.surface import AVERAGED, DRAWS, SEED, Array, Surface
+from scalecurve.laws.communication import GROWTHS
+
+GRID_STEPS, GRID_BEYOND = 160, 64.0  # sizes tried, and how far beyond the measured ones
+THEORIES = {"K log K": "log", "K^2": "linear"}
+"""Textbook isoefficiency functions by the growth of the overhead of one worker (`laws.communication`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsoRow:
+    """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it, `theory` by overhead."""
+
+    hold: float
+    k: int
+    size: Estimate | None
+    theory: dict[str, float]
+    measured: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "size": None if self.size is None else self.size.to_dict()}
+
+
+def isoefficiency(
+    surface: Surface, holds: Sequence[float], level: float
+) -> tuple[tuple[IsoRow, ...], dict[float, Estimate]]:
+    """The sizes that hold each E at the measured K and at 2 and 4 times the largest, and how fast they grow with K."""
+    points = surface.points
+    measured = [int(k) for k in np.unique(points.k)]
+    base, largest = measured[0], measured[-1]
+    workers = [k for k in (*measured, 2 * largest, 4 * largest) if k > base]
+    sizes = np.geomspace(points.size.min() / GRID_BEYOND, points.size.max() * GRID_BEYOND, GRID_STEPS)
+    if points.size.min() >= 2:
+        sizes = sizes[sizes >= 2]
+    every_k = np.array([base, *workers], dtype=np.float64)
+    draws = surface.draws(
+        np.tile(sizes, len(every_k)), np.repeat(every_k, len(sizes)), DRAWS, np.random.default_rng(SEED)
+    ).reshape(DRAWS, len(every_k), len(sizes))
+    cost = draws + np.log(every_k)[None, :, None]
+    efficiency = np.exp(cost[:, :1] - cost[:, 1:])
+    rows: list[IsoRow] = []
+    growth: dict[float, Estimate] = {}
+    for hold in holds:
+        held = _first_size(efficiency, sizes, hold)
+        low, middle, high = np.quantile(held, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0, method="nearest")
+        anchor: tuple[int, float] | None = None
+        for i, k in enumerate(workers):
+            size = None
+            if math.isfinite(middle[i]):
+                least, most = (float(np.exp(own[i])) if math.isfinite(own[i]) else None for own in (low, high))
+                size = Estimate(float(np.exp(middle[i])), least, most, level, AVERAGED)
+                anchor = anchor or ((k, size.value) if k >= 2 else None)
+            theory = {}
+            if anchor is not None:
+                ratio = {
+                    name: k * GROWTHS[kind](k) / (anchor[0] * GROWTHS[kind](anchor[0]))
+                    for name, kind in THEORIES.items()
+                }
+                theory = {name: anchor[1] * own for name, own in ratio.items()}
+            rows.append(IsoRow(hold=hold, k=k, size=size, theory=theory, measured=k <= largest))
+        slopes = [
+            float(np.polyfit(np.log(np.array(workers, dtype=float)[ok]), own[ok], 1)[0])
+            for own in held
+            if (ok := np.isfinite(own)).sum() >= 2
+        ]
+        if len(slopes) >= DRAWS * level:
+            low_end, value, high_end = np.quantile(slopes, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+            growth[hold] = Estimate(value, low_end, high_end, level, AVERAGED)
+    return tuple(rows), growth
+
+
+def _first_size(efficiency: Array, sizes: Array, hold: float) -> Array:
+    """Log of the smallest size from which E is at least `hold`, by draw and K; -inf or inf where it is out of range."""
+    above = efficiency >= hold
+    place = np.argmax(above, axis=2)
+    logs, before = np.log(sizes), np.maximum(place - 1, 0)
+    rows, columns = np.indices(place.shape)
+    here, there = efficiency[rows, columns, place], efficiency[rows, columns, before]
+    share = np.clip((hold - there) / np.where(here > there, here - there, 1.0), 0.0, 1.0)
+    between = logs[before] + share * (logs[place] - logs[before])
+    return np.where(above.any(axis=2), np.where(place == 0, -np.inf, between), np.inf)
