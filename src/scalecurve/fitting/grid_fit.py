@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -35,14 +35,13 @@ LINEARISED = "linearised least squares of the best model"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridTerm:
+class GridTerm(JsonRecord):
     """One term of the best model and its coefficient, in seconds (or seconds per unit of work, for rates)."""
 
     text: str
     coefficient: Estimate
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"term": self.text, **self.coefficient.to_dict()}
+    JSON = "term=text **coefficient"
 
 
 @dataclass(frozen=True, kw_only=True)

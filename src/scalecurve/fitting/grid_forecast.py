@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, Result, table
+from scalecurve.document import Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -32,7 +31,7 @@ GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridForecastRow:
+class GridForecastRow(JsonRecord):
     """T at (size, k) with its interval; None where the point is too far away.  `beyond` is the factor outside."""
 
     size: float
@@ -41,19 +40,12 @@ class GridForecastRow:
     efficiency: Estimate | None
     beyond: float
 
+    JSON = "size k time* efficiency* beyond"
+
     @property
     def grey(self) -> bool:
         """Whether it lies more than 4 times outside the measured sizes or K."""
         return self.beyond > GREY
-
-    def to_dict(self) -> dict[str, Any]:
-        parts = {"time": self.time, "efficiency": self.efficiency}
-        flat = {
-            key: None if own is None else getattr(own, end)
-            for name, own in parts.items()
-            for key, end in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high"))
-        }
-        return {"size": self.size, "k": self.k, **flat, "beyond": self.beyond}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -68,6 +60,8 @@ class GridForecast(Result):
     findings: tuple[Finding, ...]
     surface: Surface
 
+    JSON = "name level rows findings"
+
     def __repr__(self) -> str:
         return f"<GridForecast of {self.name}: {len(self.rows)} points>"
 
@@ -81,13 +75,6 @@ class GridForecast(Result):
         """T over K at the sizes asked for, to draw."""
         sizes = list(dict.fromkeys(row.size for row in self.rows))
         return size_curves(self.surface, sizes, float(max(row.k for row in self.rows)))
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.to_dict() for row in self.rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        findings = [finding.to_dict() for finding in self.findings]
-        return {"name": self.name, "level": self.level, "rows": self.records(), "findings": findings}
 
     def document(self) -> Document:
         seconds = self.quantity is Quantity.SECONDS

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.fitting.surface import AVERAGED, DRAWS, SEED, Array, Surface
 from scalecurve.laws.communication import GROWTHS
@@ -24,7 +24,7 @@ THEORIES = {"K log K": "log", "K^2": "linear"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsoRow:
+class IsoRow(JsonRecord):
     """The size that holds E = `hold` at `k`; `size` is None where no size tried holds it, `theory` by overhead."""
 
     hold: float
@@ -32,9 +32,6 @@ class IsoRow:
     size: Estimate | None
     theory: dict[str, float]
     measured: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "size": None if self.size is None else self.size.to_dict()}
 
 
 def isoefficiency(

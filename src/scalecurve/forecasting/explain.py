@@ -7,12 +7,11 @@ alike where the shape that fits it best also fits the study; what is shipped of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Heading, Paragraph, table
+from scalecurve.document import Block, Column, Heading, JsonRecord, Paragraph, table
 from scalecurve.forecasting.curves import Array, CurveKind, View, pack
 from scalecurve.forecasting.experts import FORGETTING, log_shape
 from scalecurve.forecasting.published import Calibration
@@ -65,16 +64,13 @@ class AlikeCurve:
 
 
 @dataclass(frozen=True)
-class ForecastExplanation:
+class ForecastExplanation(JsonRecord):
     """Experts, movers and alike curves of a forecast at K."""
 
     k: int
     experts: tuple[ExpertShare, ...]
     movers: tuple[Mover, ...]
     alike: tuple[AlikeCurve, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def blocks(self) -> Iterator[Block]:
         """What a document of the forecast says of it."""
