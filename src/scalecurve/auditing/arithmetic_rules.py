@@ -19,6 +19,7 @@ from scalecurve.auditing.figures import (
     anchored,
     best,
     cost_of,
+    exactly,
     figure,
     rows_of,
     span_of,
@@ -73,12 +74,29 @@ def _efficiency_by_speedup(claim: Claim) -> Agreement | None:
         return None if own is None else own.over(float(point.k))
 
     k0 = float(claim.baseline_k)
-    readings = [agreement("E = S/K", rows_of(claim, ratio), FigureRange(1.0, 1.0))]
+    readings = [agreement("E = S/K", rows_of(claim, ratio), exactly(1.0))]
     if k0 != 1:
-        readings.append(agreement("E = S K0/K", rows_of(claim, ratio), FigureRange(k0, k0)))
+        readings.append(agreement("E = S K0/K", rows_of(claim, ratio), exactly(k0)))
     if claim.regime != "strong":
-        readings.append(agreement("E = S", rows_of(claim, plain), FigureRange(1.0, 1.0)))
+        readings.append(agreement("E = S", rows_of(claim, plain), exactly(1.0)))
     return best(readings)
+
+
+def _contradictions(column: str, reading: Agreement) -> Iterator[Hit]:
+    """The rows of a column that do not follow from the column it was read against, each with what does follow."""
+    name = {"efficiency": "E", "speedup": "S"}[column]
+    for point, span in reading.apart:
+        own = figure(point, column)
+        if own is None or reading.constant is None:
+            continue
+        derived = own.printed * reading.constant.printed / span.printed if span.printed else 0.0
+        in_percent = column == "efficiency" and point.efficiency_unit == "percent"
+        given = f"{100 * derived:.3g}%" if in_percent else f"{derived:.3g}"
+        source = "speedups" if reading.name.startswith("E = ") else "times" if point.seconds else "rates"
+        yield Hit(
+            f"at K = {point.k} {name} is published as {point.quoted(column)}, the {source} give {given}",
+            {"k": point.k, "published": getattr(point, column), "recomputed": derived},
+        )
 
 
 @rule(
@@ -102,15 +120,7 @@ def efficiency_does_not_add_up(claim: Claim) -> Iterator[Hit]:
         message = f"the efficiencies are {formula}, the formula of {name} scaling, but the claim says {claim.regime}"
         yield Hit(message, {"k": [point.k for point, _ in reading.apart]})
         return
-    for point, span in reading.apart:
-        own = figure(point, "efficiency")
-        if own is None or reading.constant is None:
-            continue
-        derived = own.middle * reading.constant.middle / span.middle if span.middle else 0.0
-        yield Hit(
-            f"at K = {point.k} E is published as {point.quoted('efficiency')}, the other columns give {derived:.3g}",
-            {"k": point.k, "published": point.efficiency, "recomputed": derived},
-        )
+    yield from _contradictions("efficiency", reading)
 
 
 @rule(
@@ -129,19 +139,11 @@ def speedup_does_not_add_up(claim: Claim) -> Iterator[Hit]:
         return
     free = agreement(reading.name, times_rows(claim, "speedup", weak=reading.name == "weak"), None)
     if reading.constant is not None and len(reading.apart) == reading.rows > 1 and len(free.apart) <= 1:
-        ratio = free.constant.middle / reading.constant.middle if free.constant is not None else 1.0
+        ratio = free.constant.printed / reading.constant.printed if free.constant is not None else 1.0
         message = f"all {reading.rows} speedups are relative to a baseline {ratio:.3g} times the one in the table"
         yield Hit(message, {"k": [point.k for point, _ in reading.apart], "ratio": ratio})
         return
-    for point, span in reading.apart:
-        own = figure(point, "speedup")
-        if own is None or reading.constant is None:
-            continue
-        derived = own.middle * reading.constant.middle / span.middle if span.middle else 0.0
-        yield Hit(
-            f"at K = {point.k} the published speedup is {point.quoted('speedup')}, the times give {derived:.3g}",
-            {"k": point.k, "published": point.speedup, "recomputed": derived},
-        )
+    yield from _contradictions("speedup", reading)
 
 
 @rule(
@@ -161,7 +163,7 @@ def other_baseline(claim: Claim) -> Iterator[Hit]:
     if own is not None and not own.contains(1.0):
         name = "efficiency" if one.speedup is None else "speedup"
         message = f"at K = 1 the {name} is {one.quoted(name)}, not 1: it is relative to a program that is not shown"
-        yield Hit(message, {"published": own.middle}, credit=0.25)
+        yield Hit(message, {"published": own.printed}, credit=0.25)
 
 
 @rule(
@@ -296,8 +298,8 @@ def time_rises_like_a_rate(claim: Claim) -> Iterator[Hit]:
 
 def average_of_ratios(claim: Claim) -> str | None:
     """How it shows that published speedups are averages of ratios; None where nothing says so."""
-    if words := re.search(r"\b(mean|average|avg)\b.{0,30}(speed|effic)", claim.statement or "", re.IGNORECASE):
-        return f"the claim speaks of an average ({words[0].strip()!r})"
+    if words := re.search(r"\b(geo)?(mean|average|avg)\b.{0,30}(speed|effic)\w*", claim.statement or "", re.IGNORECASE):
+        return f"the figures are averages ({words[0].strip()!r})"
     if re.match(r"(geo)?mean|average|avg", claim.statement or "", re.IGNORECASE) and claim.kind == "table":
         return f"the table has a row of averages ({claim.statement})"
     base = claim.at(claim.baseline_k)
@@ -316,7 +318,7 @@ def average_of_ratios(claim: Claim) -> str | None:
         if own.agrees(span_of(ratio, SKEW * ratio)):
             continue
         spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
-        skewed += spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2))
+        skewed += spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2, ratio))
         if len(point.samples) == len(base.samples) > 1:
             mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
             every = statistics.fmean(a / b for a in base.samples for b in point.samples)
@@ -353,7 +355,7 @@ def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
     """
     extrapolated = [point.k for point in claim.points if point.extrapolated]
     if extrapolated:
-        yield Hit(f"K = {', '.join(map(str, extrapolated))} are extrapolated, not measured", {"k": extrapolated})
+        yield Hit(f"extrapolated, not measured: K = {', '.join(map(str, extrapolated))}", {"k": extrapolated})
 
 
 @rule(

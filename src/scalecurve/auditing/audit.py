@@ -117,7 +117,9 @@ class Audit(Result):
         points = list(claim.efficiencies())
         if len(points) > 1:
             cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in points]
-            blocks.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption="Recomputed"))
+            k0 = claim.baseline_k
+            caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
+            blocks.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption=caption))
         blocks.append(FindingList(self.findings))
         if self.questions:
             asked = self.questions[:MOST_QUESTIONS]

@@ -17,7 +17,7 @@ from scalecurve.auditing.figures import PERCENT, SHARE, FigureRange, figure, set
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
 from scalecurve.study import Quantity, Run, Study, Treatment
-from scalecurve.study.file import parse_json, read_study, study_from_dict
+from scalecurve.study.file import parse_json, read_json, study_from_dict
 
 PEEK = 64
 IMPLAUSIBLE = 1.2  # an efficiency above this means that S(K0) is K0, not 1
@@ -282,7 +282,10 @@ def load_claim(
     regime: str | None = None,
     k_unit: str | None = None,
 ) -> Study | Claim:
-    """A study file, a claim.toml or a published table; without a source, the bare claim `workers=256, speedup=180`."""
+    """A study file, a claim as TOML or JSON, or a published table.
+
+    Without a source it is the bare claim `workers=256, speedup=180`.
+    """
     from scalecurve.auditing.claim_table import read_claim_table
 
     if source is None:
@@ -304,20 +307,27 @@ def load_claim(
     if str(source) == "-":
         raw = sys.stdin.buffer.read()
         if raw.lstrip()[:1] == b"{":
-            return study_from_dict(parse_json(raw, subject="standard input"), subject="standard input")
+            return _json_claim(parse_json(raw, subject="standard input"), "standard input", regime)
         return read_claim_table(raw, subject="standard input", regime=regime)
     path = Path(source)
     if path.suffix == ".toml":
         return validate(Claim, read_toml(path, hint=HINT), subject=str(path))
     try:
         with path.open("rb") as file:
-            is_study = path.suffix == ".json" or file.read(PEEK).lstrip()[:1] == b"{"
+            head = file.read(PEEK).lstrip()[:1]
     except OSError:
-        is_study = path.suffix == ".json"
-    if is_study:
-        return read_study(path)
+        head = b""
+    if head == b"{" or (path.suffix == ".json" and head != b"["):
+        return _json_claim(read_json(path), str(path), regime, path.parent)
     claim = read_claim_table(path, subject=str(path), regime=regime)
     return _one_curve(path, regime) or claim
+
+
+def _json_claim(value: Any, subject: str, regime: str | None, folder: Path | None = None) -> Study | Claim:
+    """A study, or the fields of a claim.toml written as JSON."""
+    if isinstance(value, Mapping) and "format" not in value and value.keys() & {"workers", "points", "statement"}:
+        return validate(Claim, {"regime": regime, **value}, subject=subject)
+    return study_from_dict(value, subject=subject, folder=folder)
 
 
 def claim_from(fields: object) -> Claim:

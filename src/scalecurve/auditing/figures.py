@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scalecurve.auditing.claim import Claim, ClaimPoint
-if TYPE_CHECKING:
-    from scalecurve.auditing.claim import ClaimPoint
 
 MOST_UNIT = 0.05  # of a value whose printed digits are not known
 SLACK = 0.002  # of the value, for figures that were made from figures rounded before
@@ -28,26 +26,27 @@ FACTORS = {SHARE: 1.0, PERCENT: 0.01}
 
 @dataclass(frozen=True)
 class FigureRange:
-    """The numbers that a printed figure, or a formula of printed figures, may stand for."""
+    """The numbers that a printed figure, or a formula of printed figures, may stand for.
+
+    `printed` is what the figures give as they stand on the paper.
+    """
 
     low: float
     high: float
-
-    @property
-    def middle(self) -> float:
-        return (self.low + self.high) / 2
+    printed: float
 
     def times(self, other: FigureRange | float) -> FigureRange:
         """The product, of positive numbers."""
-        if isinstance(other, FigureRange):
-            return FigureRange(self.low * other.low, self.high * other.high)
-        return FigureRange(self.low * other, self.high * other)
+        by = other if isinstance(other, FigureRange) else exactly(other)
+        return FigureRange(self.low * by.low, self.high * by.high, self.printed * by.printed)
 
     def over(self, other: FigureRange | float) -> FigureRange:
         """The quotient, of positive numbers; unbounded where the divisor may be 0."""
-        if not isinstance(other, FigureRange):
-            return FigureRange(self.low / other, self.high / other)
-        return FigureRange(self.low / other.high, self.high / other.low if other.low > 0 else float("inf"))
+        by = other if isinstance(other, FigureRange) else exactly(other)
+        high, printed = (
+            value / of if of > 0 else math.inf for value, of in ((self.high, by.low), (self.printed, by.printed))
+        )
+        return FigureRange(self.low / by.high, high, printed)
 
     def contains(self, value: float) -> bool:
         return self.low * (1 - SLACK) <= value <= self.high * (1 + SLACK)
@@ -57,15 +56,20 @@ class FigureRange:
         return self.low * (1 - SLACK) <= other.high and other.low * (1 - SLACK) <= self.high
 
 
+def exactly(value: float) -> FigureRange:
+    """A number that is not rounded."""
+    return FigureRange(value, value, value)
+
+
 def span_of(value: float, unit: float | None = None) -> FigureRange:
     """What `value` stands for; `unit` is that of its last printed digit.
 
     Without it the digits of the shortest form count, but `5` may have been written as `5.00`: at most 5 % then.
     """
     if unit is not None:
-        return FigureRange(max(0.0, value - unit / 2), value + unit)
+        return FigureRange(max(0.0, value - unit / 2), value + unit, value)
     half = min(10.0 ** -len(f"{value:.10g}".partition("e")[0].partition(".")[2]), MOST_UNIT * value) / 2
-    return FigureRange(value - half, value + half)
+    return FigureRange(value - half, value + half, value)
 
 
 def figure(point: ClaimPoint, name: str) -> FigureRange | None:
@@ -81,9 +85,9 @@ def cost_of(point: ClaimPoint, *, weak: bool) -> FigureRange | None:
     if (seconds := figure(point, "seconds")) is not None:
         return seconds if weak else seconds.times(float(point.k))
     if (rate := figure(point, "rate")) is not None:
-        return FigureRange(point.k, point.k).over(rate)
+        return exactly(point.k).over(rate)
     if (own := figure(point, "rate_per_worker")) is not None:
-        return FigureRange(1.0, 1.0).over(own)
+        return exactly(1.0).over(own)
     return None
 
 
@@ -181,7 +185,7 @@ def _expected(
 ) -> tuple[FigureRange, ...]:
     """What E could be by the speedup and by the times."""
     if point.k == baseline_k:
-        return (FigureRange(1.0, 1.0),)
+        return (exactly(1.0),)
     spans = []
     if (speedup := figure(point, "speedup")) is not None:
         spans += [speedup.over(float(point.k)), speedup.times(baseline_k / point.k)]

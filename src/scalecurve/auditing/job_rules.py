@@ -156,7 +156,8 @@ def superlinear(claim: Claim) -> Iterator[Hit]:
         e, k = max(above)
         k0 = claim.baseline_k
         yield Hit(
-            f"E = {e:.3g} at K = {k} is above 1: at K = {k0} the working set probably overflows one worker's memory",
+            f"E = {e:.3g} at K = {k} is above 1: K = {k0} paid for something that K = {k} did not, such as data that "
+            "overflow its memory or cache",
             {"k": k, "efficiency": e},
             f"measure the memory traffic of the K = {k0} run (peak memory, page faults, cache misses), then time T(1) "
             "on a machine where it fits",
@@ -172,11 +173,14 @@ def superlinear(claim: Claim) -> Iterator[Hit]:
 def impossible_efficiency(claim: Claim) -> Iterator[Hit]:
     """Efficiency of 2 or more.
 
-    No cache effect doubles a worker's speed: such a ratio compares two jobs, two units or two machines.
+    Such a ratio compares two jobs, two units or two machines, or a K0 that ran out of memory.
     """
     for point, e in claim.efficiencies():
         if _is_impossible(claim, point, e):
-            message = f"E = {e:.3g} at K = {point.k}: the two ends are not the same job or not the same unit"
+            message = (
+                f"E = {e:.3g} at K = {point.k}: the two ends are not the same job or not in the same unit, or "
+                f"K = {claim.baseline_k} ran out of memory"
+            )
             yield Hit(message, {"k": point.k, "efficiency": e})
 
 
@@ -283,11 +287,11 @@ def workload_changed(claim: Claim) -> Iterator[Hit]:
     sizes = _sizes(claim)
     if "other" in _steps(sizes):
         yield Hit("the work per point is neither fixed nor proportional to K", {"sizes": dict(sizes)})
-    for name in ("iterations", "target"):
-        values = {getattr(point, name) for point in claim.points} - {None}
+    for name, words in {"iterations": "iterations", "target": "targets"}.items():
+        values = dict.fromkeys(getattr(point, name) for point in claim.points if getattr(point, name) is not None)
         if len(values) > 1:
-            listed = ", ".join(str(value) for value in sorted(values, key=str))
-            yield Hit(f"the {name} differ between points ({listed}): another job at another K", {name: listed})
+            listed = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+            yield Hit(f"the {words} differ between points ({listed}): another job at another K", {name: listed})
     if claim.workload_fixed is False and claim.regime != "weak":
         yield Hit("the claim says that the workload changes between points")
 

@@ -219,9 +219,7 @@ def explained_waiting(runs: list[Account]) -> float:
     busy = [a.compute + a.data + a.serial for a in runs]
     visible = float(np.mean([own.max() - own.mean() for own in busy]))
     few = (len(runs) - 1) * (workers - 1) < FEW_FREEDOM  # then the spread may be far larger than it looks
-    spread = (
-        max(passing_spread(runs), LEAST_SPREAD) * float(np.mean([own.mean() for own in busy])) * (3.0 if few else 1.0)
-    )
+    spread = (3.0 if few else 1.0) * max(passing_spread(runs), LEAST_SPREAD) * float(np.mean(busy))
     steps = [a.steps for a in runs if a.steps]
     meetings = 3.0 * min(steps) if len(steps) == len(runs) else MOST_BARRIERS
     largest = 2.0 * np.sqrt(2.0 * np.log(workers + 1.0))

@@ -358,7 +358,7 @@ def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Genera
 
 
 def _growth_meanings(study: Study, by_k: Runs, phased: bool, rng: np.random.Generator) -> dict[str, float]:
-    """What growing busy time may be, by its shape: contention, serial work, work done again; without phases messages."""
+    """What growing busy time may be, by its shape over K; without phases it may hold messages too."""
     totals = {k: np.array([a.compute.mean() for a in runs]) for k, runs in by_k.items()}
     allowed = (CONTENTION, SERIAL, OTHER) if phased else (COMMUNICATION, CONTENTION, SERIAL, OTHER)
     weak, machine = study.regime is Regime.WEAK, shares_machine(study)

@@ -52,7 +52,8 @@ def draw_losses(
 ) -> tuple[Split, Draws]:
     """The components as they are, and draws of the loss by cause.
 
-    `apart` says that workers share no machine, `phased` that phases were recorded.  `grown` are the causes of growing busy time by its shape over K.
+    `apart` says that workers share no machine, `phased` that phases were recorded.  `grown` are the causes of growing
+    busy time by its shape over K.
     """
     split = split_gap(by_k, weak=weak)
     hidden = list(hidden_waiting(by_k))
@@ -103,7 +104,7 @@ def component_causes(
         growth = {STRAGGLER: 0.55, CONTENTION: 0.35, SERIAL: 0.05, OTHER: 0.05}
     elif apart:
         growth = {SERIAL: 0.55, OTHER: 0.3, CONTENTION: 0.1, STRAGGLER: 0.05}
-    # What counted work explains is a component of its own: the rest of the workers that are slow are slow by themselves.
+    # What counted work explains is a component of its own: workers that are slow beyond it are slow by themselves.
     lasting = {STRAGGLER: 0.87, CONTENTION: 0.08, IMBALANCE: 0.05} if counted else {IMBALANCE: 0.5, STRAGGLER: 0.5}
     passing = {STRAGGLER: 0.9, IMBALANCE: 0.1} if counted else {STRAGGLER: 0.5, IMBALANCE: 0.5}
     if noisy and not counted:
@@ -132,7 +133,7 @@ def component_causes(
 
 
 def _between_own_times(by_k: Runs) -> Weights:
-    """What the time of a run beyond every worker's own seconds may be: messages, a launch, queues, whatever nobody timed."""
+    """What the time of a run beyond every worker's own seconds may be: messages, a launch, queues."""
     beyond = [float(np.mean([a.communication.min() for a in runs])) for runs in by_k.values()]
     if beyond[0] > (1 - STEADY) * max(beyond) > 0:
         return {SERIAL: 0.8, OTHER: 0.1, COMMUNICATION: 0.1}

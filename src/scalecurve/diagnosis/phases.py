@@ -53,8 +53,8 @@ class Account:
     """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run.
 
     `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
-    needs, by the least of each step, `uneven` the mean seconds of waiting that differences of busy time inside the steps
-    explain (both None where phases of steps are not there), `steps` their number where it is known.
+    needs, by the least of each step, `uneven` the mean seconds of waiting that differences of busy time inside the
+    steps explain (both None where phases of steps are not there), `steps` their number where it is known.
     """
 
     k: int

@@ -11,8 +11,8 @@ With P(K) = 1/K under strong scaling and 1 under weak scaling, T(K) = a P(K) + s
                    share of the compute; one slow host beyond some K
     imbalance      P for K > 1 or beyond some K (one heavy share), P log2 K, P (H_K - 1) and P E[max] (new shares
                    each step), P K^1/2 E[max] (K parts of a random field), (K-1)/K and H_K (last tasks)
-    contention     P (K-1) (Gunther), P log2 K, P K^1/3, P K^1/2, P K(K-1), and bandwidth that
-                   saturates at some K, P max(0, K/Ks - 1), up to the size of a node or without one
+    contention     P (K-1) (Gunther), P log2 K, P K^1/3, P K^1/2, P K(K-1), P beyond some K (a second socket), and
+                   bandwidth that saturates at some K, P max(0, K/Ks - 1), up to the size of a node or without one
     other          P log2 K and P K^1/2 (iterations), P (K-1) (pipelines), P K^1/3 (surfaces twice), K - 1 (checkpoints)
 
 Several causes have one and the same shape, and then times alone cannot tell them apart.  H_K: the expected largest of K
@@ -59,6 +59,8 @@ PASSING = (0.0, 0.03, 0.1, 0.3)  # spread between repeats, as a share of the wai
 COUNTS = (3.0, 1.0, 0.3)  # chances of no, one and two shapes beforehand, before those of the shapes
 DRAWS = 60
 MOST_MODELS = 80
+MOST_WITNESS = 1.5  # of log likelihood: spreads with heavy tails say less than normal ones would
+UNSEEN_NOISE = 0.05  # a single run at a K may be off by so much before a fit is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,9 @@ def _contention(
     for power, name in ((1 / 3, "K^1/3"), (1 / 2, "K^1/2")):
         yield CauseShape(CONTENTION, f"gradual, {name}", ideal * (k**power - 1.0), 0.08 * chance)
     yield CauseShape(CONTENTION, "quadratic, Gunther's kappa", ideal * (k - 1.0) * k, 0.1 * chance)
+    for size in inner:
+        form = f"a second socket or hyperthreads beyond K = {size:g}"
+        yield CauseShape(CONTENTION, form, ideal * (k > size), 0.12 * chance / len(inner))
     starts = [float(k[0]), *inner]
     for start in starts:
         added = ideal * np.maximum(k / start - 1.0, 0.0)
@@ -285,10 +290,11 @@ def explain(every: tuple[CauseShape, ...], ideal: FloatArray, data: Observed, rn
     places = [np.array([[0]]), np.array([[0, j] for j in range(1, len(columns))], dtype=int).reshape(-1, 2)]
     if len(ideal) > 2:
         places.append(np.array([[0, i, j] for i, j in combinations(range(1, len(columns)), 2)]).reshape(-1, 3))
+    deviations = DEVIATIONS if np.any(data.kept.n > 1) else (*DEVIATIONS, UNSEEN_NOISE)
     groups: list[_Fits] = []
     for chosen in places:
         prior = np.log(chance[chosen]).sum(axis=1) + np.log(COUNTS[chosen.shape[1] - 1])
-        for deviation in DEVIATIONS if len(chosen) else ():
+        for deviation in deviations if len(chosen) else ():
             fits = _fit(chosen, prior, columns, seconds, data.kept, deviation)
             waiting = np.einsum("mi,mik->mk", fits.sizes, columns[chosen] * passing[chosen][:, :, None]) / seconds
             groups.append(replace(fits, log_weight=fits.log_weight + _spread_witness(waiting, data.kept)))
@@ -337,7 +343,8 @@ def _fit(
     design = columns[places] / error  # axes: model, shape, K
     target = seconds / error
     normal = np.einsum("mik,mjk->mij", design, design)
-    normal += 1e-9 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(places.shape[1])
+    # Of each shape's own size: K - 1 is thousands of times 1/K at K = 512.
+    normal += 1e-9 * np.einsum("mii->mi", normal)[:, :, None] * np.eye(places.shape[1])
     covariance = np.linalg.inv(normal)
     sizes = np.einsum("mij,mjk,k->mi", covariance, design, target)
     residuals = target - np.einsum("mi,mik->mk", sizes, design)
@@ -361,7 +368,7 @@ def _spread_witness(waiting: FloatArray, data: Moments) -> FloatArray:
     logs = -0.5 * (freedom * np.log(variance) + data.squares / variance).sum(axis=-1)  # axes: usual, passing, model
     top = logs.max()
     likelihood: FloatArray = np.log(np.maximum(np.exp(logs - top).mean(axis=(0, 1)), 1e-12)) + top
-    gain: FloatArray = likelihood - likelihood.min()
+    gain: FloatArray = np.minimum(likelihood - likelihood.min(), MOST_WITNESS)
     return gain
 
 
@@ -369,7 +376,7 @@ def _fit_chance(groups: list[_Fits], data: Moments) -> float:
     """The posterior predictive chance of a worse fit, of the model that fits best."""
     from scipy.special import chdtrc
 
-    variance = data.variance_of_mean + ACCEPTED_DEVIATION**2 / 4
+    variance = data.variance_of_mean + ACCEPTED_DEVIATION**2 / 4 + np.where(data.n > 1, 0.0, UNSEEN_NOISE**2)
     best = 0.0
     for group in groups:
         misfit = (group.residuals**2 / variance).sum(axis=1)

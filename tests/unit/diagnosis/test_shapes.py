@@ -73,3 +73,14 @@ def test_a_curve_that_no_mechanism_draws_does_not_fit() -> None:
 
 def test_a_serial_part_cancels_under_weak_scaling() -> None:
     assert chances_of(1 + 0.1 * np.log2(K), weak=True)["serial"] == 0.0
+
+
+def test_a_loss_that_grows_with_k_keeps_its_name_over_a_wide_range_of_k() -> None:
+    k = np.array([2.0, 4, 8, 16, 32, 64, 128, 256, 512])
+    rng = np.random.default_rng(3)
+    times = {int(own): (3.5 / own + 6e-5 * (own - 1)) * np.exp(rng.normal(0, 0.01, 5)) for own in k}
+
+    verdict = judge_shape(times, weak=False, shared_machine=None, node_size=None, rng=rng)
+
+    assert verdict.fits
+    assert verdict.draws.chances()["communication"] > 0.2
