@@ -363,10 +363,13 @@ def preset_of(name: str) -> Transformer | None:
     return known.get(spelled) or known.get(MODEL_NAMES.get(spelled, ""))
 
 
-MODEL_NAMES = {
+MODEL_NAMES = {  # other names of presets, without punctuation
     "gpt3": "gpt3175b", "bloom": "bloom176b", "grok1": "grok1314b", "opt": "opt175b", "gptneox": "gptneox20b",
-    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "llama417b": "", "llama4scout17b": "llama4scout",
-    "llama4maverick17b": "llama4maverick", "mixtral": "mixtral8x7b", "mistralsmall": "mistralsmall24b",
+    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "deepseek3": "deepseekv3", "deepseek3671b": "deepseekv3",
+    "deepseekv3671b": "deepseekv3", "deepseekv2236b": "deepseekv2", "deepseek2236b": "deepseekv2",
+    "deepseek216b": "deepseekv2lite", "llama4scout17b": "llama4scout", "llama4scout109b": "llama4scout",
+    "llama4maverick17b": "llama4maverick", "llama4maverick400b": "llama4maverick", "mixtral": "mixtral8x7b",
+    "qwen3235b": "qwen3235ba22b", "qwen330b": "qwen330ba3b", "qwen3480b": "qwen3480ba35b", "kimik21t": "kimik2",
 }  # fmt: skip
 
 
