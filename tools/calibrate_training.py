@@ -12,9 +12,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +94,7 @@ SCOPES = (
     Scope("torchtitan", "h200", ("torchtitan",), by_row),
     Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
     Scope("megatron-core", "h100", CORE, by_layout, pool=CORE, borrow="fsdp"),
-    Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
+    Scope("megatron-core", "b200", CORE, by_group, pool=CORE),
     Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "gb200", CORE, by_layout, pool=CORE),
 )
@@ -315,12 +317,27 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
     }
 
 
+WORKERS = 3
+WORK: list[tuple[Scope, Sequence[Row]]] = []  # what the worker processes inherit
+
+
+def scope_answers(place: int) -> tuple[tuple[Constants, list[Scored]], dict[str, float]]:
+    """Constants, errors and biases of one scope."""
+    scope, rows = WORK[place]
+    result = score(scope, rows), source_biases(scope, rows)
+    print(scope.stack, scope.accelerator, flush=True)
+    return result
+
+
 def main(folder: Path) -> None:
     rows = all_rows(folder)
     scopes = [*SCOPES, *measured_scopes(rows)]
-    results = [(scope, *score(scope, rows)) for scope in scopes]
+    WORK.extend((scope, rows) for scope in scopes)
+    with ProcessPoolExecutor(WORKERS, mp_context=get_context("fork")) as pool:
+        answers = list(pool.map(scope_answers, range(len(scopes))))
+    results = [(scope, *scope_scores) for scope, (scope_scores, _) in zip(scopes, answers, strict=True)]
     scored = [one for _, _, own in results for one in own]
-    biases = [source_biases(scope, rows) for scope in scopes]
+    biases = [each for _, each in answers]
     pooled = pooled_bias([value for each in biases for value in each.values()])
     usual = usual_within([own for _, _, own in results])
     entries = [

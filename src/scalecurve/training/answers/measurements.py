@@ -218,9 +218,8 @@ def measured_seconds(row: Mapping[str, str], job: TrainingJob) -> tuple[float, f
     spread = 0.0
     if seconds is None and (speed := row_flop_rate(row, job)):
         shape = job.model.shape(job.seq)
-        scores = 3.0 * float(shape.layers * shape.heads * (shape.head + shape.value_head) * shape.span)
         whole_count = float(shape.flop_per_token)
-        spread = math.log(whole_count / (whole_count - scores)) / 2.0
+        spread = math.log(whole_count / (whole_count - float(shape.score_flop) / 2.0)) / 2.0
         seconds = whole_count * math.exp(-spread) * tokens / (speed * accels)
     if seconds is None or seconds <= 0:
         raise Unread("no step time measured")

@@ -150,9 +150,14 @@ class Shape:
         (SC21 equation 3 without recomputation: full, not causal, attention, as MFU is usually quoted)."""
         lookups = self.embedding_weights - self.vocab * self.hidden
         weights = self.active_parameters - lookups
-        scores = 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
         selecting = 6.0 * self.attention_layers * self.indexer * self.seq
-        return 6.0 * weights + scores + selecting + self.further_token_flop
+        return 6.0 * weights + self.score_flop + selecting + self.further_token_flop
+
+    @property
+    def score_flop(self) -> Array:
+        """Of a token, forward and backward, in the scores of the attention and what they weigh."""
+        result: Array = 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
+        return result
 
     @property
     def further_token_weights(self) -> Array:
