@@ -12,9 +12,11 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,14 @@ from training_tables import STALL_RULE, Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
 from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
-from scalecurve.training.inputs.stack import Constants, calibration_of, prior_constants, read_stack, stacks
+from scalecurve.training.inputs.stack import (
+    Constants,
+    calibration_of,
+    prior_constants,
+    read_stack,
+    stacks,
+    unseen_stack,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 POOL_REFERENCE = 0.8
@@ -85,7 +94,7 @@ SCOPES = (
     Scope("torchtitan", "h200", ("torchtitan",), by_row),
     Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
     Scope("megatron-core", "h100", CORE, by_layout, pool=CORE, borrow="fsdp"),
-    Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
+    Scope("megatron-core", "b200", CORE, by_group, pool=CORE),
     Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "gb200", CORE, by_layout, pool=CORE),
 )
@@ -308,12 +317,27 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
     }
 
 
+WORKERS = 3
+WORK: list[tuple[Scope, Sequence[Row]]] = []  # what the worker processes inherit
+
+
+def scope_answers(place: int) -> tuple[tuple[Constants, list[Scored]], dict[str, float]]:
+    """Constants, errors and biases of one scope."""
+    scope, rows = WORK[place]
+    result = score(scope, rows), source_biases(scope, rows)
+    print(scope.stack, scope.accelerator, flush=True)
+    return result
+
+
 def main(folder: Path) -> None:
     rows = all_rows(folder)
     scopes = [*SCOPES, *measured_scopes(rows)]
-    results = [(scope, *score(scope, rows)) for scope in scopes]
+    WORK.extend((scope, rows) for scope in scopes)
+    with ProcessPoolExecutor(WORKERS, mp_context=get_context("fork")) as pool:
+        answers = list(pool.map(scope_answers, range(len(scopes))))
+    results = [(scope, *scope_scores) for scope, (scope_scores, _) in zip(scopes, answers, strict=True)]
     scored = [one for _, _, own in results for one in own]
-    biases = [source_biases(scope, rows) for scope in scopes]
+    biases = [each for _, each in answers]
     pooled = pooled_bias([value for each in biases for value in each.values()])
     usual = usual_within([own for _, _, own in results])
     entries = [
@@ -324,7 +348,8 @@ def main(folder: Path) -> None:
     for one, (_, _, own) in zip(entries, results, strict=True):
         one["half_width"] = round(bounded_width(one["half_width"], own, assumed), 4)
     widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
-              "ratio": round(ratio_width(scored), 3), "moe": round(moe_width(scored, entries), 3)}  # fmt: skip
+              "unseen": round(unseen_half_width(entries, rows, scopes), 3), "ratio": round(ratio_width(scored), 3),
+              "moe": round(moe_width(scored, entries), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -341,6 +366,27 @@ def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scop
         own = [row for row in rows if belongs(scope, row) and row.excluded is None]
         errors += list(np.abs(log_errors(observe(own), known.constants)))
     return float(np.quantile(errors, 0.9))
+
+
+def unseen_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]) -> float:
+    """How far off the rows of each stack would be under a name that nobody knows and without its entries; every
+    accelerator and stack counts alike."""
+    errors: list[float] = []
+    weights: list[float] = []
+    for scope in scopes:
+        kept = [e for e in entries if e["stack"] != scope.stack]
+        record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
+        own = [row for row in rows if belongs(scope, row) and row.excluded is None]
+        for sharded in (False, True):
+            group = [row for row in own if (row.layout.tp * row.layout.pp * row.layout.ep == 1) == sharded]
+            stack = unseen_stack(accelerator(scope.accelerator), sharded=sharded)
+            steps = [replace(one, job=replace(one.job, stack=stack)) for one in observe(group)]
+            constants = calibration_of(accelerator(scope.accelerator), stack, record).constants
+            errors += list(np.abs(log_errors(steps, constants)))
+            weights += [1.0 / len(own)] * len(group)
+    order = np.argsort(errors)
+    total = np.cumsum(np.array(weights)[order]) / np.sum(weights)
+    return float(np.array(errors)[order][np.searchsorted(total, 0.9)])
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scalecurve.training.answers.evaluation import TrainingJob
+from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
 from scalecurve.training.answers.measurements import Measurement, read_measurements
-from scalecurve.training.answers.score import by_configuration, score_rows
+from scalecurve.training.answers.score import by_configuration, plausible, score_rows
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout
-from scalecurve.training.inputs.stack import Stack, read_stack
+from scalecurve.training.inputs.stack import Stack, calibration_of, read_stack
 from scalecurve.training.inputs.transformer import Transformer, model_preset
 
 GIB = 2.0**30
@@ -274,7 +274,7 @@ def _bridge_row(entry: dict[str, str]) -> Row | None:
                     interleave=int(entry["vp"]) if entry["vp"].isdigit() else 1,
                     sequence_parallel=sizes["tp"] > 1)  # fmt: skip
     rate = float(re.match(r"[\d.]+", entry["tokens_per_s_per_gpu"])[0])  # type: ignore[index]
-    return Row(
+    row = Row(
         table="bridge-moe" if model_preset(name).is_moe else "bridge-dense", model=model_preset(name), seq=seq,
         label=f"{entry['model']} {entry['system']} {entry['precision']} {entry['release']}",
         cluster=cluster_preset(entry["system"]), stack=read_stack("megatron-core"), layout=layout,
@@ -282,6 +282,14 @@ def _bridge_row(entry: dict[str, str]) -> Row | None:
         group=f"{entry['model']} {entry['system']}",
         excluded="token-drop recipe" if "tokendrop" in entry["model"] else None,
     )  # fmt: skip
+    return with_recomputation(row)
+
+
+def with_recomputation(row: Row) -> Row:
+    """The row with the least recomputation that fits, where its source does not say."""
+    jobs = [replace(row.job, layout=replace(row.layout, recompute=mode)) for mode in row.stack.recomputes]
+    outcomes = evaluate_jobs(jobs, calibration_of(row.cluster.accelerator, row.stack))
+    return replace(row, layout=plausible(outcomes)[0].layout)
 
 
 SIMUMAX_MODELS = {

@@ -174,16 +174,14 @@ def accelerator(name: str, *, otherwise: str = "") -> Accelerator:
         from scalecurve.hardware.networks import read_machine_file
 
         return read_machine_file(name).accelerator
-    bare = plain_name(name)
-    for maker in ("nvidia-", "amd-", "intel-", "aws-", "google-", "geforce-", "instinct-", "habana-"):
-        bare = bare.removeprefix(maker)
-    chip = accelerators().get(bare)
+    chip = accelerator_called(name)
     if chip is None:
         hint = otherwise or "; or write a .toml with its peak, memory and links"
         raise unknown_name("accelerator", name, accelerators(), otherwise=hint)
     return chip
 
 
+BESIDE_THE_NAME = re.compile(r"nvidia|amd|intel|aws|google|cloud|geforce|instinct|habana|tesla|gpu|oam|sxm\d?|hbm\d?e?")
 FORMS = ("pcie", "nvl", "gcd")  # words that say more of an accelerator than the size of its memory
 
 
@@ -206,3 +204,12 @@ def accelerator_in(text: str) -> Accelerator | None:
     words = words_of(text)
     known = {*words, *(one + other for one, other in pairwise(words)), *(re.sub(r"^\d+x", "", one) for one in words)}
     return next((chip for names, chip in spellings() if names <= known), None)
+
+
+def accelerator_called(name: str) -> Accelerator | None:
+    """The accelerator of this name or alias, alone or with its maker, memory and form; None where a word is left."""
+    exact = accelerators().get(plain_name(name))
+    if exact is not None:
+        return exact
+    bare = "".join(word for word in words_of(name) if not re.fullmatch(rf"{BESIDE_THE_NAME.pattern}|\d+gb", word))
+    return accelerator_in(name) if bare in {"".join(words_of(known)) for known in accelerators()} else None

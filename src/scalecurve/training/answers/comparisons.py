@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
@@ -106,7 +106,7 @@ def why_not(plan: Plan, layout: LayoutLike) -> LayoutComparison:
     model: Transformer = job.model
     evaluation = evaluate_layout(
         model, job.cluster, layout, batch=f"{best.layout.sequences} sequences", seq=job.seq, stack=job.stack,
-        precision=job.precision, gpus=best.gpus, calibration=best.calibration,
+        precision=job.precision, gpus=best.gpus, calibration=best.calibration, adapters=job.adapter,
     )  # fmt: skip
     return LayoutComparison(best=best, other=evaluation.outcome, findings=evaluation.findings)
 
@@ -136,7 +136,14 @@ class ClusterComparison(Result):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return (*self.first.findings, *self.second.findings)
+        """Those of both plans, each with the cluster it is about; what both say is said once."""
+        both = [finding for finding in self.first.findings if finding in self.second.findings]
+        return (*both, *(
+            replace(finding, message=f"{name}: {finding.message}")
+            for name, plan in zip(self.names, (self.first, self.second), strict=True)
+            for finding in plan.findings
+            if finding not in both
+        ))  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
         return [

@@ -152,7 +152,7 @@ def build_rows(
     jobs = [
         TrainingJob(
             model=task.model, cluster=task.cluster, stack=task.stack, layout=layout, seq=task.seq,
-            precision=task.precision,
+            precision=task.precision, adapter=task.adapters,
         )
         for task, one in zip(tasks, best, strict=True)
         for layout in one.layouts
@@ -341,7 +341,8 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     notes: tuple[Finding, ...] = ()
     chance = None if deadline is None else best.chance_within(deadline)
     if chance is not None:
-        sentence += f" It meets the deadline with a probability of {100 * chance:.0f} %."
+        likely = "above 99 %" if chance > 0.99 else f"of {100 * chance:.0f} %"
+        sentence += f" It meets the deadline with a probability {likely}."
         if chance < SURE:
             remedy = f"continue with --gpus {2 * rows[-1].gpus}, allow a later deadline, or give runs (--measured)"
             message = f"P {best.gpus:,} meets the deadline with a probability of {100 * chance:.0f} % only"

@@ -126,7 +126,8 @@ def read_job(
             raise InputError(Fault("no whole number of micro-batches makes this batch", "batch", f"{sequences}", hint))
         if "accumulation" in parts and split.accumulation > 1 and split.sequences != sequences:
             value = f"{split.sequences} by layout, {sequences} by batch"
-            raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value))
+            hint = "leave the accumulation out of the layout, or change the global batch"
+            raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value, hint))
         split = replace(split, accumulation=sequences // unit)
     kind, faults = machine.precision(precision)
     faults = [*layout_faults(split, transformer), *faults]
@@ -263,7 +264,9 @@ def evaluate_jobs(jobs: Sequence[TrainingJob], calibration: StackCalibration) ->
         }
         terms = {name: np.broadcast_to(getattr(time, name), count) for name in STEP_TERMS}
         parts = {entry.name: np.broadcast_to(getattr(held, entry.name), count) for entry in fields(Memory)}
-        per_token = np.broadcast_to(columns.shape.flop_per_token, count)
+        shape = columns.shape
+        idle = (shape.flop_per_token - shape.score_flop) / 3.0 if device.frozen else 0.0  # no gradients by weight
+        per_token = np.broadcast_to(shape.flop_per_token - idle, count)
         for column, (place, job) in enumerate(zip(columns.places, columns.jobs, strict=True)):
             breakdown = {name: float(values[column]) for name, values in terms.items()}
             flop = float(per_token[column]) * job.layout.sequences * job.seq
@@ -375,15 +378,17 @@ def evaluate_layout(
     gpus: int | None = None,
     calibration: StackCalibration | None = None,
     price: float | None = None,
+    adapters: bool = False,
 ) -> Evaluation:
     """Step time, throughput, MFU and memory of one layout, with intervals.
 
     `batch` is the global batch: "4Mi" are tokens, "512 sequences" and small numbers sequences (read_batch).  dp is
     taken from `gpus` and accumulation from `batch` where the layout leaves them out.  `price` is dollars per
-    accelerator-hour.
+    accelerator-hour; with `adapters` low-rank adapters are trained beside frozen weights.
     """
     gpus = gpus or cluster_gpus(cluster)
     job = read_job(model, cluster, layout, batch=batch, seq=seq, stack=stack, precision=precision, gpus=gpus)
+    job = replace(job, adapter=adapters)
     if price is not None:
         job = replace(job, cluster=job.cluster.with_price(price))
     [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))

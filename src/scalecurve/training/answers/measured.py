@@ -121,7 +121,9 @@ def fit_constants(
         return np.concatenate([*parts, weight * tolerance * z])
 
     edges = (np.minimum((low - middle) / width, -1e-3), np.maximum((high - middle) / width, 1e-3))
-    solution = least_squares(residuals, np.zeros(len(names)), diff_step=[1e-3] * len(names), bounds=edges)
+    solution = least_squares(
+        residuals, np.zeros(len(names)), diff_step=[1e-3] * len(names), bounds=edges, ftol=1e-5, xtol=1e-4
+    )
     return at(solution.x)
 
 

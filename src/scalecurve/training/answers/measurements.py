@@ -21,7 +21,7 @@ from scalecurve.hardware.accelerators import Accelerator, accelerator_in
 from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import Layout, layout_faults
-from scalecurve.training.inputs.stack import Stack, calibration_of, read_stack, usual_stack
+from scalecurve.training.inputs.stack import Stack, calibration_of, read_stack, unseen_stack, usual_stack
 from scalecurve.training.inputs.transformer import DEFAULT_VOCABULARY, Transformer, preset_of, without_punctuation
 
 SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
@@ -71,7 +71,6 @@ FAILED = re.compile(r"fail|\boom\b|out of memory|crash|did not run", re.I)
 NO = ("0", "no", "none", "null", "false", "off", "n/a", "na", "-", "disabled")
 YES = ("yes", "true", "on", "enabled")
 USUAL_SEQS = (2048, 4096, 8192)  # where a source gives a rate and no sequence length
-OTHER_STACK = "another stack"  # the name under which a framework that is not calibrated here is evaluated
 USUAL_NODE = 16  # accelerators of the largest server; larger fast domains are racks and pods
 OPEN_LAYOUT = 0.3  # half of the range of log(step) over the layouts that one job may have had
 WORTH_INTERLEAVING = 0.25  # a bubble above this share of the step is not left without interleaving
@@ -146,9 +145,12 @@ def read_lines(path: Path) -> list[dict[str, str]]:
         separator = max(",;\t", key=first.count)
         file.seek(0)
         lines = [plain_row(line) for line in csv.DictReader(file, delimiter=separator)]
-    if separator != ";":
-        return lines
-    return [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in line.items()} for line in lines]
+    if separator == ";":
+        lines = [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in one.items()} for one in lines]
+    used = [value for line in lines if (value := number(line, "mfu_pct")) is not None]
+    if used and max(used) <= 1.0:  # a column of shares, not of percent
+        lines = [line | {"mfu_pct": repr(100.0 * (number(line, "mfu_pct") or 0.0))} for line in lines]
+    return lines
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
@@ -216,9 +218,8 @@ def measured_seconds(row: Mapping[str, str], job: TrainingJob) -> tuple[float, f
     spread = 0.0
     if seconds is None and (speed := row_flop_rate(row, job)):
         shape = job.model.shape(job.seq)
-        scores = 3.0 * float(shape.layers * shape.heads * (shape.head + shape.value_head) * shape.span)
         whole_count = float(shape.flop_per_token)
-        spread = math.log(whole_count / (whole_count - scores)) / 2.0
+        spread = math.log(whole_count / (whole_count - float(shape.score_flop) / 2.0)) / 2.0
         seconds = whole_count * math.exp(-spread) * tokens / (speed * accels)
     if seconds is None or seconds <= 0:
         raise Unread("no step time measured")
@@ -226,11 +227,11 @@ def measured_seconds(row: Mapping[str, str], job: TrainingJob) -> tuple[float, f
 
 
 def row_flop_rate(row: Mapping[str, str], job: TrainingJob) -> float | None:
-    """FLOP/s of one accelerator, as published or as a share of its peak (in percent, or below 1 as a share)."""
+    """FLOP/s of one accelerator, as published or as a percentage of its peak."""
     tflops, used = number(row, "tflops_per_accel"), number(row, "mfu_pct")
     if tflops:
         return tflops * 1e12
-    return None if not used else used / (100.0 if used > 1.0 else 1.0) * job.cluster.peak(job.precision)
+    return None if not used else used / 100.0 * job.cluster.peak(job.precision)
 
 
 def row_jobs(row: Mapping[str, str]) -> tuple[tuple[TrainingJob, ...], tuple[str, ...]]:
@@ -336,7 +337,7 @@ def row_stack(row: Mapping[str, str], chip: Accelerator, assumed: list[str]) -> 
     except InputError:
         assumed.append("stack")
         sharded = not splits_model(row) and (shards_weights(row) or usual == "megatron-core")
-        stack = replace(read_stack("fsdp" if sharded else usual), name=OTHER_STACK)
+        stack = unseen_stack(chip, sharded=sharded)
     words = row.get("attention_impl", "")
     fused = stack.fused_attention if not words else bool(FUSED.search(words)) and not UNFUSED.search(words)
     return stack if fused == stack.fused_attention or not FUSED.search(words) else replace(stack, fused_attention=fused)

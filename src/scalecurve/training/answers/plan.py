@@ -245,6 +245,7 @@ def plan_training(
     seq: int | None = None,
     stack: str | Stack | None = None,
     precision: str | None = None,
+    adapters: bool = False,
     tokens: float | str | None = None,
     batch_grows: bool = False,
     weak: bool = False,
@@ -265,12 +266,14 @@ def plan_training(
     `batch` is read as everywhere (read_batch): "4Mi" are tokens, "512 sequences" are sequences; `critical_batch` are
     tokens; `deadline` is seconds or text (30d), `budget` dollars or text (5M), `price`
     dollars per accelerator-hour.  The batch is fixed (strong scaling), or grows with P up to the critical one
-    (`batch_grows`), or everything grows (`weak`).  `axes` COARSE tries fewer layouts, for answers while a slider moves.
+    (`batch_grows`), or everything grows (`weak`).  `adapters` trains low-rank adapters beside frozen weights.  `axes`
+    COARSE tries fewer layouts, for answers while a slider moves.
     """
     request = PlanRequest(
         model=model, cluster=cluster, gpus=gpus, global_batch=batch, critical_batch=critical_batch,
-        definition=definition, seq=seq, stack=stack, precision=precision, tokens=tokens, batch_grows=batch_grows,
-        weak=weak, compute_optimal=compute_optimal, objective=objective, deadline=deadline, budget=budget, top=top,
+        definition=definition, seq=seq, stack=stack, precision=precision, adapters=adapters, tokens=tokens,
+        batch_grows=batch_grows, weak=weak, compute_optimal=compute_optimal, objective=objective, deadline=deadline,
+        budget=budget, top=top,
         reliability=reliability, price=price, loss=loss, max_tp=max_tp,
     )  # fmt: skip
     return sweep(request, calibration=calibration, axes=axes)
@@ -303,7 +306,7 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
         evaluation = evaluate_layout(
             request.model, request.cluster, request.layout, batch=request.global_batch, seq=request.seq,
             stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
-            calibration=calibration, price=request.price,
+            calibration=calibration, price=request.price, adapters=request.adapters,
         )  # fmt: skip
         if request.explain is None:
             return evaluation
@@ -335,7 +338,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     batch = whole_sequences(usual, seq) if request.global_batch is None else read_batch(request.global_batch, seq)
     task = SearchTask(
         model=model, cluster=cluster, stack=stack, seq=seq, precision=precision, max_tp=request.max_tp or MAX_TP,
-        calibration=calibration or calibration_of(cluster.accelerator, stack), axes=axes,
+        calibration=calibration or calibration_of(cluster.accelerator, stack), axes=axes, adapters=request.adapters,
     )  # fmt: skip
     regime, top, reliability = request.regime, request.top or 1, read_reliability(request.reliability)
     if regime == "strong":
@@ -373,7 +376,10 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         marks=find_marks(task, rows, best, batch, critical, regime),
         evidence=task.calibration.evidence,
         source=task.calibration.source,
-        findings=(*choice.findings, *_plan_findings(task, rows, best, batch, critical, regime)),
+        findings=(
+            *choice.findings,
+            *_plan_findings(task, rows, best, batch, critical, regime, request.tokens is not None),
+        ),
         configurations=sum(one.tried for one in best),
         basis=RunBasis(
             tokens=None if regime == "weak" else tokens,
@@ -416,9 +422,14 @@ def _plan_findings(
     batch: GlobalBatch,
     critical: CriticalBatch | None,
     regime: str,
+    stated: bool,
 ) -> list[Finding]:
     """What a reader must know beside the table."""
     notes: list[Finding] = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
+    if task.adapters:
+        message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
+        remedy = None if stated else "give --tokens: 20 per parameter is a budget of pre-training"
+        notes.append(info("adapters", message, remedy=remedy))
     if batch.tokens != batch.asked:
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
     gaps = [one.gpus for one in best if not one.layouts]

@@ -58,6 +58,9 @@ def export_config(outcome: StepOutcome | TrainingJob, framework: str) -> Exporte
         hint = f"use one of {', '.join(FRAMEWORKS)}"
         raise InputError(Fault("unknown framework", "export", framework, hint))
     faults = _cannot(job.layout, framework)
+    if job.adapter:
+        hint = "export the layout without --adapters, and add them by the framework's own recipe"
+        faults.append(Fault("adapters are not part of an export", "adapters", remedy=hint))
     if faults:
         raise InputError(faults, subject=f"export for {framework}")
     settings = FRAMEWORKS[framework].settings(job)

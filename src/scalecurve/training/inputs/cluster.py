@@ -16,6 +16,7 @@ from scalecurve.findings import Finding, info
 from scalecurve.hardware.accelerators import (
     Accelerator,
     accelerator,
+    accelerator_called,
     accelerators,
     hardware_table,
     plain_name,
@@ -127,14 +128,13 @@ def cluster_preset(name: str) -> Cluster:
     entry = named_clusters().get(key, {})
     chip_name, _, link = key.rpartition("-")
     network = links().get(link)
-    bare = key.removeprefix("nvidia-").removeprefix("amd-")
     rate: float | None = None
     if entry:
         chip, rate = accelerator(entry["accelerator"]), entry["outer_gb_s"] * 1e9
     elif chip_name in accelerators() and network is not None and network.between_nodes:
         chip, rate = accelerator(chip_name), network.bandwidth
-    elif bare in accelerators():
-        chip = accelerators()[bare]
+    elif (called := accelerator_called(name)) is not None:
+        chip = called
     else:
         raise _unknown_cluster(name)
     return Cluster(

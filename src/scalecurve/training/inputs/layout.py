@@ -116,14 +116,15 @@ LayoutLike = str | Mapping[str, Any] | Layout
 
 
 def read_layout(layout: LayoutLike) -> dict[str, Any]:
-    """The fields a user names: of a Layout, of `tp=8,pp=12,micro=1`, or of a mapping with the usual aliases."""
+    """The fields a user names: of a Layout, of `tp=8,pp=12,micro=1`, of `tp8 pp12 micro 1x32` as a plan prints it, or
+    of a mapping with the usual aliases."""
     if isinstance(layout, Layout):
         return {entry.name: getattr(layout, entry.name) for entry in fields(layout)}
-    how = "write tp=8,pp=4,micro=1"
+    how = "write tp=8,pp=4,micro=1 or tp8 pp4 micro 1x32"
     if not isinstance(layout, (str, Mapping)):
         raise InputError(Fault("not a layout", "layout", repr(layout), how))
     if isinstance(layout, str):
-        parts = [part for part in re.split(r"[,\s]+", layout.strip()) if part]
+        parts = [_assignment(part) for part in re.split(r"[,\s]+", _spelled_out(layout)) if part]
         faults = [Fault("not a layout field", value=part, remedy=how) for part in parts if "=" not in part]
         if faults:
             raise InputError(faults)
@@ -140,6 +141,23 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
         raise InputError(faults, subject="layout")
     pairs = zip(names, (value for _, value in items), strict=True)
     return {name: _layout_value(name, value) for name, value in pairs if value is not None}
+
+
+def _spelled_out(layout: str) -> str:
+    """The pairs of `short`, micro 1x32 and zero3/8, as fields."""
+    pairs = re.sub(r"micro[-_ ]?(\d+) ?x ?(\d+)", r"micro=\1 accumulation=\2", layout.strip(), flags=re.I)
+    return re.sub(r"zero-?(\d)/(\d+)", r"zero=\1 shard=\2", pairs, flags=re.I)
+
+
+def _assignment(part: str) -> str:
+    """One word of a layout as `short` writes it, as name=value; other words as they are."""
+    word = part.lower()
+    if match := re.fullmatch(r"(tp|pp|dp|cp|ep|etp|vpp|vp|v|zero|mbs|ga|fsdp)-?(\d+)", word):
+        return f"{match[1]}={match[2]}"
+    if word in RECOMPUTE:
+        return f"recompute={word}"
+    schedule = _SCHEDULE_ALIASES.get(word, word)
+    return f"schedule={schedule}" if schedule in SCHEDULES else "sp=1" if word == "sp" else part
 
 
 def _layout_value(name: str, value: Any) -> bool | str | int | float:

@@ -87,7 +87,10 @@ def read_config(path: Path) -> Transformer:
     if not isinstance(content, dict):
         raise FormatError(Fault("a config.json holds one object", str(path), type(content).__name__))
     with read_as("a Hugging Face config.json", subject=str(path)):
-        return from_config(content, name=str(content.get("_name_or_path") or path.parent.name or path.stem))
+        return from_config(
+            content,
+            name=str(content.get("_name_or_path") or (path.parent.name if path.stem == "config" else "") or path.stem),
+        )
 
 
 def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Transformer:

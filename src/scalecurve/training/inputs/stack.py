@@ -92,6 +92,14 @@ def usual_stack(accelerator: Accelerator) -> str:
     return next((stack for start, stack in USUAL_STACKS if accelerator.name.startswith(start)), "megatron-core")
 
 
+UNSEEN = "another stack"
+
+
+def unseen_stack(accelerator: Accelerator, *, sharded: bool) -> Stack:
+    """What a framework that no table calibrates most likely does: shard the weights, or what is usual here."""
+    return replace(read_stack("fsdp" if sharded else usual_stack(accelerator)), name=UNSEEN)
+
+
 def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None) -> Stack:
     """The stack of this name; without one the accelerator's usual, whatever the layout."""
     if isinstance(stack, Stack):
@@ -221,7 +229,8 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
                                 ratio_width=ratio, moe_width=moe)  # fmt: skip
     origin = " and ".join(dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e))
     return StackCalibration(
-        constants=replace(base, **values), evidence="transferred", half_width=widths["transferred"],
+        constants=replace(base, **values), evidence="transferred",
+        half_width=widths.get("unseen", widths["assumed"]) if stack.name == UNSEEN else widths["transferred"],
         source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values), ratio_width=ratio,
         moe_width=moe,
     )  # fmt: skip

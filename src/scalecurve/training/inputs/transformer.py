@@ -150,9 +150,14 @@ class Shape:
         (SC21 equation 3 without recomputation: full, not causal, attention, as MFU is usually quoted)."""
         lookups = self.embedding_weights - self.vocab * self.hidden
         weights = self.active_parameters - lookups
-        scores = 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
         selecting = 6.0 * self.attention_layers * self.indexer * self.seq
-        return 6.0 * weights + scores + selecting + self.further_token_flop
+        return 6.0 * weights + self.score_flop + selecting + self.further_token_flop
+
+    @property
+    def score_flop(self) -> Array:
+        """Of a token, forward and backward, in the scores of the attention and what they weigh."""
+        result: Array = 6.0 * self.layers * self.heads * (self.head + self.value_head) * self.span
+        return result
 
     @property
     def further_token_weights(self) -> Array:
@@ -363,10 +368,13 @@ def preset_of(name: str) -> Transformer | None:
     return known.get(spelled) or known.get(MODEL_NAMES.get(spelled, ""))
 
 
-MODEL_NAMES = {
+MODEL_NAMES = {  # other names of presets, without punctuation
     "gpt3": "gpt3175b", "bloom": "bloom176b", "grok1": "grok1314b", "opt": "opt175b", "gptneox": "gptneox20b",
-    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "llama417b": "", "llama4scout17b": "llama4scout",
-    "llama4maverick17b": "llama4maverick", "mixtral": "mixtral8x7b", "mistralsmall": "mistralsmall24b",
+    "deepseekv31": "deepseekv3", "deepseekr1": "deepseekv3", "deepseek3": "deepseekv3", "deepseek3671b": "deepseekv3",
+    "deepseekv3671b": "deepseekv3", "deepseekv2236b": "deepseekv2", "deepseek2236b": "deepseekv2",
+    "deepseek216b": "deepseekv2lite", "llama4scout17b": "llama4scout", "llama4scout109b": "llama4scout",
+    "llama4maverick17b": "llama4maverick", "llama4maverick400b": "llama4maverick", "mixtral": "mixtral8x7b",
+    "qwen3235b": "qwen3235ba22b", "qwen330b": "qwen330ba3b", "qwen3480b": "qwen3480ba35b", "kimik21t": "kimik2",
 }  # fmt: skip
 
 

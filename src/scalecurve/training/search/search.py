@@ -74,10 +74,16 @@ class SearchTask:
     calibration: StackCalibration
     seq: int
     precision: str = "bf16"
+    adapters: bool = False  # low-rank adapters are trained, the weights are frozen
     max_tp: int = MAX_TP
     usable: float = USABLE
     axes: Axes = FULL
     critical_growth: float = 1.0  # this job's critical batch over that of the job the plan started from
+
+    @property
+    def device(self) -> Device:
+        constants = self.calibration.constants
+        return device_of(self.cluster, self.stack, constants, self.precision, frozen=self.adapters)
 
     @property
     def usable_bytes(self) -> float:
@@ -181,7 +187,7 @@ class BestLayouts:
 def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
     """The fastest `top` layouts that fit, for each (gpus, sequences)."""
     places = space(task, sizes)
-    device = device_of(task.cluster, task.stack, task.calibration.constants, task.precision)
+    device = task.device
     whole = places.valid.shape
     totals = evaluate_grid(device, task.model.shape(task.seq), places.grid)
     seconds, held = (np.broadcast_to(values, whole) for values in totals)
@@ -362,7 +368,7 @@ def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
     whole = {gpus // (tp * pp * cp) for tp, pp, cp, *_ in degrees(task, gpus, 0)}
     near = {max(round(sequences / replicas), 1) * replicas for replicas in whole}
     near = {count for count in near if abs(count / sequences - 1.0) <= FAR}
-    device = device_of(task.cluster, task.stack, task.calibration.constants, task.precision)
+    device = task.device
     overlap, share = task.stack.data_overlap, task.stack.tensor_overlap
     rates: dict[int, float] = {}
     for count in sorted(near, key=lambda count: (abs(count - sequences), count))[:NEAR_BATCHES]:

@@ -69,3 +69,11 @@ def test_a_slower_cluster_is_called_slower() -> None:
     assert speed_text(0.52) == "slower: 0.52x the speed"
     assert speed_text(1.9) == "faster: 1.90x the speed"
     assert speed_text(1.001) == "the same"
+
+
+def test_findings_of_two_clusters_say_which_cluster_they_are_about() -> None:
+    asked = {"gpus": [8, 16], "batch": "1Mi", "seq": 8192}
+    both = compare_clusters(*(plan_training("llama3-8b", name, **asked) for name in ("h100", "gb200")))
+    speedups = [finding.message for finding in both.findings if finding.code == "strong-scaling"]
+    assert [message.partition(":")[0] for message in speedups] == ["h100", "gb200"]
+    assert len([finding for finding in both.findings if finding.code == "sweep-ended"]) == 1

@@ -49,7 +49,7 @@ def test_the_parts_add_up_and_the_interval_holds_the_step():
         ({"model": "mixtral-8x7b", "layout": "tp=1,dp=4,ep=8", "batch": 4}, "ep does not divide the accelerators"),
         ({"layout": "tp=8,pp=12,dp=4,interleave=9"}, "more chunks than layers"),
         ({"layout": "tp=8,warp=4"}, "unknown layout field"),
-        ({"layout": "tp8"}, "not a layout field"),
+        ({"layout": "banana"}, "not a layout field"),
         ({"layout": "tp=1e400"}, "must be a whole number"),
         ({"layout": "tp=nan"}, "must be a whole number"),
         ({"layout": "tp=8.9,pp=12,dp=4"}, "must be a whole number"),

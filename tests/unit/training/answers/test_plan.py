@@ -456,3 +456,18 @@ def test_a_deadline_that_more_accelerators_may_meet_says_how_to_go_on():
     swept = plan_training("llama3-8b", "h100", gpus=[8, 16], batch="4Mi", deadline="1d")
     [note] = [note for note in swept.findings if note.code == "nothing-within-limits"]
     assert "continue with --gpus 32" in (note.remedy or "")
+
+
+def test_adapters_need_less_time_memory_and_flop_than_the_whole_model():
+    asked = {"gpus": 16, "batch": "16 sequences", "seq": 4096, "tokens": "1B"}
+    whole, adapters = (plan_training("llama3-8b", "h100", adapters=kind, **asked) for kind in (False, True))
+    assert adapters.rows[0].step_seconds < 0.8 * whole.rows[0].step_seconds
+    assert adapters.rows[0].mfu == pytest.approx(whole.rows[0].mfu, rel=0.25)
+    assert [finding.code for finding in adapters.findings if finding.code == "adapters"]
+    one = evaluate_layout("llama3-8b", "h100", adapters.rows[0].outcome.layout, seq=4096, adapters=True)
+    assert one.step_seconds == pytest.approx(adapters.rows[0].step_seconds)
+
+
+def test_a_safe_deadline_is_not_called_certain():
+    plan = plan_training("llama3-8b", "h100", gpus=[64, 128], batch="1Mi", seq=8192, deadline="300d")
+    assert "with a probability above 99 %" in " ".join(to_text(plan.document()).split())

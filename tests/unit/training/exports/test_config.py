@@ -86,3 +86,9 @@ def test_what_a_framework_cannot_do_is_refused_with_the_way_out() -> None:
     with pytest.raises(InputError, match="unknown framework"):
         export_config(job_of("dense"), "abacus")
     assert isinstance(read_export(export_config(job_of("dense"), "megatron").text, "megatron"), Layout)
+
+
+def test_adapters_are_not_exported_silently():
+    job = evaluate_layout("llama3-8b", "h100", "dp=8,micro=1", adapters=True).outcome
+    with pytest.raises(InputError, match="adapters are not part of an export"):
+        export_config(job, "megatron")

@@ -11,6 +11,7 @@ import pytest
 from scalecurve.cli.plan import command
 from scalecurve.errors import FormatError, InputError
 from scalecurve.training import plan_template, plan_training
+from scalecurve.training.inputs.layout import Layout, read_layout
 from scalecurve.training.inputs.request import PlanRequest, read_request
 
 NAMES = {entry.name for entry in fields(PlanRequest)}
@@ -53,3 +54,15 @@ def test_options_win_over_the_file_and_unknown_keys_are_all_named(tmp_path):
     path.write_text("modle = 1\nclster = 2\n")
     with pytest.raises(FormatError, match=r"(?s)modle.*clster"):
         read_request({}, file=path)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(tp=8, pp=4, dp=2, interleave=2, micro=2, accumulation=8, zero=3, shard=2, sequence_parallel=True),
+        Layout(pp=16, dp=128, ep=64, schedule="dualpipe", zero=1, recompute="selective"),
+        Layout(),
+    ],
+)
+def test_a_layout_is_read_as_it_is_printed(layout):
+    assert Layout(**read_layout(layout.short())) == layout
