@@ -91,7 +91,10 @@ class Worker:
 
 def read_workers(folder: Path) -> tuple[Worker, ...]:
     """Every worker that wrote a file, by rank; raises Unreadable for a file that does not parse."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl")) if folder.is_dir() else []
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl"))
+    except OSError:  # a launcher without the probe makes no folder for it
+        names = []
     workers = [_read_worker(folder / name) for name in names]
     return tuple(sorted(workers, key=lambda worker: (worker.rank is None, worker.rank or 0)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -319,7 +320,7 @@ class _SweepUnderWay:
             self.journal.add(planned, run)
             self._report(planned, run)
             ways.setdefault(planned.point, []).append(how_it_failed(run))
-            if all(ways.values()) and fail_alike([way for point in ways.values() for way in point]):
+            if run.value is None and all(ways.values()) and fail_alike([way for own in ways.values() for way in own]):
                 return
             if run.order is not None and self.launcher.reattaches and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
@@ -345,7 +346,7 @@ class _SweepUnderWay:
                 folder = self.space.scratch_folder()
             elif not self.launcher.reattaches:
                 shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
         except OSError as problem:
             raise cannot_write(folder, problem) from None
         return folder

@@ -326,8 +326,6 @@ def main() -> None:
         text += part
         if text.endswith(b"\n"):
             asked, text = json.loads(text), b""
-            if asked["environment"] is not None:
-                environment = as_bytes(asked["environment"])
             say(Job(asked, environment, adopts=adopts).run(watched))
     end_children()
 

@@ -36,7 +36,7 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
             }
             for place, argv in enumerate(argvs)
         ]
-        asked = {"environment": None, "timeout": timeout, "commands": commands}
+        asked = {"timeout": timeout, "commands": commands}
         assert dog.stdin is not None
         assert dog.stdout is not None
         dog.stdin.write(json.dumps(asked).encode() + b"\n")
