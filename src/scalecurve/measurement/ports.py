@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,7 +39,7 @@ class LaunchJob:
     timeout: float | None = None
     threads: int | None = None
 
-    @property
+    @cached_property
     def probe_folder(self) -> Path:
         return self.folder / "probe"
 

@@ -340,10 +340,10 @@ class _SweepUnderWay:
     def folder_of(self, order: int) -> Path:
         """The empty folder of a launch; that of a job that outlives the tool may hold the job to wait for."""
         kept = self.settings.keep_files or self.launcher.reattaches
-        folder = self.space.run_folder(order)
+        folder = self.space.run_folder(order).absolute() if kept else self.space.scratch
         try:
             if not kept:
-                folder = self.space.scratch_folder()
+                self.space.clear_scratch()
             elif not self.launcher.reattaches:
                 shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder, exist_ok=True)
@@ -364,7 +364,7 @@ class _SweepUnderWay:
             role=planned.point.role,
             argv=settings.filled(candidate.command if candidate else settings.command, k),
             env={**env, **(candidate.env if candidate else {})},
-            folder=self.folder_of(order).absolute(),
+            folder=self.folder_of(order),
             token=token,
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
