@@ -91,7 +91,7 @@ def name_of_job(settings: MeasureSettings) -> str:
         script = next((Path(word).name for word in rest if not word.startswith("-")), program)
         return f"{program} -c" if "-c" in rest[:2] else script
     if program in INTERPRETERS:
-        return next((Path(word).name for word in rest if re.fullmatch(r"[^-{]\S*\.\w+", word)), program)
+        return next((Path(word).name for word in rest if re.fullmatch(r"[^-{]\S*\.[A-Za-z]\w*", word)), program)
     return program
 
 
