@@ -23,8 +23,7 @@ from typing import Any
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.measurement.launchers import container_facts
-from scalecurve.measurement.machine import machine_facts, software_facts
-from scalecurve.measurement.masking import masked
+from scalecurve.measurement.machine import machine_facts, masked, software_facts
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint
 from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings

@@ -59,6 +59,10 @@ class LaunchOutcome:
     setup_seconds: float | None = None
 
 
+class Unreadable(Exception):
+    """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
+
+
 class Clock(Protocol):
     """Seconds: `now` for differences, `unix` for the calendar."""
 

@@ -17,13 +17,11 @@ from types import FrameType
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
-from scalecurve.measurement.axes import cell_name, run_grid
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
-from scalecurve.measurement.machine import load_of, real_world
-from scalecurve.measurement.masking import scrubbed
+from scalecurve.measurement.machine import load_of, real_world, scrubbed
 from scalecurve.measurement.observation import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
 from scalecurve.measurement.processes import WatchdogLost
@@ -199,6 +197,8 @@ def run_study(
             settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
         )
 
+    from scalecurve.measurement.axes import run_grid
+
     def one(own: MeasureSettings, path: Path, again: bool) -> Study:
         return run_sweep(own, world, output=path, resume=again, listener=listener, launcher=launcher)
 
@@ -296,10 +296,15 @@ class _SweepUnderWay:
     site_kept: bool = False
     load: float | None = None
     load_read: float | None = None
+    cell: str = ""
     sizes: SizeCheck = field(init=False)
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
+        if self.settings.axes is not None:
+            from scalecurve.measurement.axes import cell_name
+
+            self.cell = cell_name(self.settings.axes)
 
     def run(self) -> None:
         """Make every launch that is missing, until `max_time` has passed.
@@ -439,6 +444,6 @@ class _SweepUnderWay:
                 last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,
                 unit=(settings.timing.rate_unit or "per second") if settings.timing.measures_rate else None,
-                cell=cell_name(settings.axes),
+                cell=self.cell,
             )
         )
