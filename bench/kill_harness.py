@@ -109,7 +109,7 @@ class Trial:
         return []
 
 
-def ended(pid: int, seconds: float = 120.0) -> int | None:
+def ended(pid: int, seconds: float = 600.0) -> int | None:
     """The exit code of a child, waited for; None when it does not end."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -150,9 +150,10 @@ def faults_of(trial: Trial) -> Iterator[str]:
     repeats = 4
     if trial.launcher in ("ray", "dask"):
         (trial.folder / "kill_job.py").write_text(FUNCTION)
-        repeats = 2
+        repeats = 2 if trial.launcher == "dask" else 1
     first = trial.words(repeats)
     if trial.scenario in ("resume", "extend"):
+        repeats = max(2, repeats)
         code = ended(trial.start(trial.words(repeats // 2), "before.log"))
         if code not in (0, 1):
             yield f"preparation: exit code {code}"

@@ -21,6 +21,7 @@ from scalecurve.document import Column, Document, FindingList, Paragraph, Result
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.ports import World
+from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.settings import AxesSettings, MeasureSettings
 from scalecurve.study import Regime, Study, StudySet
 from scalecurve.study.file import read_study, save
@@ -161,21 +162,19 @@ def grid_sweeps(settings: MeasureSettings) -> tuple[GridSweep, ...]:
 def _of_sweep(settings: MeasureSettings, cells: Sequence[GridCell]) -> MeasureSettings:
     """The settings of one sweep: its ranks, and threads, nodes and size as the launcher and the command take them."""
     first, axes = cells[0], settings.axes or AxesSettings()
-    own: dict[str, tuple[float, ...]] = {name: (value,) for name, value in first.values.items() if getattr(axes, name)}
+    levels = {name: (value,) for name, value in first.values.items() if getattr(axes, name)}
     launcher = settings.launcher
     if axes.threads:
         launcher = launcher.model_copy(update={"threads_per_worker": first.threads})
     if first.ranks_per_node is not None:
         slurm = launcher.slurm.model_copy(update={"tasks_per_node": first.ranks_per_node})
         launcher = launcher.model_copy(update={"workers_per_node": first.ranks_per_node, "slurm": slurm})
-    own["nodes"] = tuple(sorted({cell.nodes for cell in cells if cell.nodes}))
+    nodes = tuple(sorted({cell.nodes for cell in cells if cell.nodes}))
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
     return settings.model_copy(
         update={
             "workers": tuple(sorted({cell.workers for cell in cells})),
-            "axes": axes.model_copy(
-                update={**own, "nodes": tuple(sorted({cell.nodes for cell in cells if cell.nodes}))}
-            ),
+            "axes": axes.model_copy(update={**levels, "nodes": nodes}),
             "launcher": launcher,
             **({fixed: first.size} if first.size is not None else {}),
         }
@@ -204,14 +203,8 @@ def check_grid(settings: MeasureSettings, world: World) -> None:
         raise InputError(faults, subject="axes")
 
 
-def run_grid(
-    settings: MeasureSettings, world: World, sweep: Sweep, *, output: Path, resume: bool = False, force: bool = False
-) -> StudySet:
-    """Measure every sweep of the grid, block by block, and write the set to `output`.
-
-    The files of the sweeps stay in `<output>.grid` until all are complete, so that `resume` repeats nothing.
-    """
-    check_grid(settings, world)
+def _grid_folder(output: Path, *, resume: bool, force: bool) -> Path:
+    """The folder of the sweeps; what is there is continued or replaced only when told so."""
     folder = output.with_name(output.name + ".grid")
     if force:
         shutil.rmtree(folder, ignore_errors=True)
@@ -223,6 +216,18 @@ def run_grid(
         hint = "continue with --resume, or begin anew with --force"
         raise InputError(Fault("there is an unfinished measurement", remedy=hint), subject=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def run_grid(
+    settings: MeasureSettings, world: World, sweep: Sweep, *, output: Path, resume: bool = False, force: bool = False
+) -> StudySet:
+    """Measure every sweep of the grid, block by block, and write the set to `output`.
+
+    The files of the sweeps stay in `<output>.grid` until all are complete, so that `resume` repeats nothing.
+    """
+    check_grid(settings, world)
+    folder = _grid_folder(output, resume=resume, force=force)
     sweeps, began = grid_sweeps(settings), world.clock.now()
     failed: dict[str, str] = {}
     complete = True
@@ -240,11 +245,13 @@ def run_grid(
                 try:
                     sweep(own, folder / f"{one.name}.json", True)
                     failed.pop(one.name, None)
+                except WatchdogLost:
+                    raise
                 except RunError as problem:
                     failed[one.name] = str(problem)
             if len(failed) == len(sweeps):  # not one cell ran: more blocks of the same would only cost
                 break
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, WatchdogLost):
         if any((folder / f"{one.name}.json").exists() for one in sweeps):
             save(gathered(settings, sweeps, folder, failed), output)
         raise
@@ -305,10 +312,9 @@ def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:
     return ", ".join(words.get(axis, axis + " {}").format(value, "" if value == "1" else "s") for axis, value in levels)
 
 
-def cell_name(axes: AxesSettings | None) -> str:
-    """The levels that one sweep of a grid holds fixed, in words; empty outside a grid."""
-    names = ("ranks_per_node", "threads", "size") if axes else ()
-    own = [(name, getattr(axes, name)) for name in names]
+def cell_name(axes: AxesSettings) -> str:
+    """The levels that one sweep of a grid holds fixed, in words."""
+    own = [(name, getattr(axes, name)) for name in ("ranks_per_node", "threads", "size")]
     return name_of_levels((name, format_level(levels[0])) for name, levels in own if levels and len(levels) == 1)
 
 

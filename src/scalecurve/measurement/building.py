@@ -9,14 +9,14 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scalecurve.errors import Fault, InputError, Refused
-from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, error, info, warning
 from scalecurve.measurement.journal import Journal
-from scalecurve.measurement.masking import masked_words
+from scalecurve.measurement.machine import masked_words
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
@@ -24,6 +24,9 @@ from scalecurve.measurement.worker_site import machine_and_software, program_in,
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Study, Treatment, Workload
 from scalecurve.study.run import SCALING
 from scalecurve.units import format_count, format_seconds
+
+if TYPE_CHECKING:
+    from scalecurve.estimate import Estimate
 
 INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript", "julia", "octave")
 
@@ -91,7 +94,7 @@ def name_of_job(settings: MeasureSettings) -> str:
         script = next((Path(word).name for word in rest if not word.startswith("-")), program)
         return f"{program} -c" if "-c" in rest[:2] else script
     if program in INTERPRETERS:
-        return next((Path(word).name for word in rest if re.fullmatch(r"[^-{]\S*\.\w+", word)), program)
+        return next((Path(word).name for word in rest if re.fullmatch(r"[^-{]\S*\.[A-Za-z]\w*", word)), program)
     return program
 
 
@@ -233,6 +236,8 @@ def noise_scale(
     small_norm2: Sequence[float], big_norm2: Sequence[float], *, small_batch: float, big_batch: float
 ) -> Estimate:
     """B_simple in samples with a 95 % interval, the delete-one jackknife on the logarithm of the ratio of means."""
+    from scalecurve.estimate import Estimate
+
     if not 0 < small_batch < big_batch:
         raise InputError(Fault("two different batch sizes are needed", value=f"{small_batch:g} and {big_batch:g}"))
     n = len(small_norm2)

@@ -18,7 +18,6 @@ from typing import Any
 
 from scalecurve.measurement.figures import (
     Take,
-    Unreadable,
     no_match,
     number_of,
     search,
@@ -26,7 +25,7 @@ from scalecurve.measurement.figures import (
     taken,
     text_to_search,
 )
-from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Unreadable
 from scalecurve.measurement.processes import end_of_file
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
@@ -91,7 +90,10 @@ class Worker:
 
 def read_workers(folder: Path) -> tuple[Worker, ...]:
     """Every worker that wrote a file, by rank; raises Unreadable for a file that does not parse."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl")) if folder.is_dir() else []
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl"))
+    except OSError:  # a launcher without the probe makes no folder for it
+        names = []
     workers = [_read_worker(folder / name) for name in names]
     return tuple(sorted(workers, key=lambda worker: (worker.rank is None, worker.rank or 0)))
 
@@ -312,8 +314,9 @@ def what_the_job_says(job: LaunchJob, settings: MeasureSettings, outcome: Launch
     text = f"{outcome.output}\n{outcome.errors}"
     files = tuple(name for name in settings.timing.read_from if name not in ("stdout", "stderr"))
     if outcome.status is RunStatus.OK:
-        with suppress(Unreadable):
-            text += "\n" + text_to_search(settings.filled(files, job.k), outcome, settings.folder, job)
+        if files:
+            with suppress(Unreadable):
+                text += "\n" + text_to_search(settings.filled(files, job.k), outcome, settings.folder, job)
         if settings.launcher.size_pattern:
             with suppress(Unreadable):
                 size = figures_of(job, settings, outcome).number("size")

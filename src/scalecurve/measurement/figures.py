@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from scalecurve.errors import Fault, InputError, RunError
-from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
+from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Unreadable
 from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
 from scalecurve.units import parse_seconds
 
@@ -40,10 +40,6 @@ for pattern, text in zip(asked["patterns"], asked["texts"], strict=True):
     print(json.dumps(groups), flush=True)
 """
 """Run in a process of its own, which can be ended: a pattern may take longer than the universe."""
-
-
-class Unreadable(Exception):
-    """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
 
 
 def search(questions: Sequence[tuple[str, str, str]], *, limit: float = SEARCH_SECONDS) -> list[list[str]]:

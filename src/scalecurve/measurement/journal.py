@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, is_dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.measurement.launchers import container_facts
-from scalecurve.measurement.machine import machine_facts, software_facts
-from scalecurve.measurement.masking import masked
+from scalecurve.measurement.machine import machine_facts, masked, software_facts
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.schedule import Planned, SweepPoint
 from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
@@ -43,33 +43,33 @@ class Workspace:
 
     output: Path
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         return self.output.with_name(self.output.name + ".work")
 
-    @property
+    @cached_property
     def journal(self) -> Path:
         return self.folder / "journal.jsonl"
 
     def run_folder(self, order: int) -> Path:
         return self.folder / "runs" / f"{order:05d}"
 
-    def scratch_folder(self) -> Path:
-        """The folder of a run whose files are not kept: one for all, since making a folder takes milliseconds.
+    @cached_property
+    def scratch(self) -> Path:
+        """The folder of a run whose files are not kept: one for all, since making a folder takes milliseconds."""
+        return self.folder.absolute() / "runs" / "now"
 
-        What the last run left in it is removed; its output files are written anew.
-        """
-        folder = self.folder / "runs" / "now"
-        for place in (folder, folder / "probe"):
+    def clear_scratch(self) -> None:
+        """Remove what the last run left in the folder; its output files are written anew."""
+        for place, kept in ((str(self.scratch), ("probe", "out-0", "err-0")), (f"{self.scratch}/probe", ())):
             with suppress(FileNotFoundError), os.scandir(place) as entries:
                 for entry in entries:
-                    if place == folder and entry.name in ("probe", "out-0", "err-0"):
+                    if entry.name in kept:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         shutil.rmtree(entry.path, ignore_errors=True)
                     else:
                         os.unlink(entry.path)
-        return folder
 
     def holds_runs(self) -> bool:
         """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""

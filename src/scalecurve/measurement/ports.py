@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,7 +39,7 @@ class LaunchJob:
     timeout: float | None = None
     threads: int | None = None
 
-    @property
+    @cached_property
     def probe_folder(self) -> Path:
         return self.folder / "probe"
 
@@ -56,6 +57,10 @@ class LaunchOutcome:
     observed: Mapping[str, Any] = field(default_factory=dict)
     placement: Placement | None = None
     setup_seconds: float | None = None
+
+
+class Unreadable(Exception):
+    """What the job left behind cannot be understood; the run is recorded as failed, without a time."""
 
 
 class Clock(Protocol):

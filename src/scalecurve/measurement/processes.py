@@ -53,8 +53,6 @@ class _Watchdog:
             raise RunError(f"the watchdog of the measurement cannot be started: {problem.strerror}") from None
         self.text = b""
         self.cpu_seconds = 0.0
-        self.environment: dict[str, str] = {}
-        """What the watchdog knows of the environment; it is sent again when it changes."""
 
     def _children(self) -> set[int]:
         """Children of this process in other sessions than its own: not those that a library user started."""
@@ -131,12 +129,11 @@ class LocalRunner:
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
     ) -> LaunchOutcome:
         """Start all, wait for the last; a failure or a timeout ends the rest, with everything they started."""
-        folder.mkdir(parents=True, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         if self._watchdog is None:
             self._watchdog = _Watchdog()
-        here, base = os.getcwd(), dict(os.environ)
+        here, place = os.getcwd(), os.path.abspath(folder)
         question: dict[str, Any] = {
-            "environment": None if base == self._watchdog.environment else base,
             "timeout": timeout,
             "commands": [
                 {
@@ -144,13 +141,12 @@ class LocalRunner:
                     "env": {**command.env, RUN_VARIABLE: token},
                     "folder": os.path.join(here, command.folder or ""),
                     "cores": command.cores,
-                    "out": os.path.join(here, folder, f"out-{number}"),
-                    "err": os.path.join(here, folder, f"err-{number}"),
+                    "out": f"{place}/out-{number}",
+                    "err": f"{place}/err-{number}",
                 }
                 for number, command in enumerate(commands)
             ],
         }
-        self._watchdog.environment = base
         observer = Observer()
         try:
             answer = self._watchdog.ask(question, observer)
@@ -172,7 +168,7 @@ class LocalRunner:
         status, error = _judge(answer, timeout, folder, commands)
         most = MOST_OUTPUT // max(1, len(commands))
         texts = {
-            name: "\n".join(text for i in range(len(commands)) if (text := tail_of(folder / f"{name}-{i}", most)))
+            name: "\n".join(text for i in range(len(commands)) if (text := tail_of(f"{place}/{name}-{i}", most)))
             for name in ("out", "err")
         }
         return LaunchOutcome(
@@ -254,15 +250,17 @@ def describe_exit(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-def tail_of(path: Path, most: int = TAIL_CHARACTERS) -> str:
+def tail_of(path: Path | str, most: int = TAIL_CHARACTERS) -> str:
     """The end of a file as text; empty when there is none."""
     try:
+        if not os.stat(path).st_size:  # most programs leave one of their outputs empty
+            return ""
         return end_of_file(path, most).decode(errors="replace").strip()
     except OSError:
         return ""
 
 
-def end_of_file(path: Path, most: int) -> bytes:
+def end_of_file(path: Path | str, most: int) -> bytes:
     """At most the last `most` bytes of a regular file; OSError for a pipe or a device, which has no end."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())

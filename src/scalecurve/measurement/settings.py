@@ -23,8 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.measurement.figures import metric_from
-from scalecurve.measurement.machine import SystemMachine
-from scalecurve.measurement.masking import masked, secrets_in
+from scalecurve.measurement.machine import SystemMachine, masked, secrets_in
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
 from scalecurve.units import WorkersLike, as_workers, parse_count, parse_seconds, parse_share
@@ -136,10 +135,9 @@ class TimingSettings(SettingsSection):
         flag="--from",
     )
     setup_command: Words = _flag((), "Run before each launch and timed separately.", '["./prepare", "{workers}"]')
-    timer_excludes: Annotated[
-        tuple[Literal["setup", "io"], ...],
-        _reading(lambda text: tuple(word.strip() for word in text.split(",") if word.strip())),
-    ] = _flag((), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]')
+    timer_excludes: Annotated[tuple[Literal["setup", "io"], ...], _LISTED] = _flag(
+        (), "What the program's own timer leaves out, as you state it: setup, io.", '["setup", "io"]'
+    )
 
     @property
     def measures_rate(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -16,13 +17,11 @@ from types import FrameType
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
-from scalecurve.measurement.axes import cell_name, run_grid
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
 from scalecurve.measurement.launchers import launcher_named
-from scalecurve.measurement.machine import load_of, real_world
-from scalecurve.measurement.masking import scrubbed
+from scalecurve.measurement.machine import load_of, real_world, scrubbed
 from scalecurve.measurement.observation import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
 from scalecurve.measurement.processes import WatchdogLost
@@ -198,6 +197,8 @@ def run_study(
             settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
         )
 
+    from scalecurve.measurement.axes import run_grid
+
     def one(own: MeasureSettings, path: Path, again: bool) -> Study:
         return run_sweep(own, world, output=path, resume=again, listener=listener, launcher=launcher)
 
@@ -295,10 +296,15 @@ class _SweepUnderWay:
     site_kept: bool = False
     load: float | None = None
     load_read: float | None = None
+    cell: str = ""
     sizes: SizeCheck = field(init=False)
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
+        if self.settings.axes is not None:
+            from scalecurve.measurement.axes import cell_name
+
+            self.cell = cell_name(self.settings.axes)
 
     def run(self) -> None:
         """Make every launch that is missing, until `max_time` has passed.
@@ -319,7 +325,7 @@ class _SweepUnderWay:
             self.journal.add(planned, run)
             self._report(planned, run)
             ways.setdefault(planned.point, []).append(how_it_failed(run))
-            if all(ways.values()) and fail_alike([way for point in ways.values() for way in point]):
+            if run.value is None and all(ways.values()) and fail_alike([way for own in ways.values() for way in own]):
                 return
             if run.order is not None and self.launcher.reattaches and not settings.keep_files:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
@@ -339,13 +345,13 @@ class _SweepUnderWay:
     def folder_of(self, order: int) -> Path:
         """The empty folder of a launch; that of a job that outlives the tool may hold the job to wait for."""
         kept = self.settings.keep_files or self.launcher.reattaches
-        folder = self.space.run_folder(order)
+        folder = self.space.run_folder(order).absolute() if kept else self.space.scratch
         try:
             if not kept:
-                folder = self.space.scratch_folder()
+                self.space.clear_scratch()
             elif not self.launcher.reattaches:
                 shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True, exist_ok=True)
+            os.makedirs(folder, exist_ok=True)
         except OSError as problem:
             raise cannot_write(folder, problem) from None
         return folder
@@ -363,7 +369,7 @@ class _SweepUnderWay:
             role=planned.point.role,
             argv=settings.filled(candidate.command if candidate else settings.command, k),
             env={**env, **(candidate.env if candidate else {})},
-            folder=self.folder_of(order).absolute(),
+            folder=self.folder_of(order),
             token=token,
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
@@ -438,6 +444,6 @@ class _SweepUnderWay:
                 last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,
                 unit=(settings.timing.rate_unit or "per second") if settings.timing.measures_rate else None,
-                cell=cell_name(settings.axes),
+                cell=self.cell,
             )
         )

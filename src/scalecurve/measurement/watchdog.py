@@ -95,10 +95,13 @@ def marked(token: str) -> list[int]:
     return sorted(roots | set(below(roots)))
 
 
-def end_all(living: Callable[[], list[int]], grace: float = GRACE_SECONDS, *, looks: int = LOOKS) -> list[int]:
+def end_all(
+    living: Callable[[], list[int]], grace: float = GRACE_SECONDS, *, none_left: Callable[[], bool] | None = None
+) -> list[int]:
     """Terminate, wait, kill, and look again until none is left; returns those that could not be ended.
 
-    None is left when `looks` looks in a row find none: one look misses a process that is born while its parent ends.
+    A look at /proc misses a process that is born while its parent ends: none is left when `none_left` says so, or
+    without it when several looks in a row find none.
     """
     begin = time.monotonic()
     empty = 0
@@ -107,7 +110,9 @@ def end_all(living: Callable[[], list[int]], grace: float = GRACE_SECONDS, *, lo
         left = living()
         empty = 0 if left else empty + 1
         elapsed = time.monotonic() - begin
-        if empty >= looks or elapsed > grace + PATIENCE_SECONDS:
+        if none_left() if none_left else empty >= LOOKS:
+            return []
+        if elapsed > grace + PATIENCE_SECONDS:
             return left
         if elapsed > grace:
             send(left, signal.SIGKILL)
@@ -142,14 +147,14 @@ def reap(spare: Iterable[int] = ()) -> bool:
     return True
 
 
-def children() -> list[int]:
-    """Everything below this process; those that have ended are collected."""
-    return below([os.getpid()]) if reap() else []
-
-
 def end_children(grace: float = GRACE_SECONDS) -> list[int]:
-    """End everything below this process; returns what could not be ended."""
-    return end_all(children, grace, looks=1)  # having no child is exact
+    """End everything below this process; returns what could not be ended.
+
+    The kernel knows exactly whether a process has a child, and every orphan of a job becomes one.
+    """
+    if not reap():
+        return []
+    return end_all(lambda: below([os.getpid()]), grace, none_left=lambda: not reap())
 
 
 class Root:
@@ -223,10 +228,10 @@ class Job:
 
     def behind(self) -> int:
         """How many processes outlive the job; helpers of a launcher that are about to end are waited for."""
-        if not children():
+        if not reap():
             return 0
         time.sleep(PAUSE_SECONDS)
-        return len(children())
+        return len(below([os.getpid()])) if reap() else 0
 
     def finish(self) -> list[int]:
         """End what is left of the job; where orphans cannot be adopted, also what carries its mark."""
@@ -326,8 +331,6 @@ def main() -> None:
         text += part
         if text.endswith(b"\n"):
             asked, text = json.loads(text), b""
-            if asked["environment"] is not None:
-                environment = as_bytes(asked["environment"])
             say(Job(asked, environment, adopts=adopts).run(watched))
     end_children()
 

@@ -7,9 +7,12 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.errors import InputError
-from scalecurve.measurement.axes import grid_cells, grid_outlook, grid_sweeps
+from scalecurve.measurement.axes import grid_cells, grid_outlook, grid_sweeps, run_grid
 from scalecurve.measurement.outlook import preview
+from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.settings import make_settings
+from scalecurve.measurement.sweep import run_sweep
+from tests.fakes.world import FakeLauncher, fake_world
 
 JOB = ("{python}", "job.py", "{size}", "{workers}", "{threads}", "{nodes}", "{ranks_per_node}")
 
@@ -107,3 +110,19 @@ def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
     assert json.loads(output.read_text())["format"] == "scalecurve-study-set"
     with pytest.raises(InputError, match="finished study"):
         sc.measure(regime="strong", workers=[1], command=["true", "{size}"], axes={"size": [1.0, 2.0]}, output=output)
+
+
+def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
+    asked = settings_of(size=[1e6, 2e6, 4e6], workers="1,2").model_copy(update={"repeats": 2, "warmup_launches": 0})
+    world, launcher, sweeps = fake_world(), FakeLauncher(lambda job: 8.0 / job.k), []
+
+    def sweep(own, path, again):
+        sweeps.append(own)
+        if len(sweeps) == 3:
+            raise WatchdogLost("the watchdog was killed")
+        return run_sweep(own, world, output=path, resume=again, launcher=launcher)
+
+    with pytest.raises(WatchdogLost):
+        run_grid(asked, world, sweep, output=tmp_path / "grid.json")
+    assert len(sweeps) == 3
+    assert len(sc.load(tmp_path / "grid.json")) == 2

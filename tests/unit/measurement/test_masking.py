@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scalecurve.measurement.masking import is_secret_name, masked, masked_text, masked_words, scrubbed, secrets_in
+from scalecurve.measurement.machine import is_secret_name, masked, masked_text, masked_words, scrubbed, secrets_in
 from scalecurve.measurement.settings import make_settings
 
 SECRET = "hunter22"

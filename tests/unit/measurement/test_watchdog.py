@@ -36,7 +36,7 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
             }
             for place, argv in enumerate(argvs)
         ]
-        asked = {"environment": None, "timeout": timeout, "commands": commands}
+        asked = {"timeout": timeout, "commands": commands}
         assert dog.stdin is not None
         assert dog.stdout is not None
         dog.stdin.write(json.dumps(asked).encode() + b"\n")
@@ -104,3 +104,26 @@ def test_marks_find_what_has_no_parent_here() -> None:
     assert watchdog.end_marked(token, grace=2.0) == []
     job.wait(timeout=10)
     assert watchdog.marked(token) == []
+
+
+def test_a_process_that_a_look_misses_is_ended_by_the_next(tmp_path: Path) -> None:
+    """A child born while its parent ends is in no list of /proc that was begun before; the kernel still counts it."""
+    program = (
+        "import os, subprocess, sys, time\n"
+        f"sys.path.insert(0, {str(Path(watchdog.__file__).parent)!r})\n"
+        "import watchdog\n"
+        "watchdog.adopt_orphans()\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        "looks = iter([[], []])\n"
+        "below = watchdog.below\n"
+        "watchdog.below = lambda roots: next(looks, None) or below(roots)\n"
+        "print(watchdog.end_children(), os.path.exists(f'/proc/{child.pid}'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+
+    assert done.stdout == "[] False\n", done.stderr
+
+
+def test_what_outlives_a_job_is_counted(ask: Ask) -> None:
+    assert ask(["sh", "-c", "setsid sleep 600 > /dev/null 2>&1 & exit 0"])["behind"] == 1
+    assert ask(["true"])["behind"] == 0

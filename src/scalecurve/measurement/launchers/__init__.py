@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -45,7 +46,7 @@ def launcher_named(name: str) -> Launcher:
 
 def worker_env(job: LaunchJob, settings: MeasureSettings) -> dict[str, str]:
     """The environment of every worker of a run: the probe's folder, the warm-up steps, the threads."""
-    job.probe_folder.mkdir(parents=True, exist_ok=True)
+    os.makedirs(job.probe_folder, exist_ok=True)
     env = {probe.FOLDER: str(job.probe_folder), probe.WARMUP: str(settings.warmup_steps)}
     if job.threads is not None:
         env |= dict.fromkeys(THREAD_VARIABLES, str(job.threads))
