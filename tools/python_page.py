@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -11,18 +12,29 @@ import scalecurve
 ROOT = Path(__file__).parents[1]
 HEAD = """# Python
 
-`import scalecurve as sc`; every name is imported on first use. The site shows signatures here; so does `help(sc.load)`.
+`import scalecurve as sc`; every name is imported on first use. Below the table stand types and defaults (on the site;
+`help(sc.load)` prints the same).
 """
 
 
 def python_reference() -> str:
     """Every name on top of the package, then the names of its modules."""
     homes = sorted(scalecurve.HOMES.items(), key=lambda pair: pair[0].lower())
-    parts = [HEAD, *(f"::: {home}.{name}\n" for name, home in homes)]
+    parts = [HEAD, "| name | what it is |\n|---|---|", *(glance(name) for name, _ in homes), ""]
+    parts += [f"::: {home}.{name}\n" for name, home in homes]
     for module in scalecurve.MODULES:
         names = getattr(importlib.import_module(f"scalecurve.{module}"), "__all__", ())
         parts += [f"## sc.{module}\n", ", ".join(f"`{name}`" for name in names) + "\n"] if names else []
     return "\n".join(parts)
+
+
+def glance(name: str) -> str:
+    """A row: how a function is called, and the first sentence of its docstring."""
+    thing = getattr(scalecurve, name)
+    names = list(inspect.signature(thing).parameters) if inspect.isfunction(thing) else []
+    call = f"({', '.join([*names[:5], *(['...'] if len(names) > 5 else [])])})" if names else ""
+    sentence = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+    return f"| `sc.{name}{call}` | {sentence.replace('|', '/')} |"
 
 
 def accuracy_summary() -> str:

@@ -57,6 +57,8 @@ def inside(wheel: Path, sdist: Path) -> list[str]:
         sources = archive.getnames()
     problems = [f"{wheel.name} has no {name}" for name in NEEDED if name not in names]
     problems += [f"{wheel.name} has {name}" for name in names if STRAY.search(name)]
+    if not any(name.endswith("share/man/man1/scalecurve-measure.1") for name in names):
+        problems.append(f"{wheel.name} has no manual pages")
     problems += [
         f"{sdist.name} has no {name}" for name in ("README.md", "LICENSE") if not any(s.endswith(name) for s in sources)
     ]

@@ -2,12 +2,14 @@
 
     python tools/site.py        needs requirements/site.txt; `make site` does it all
 
-The result works from a folder without a server.  Any warning, dead link or dead anchor ends it with 1.
+The result works from a folder without a server and without a network, search included.  Any warning, dead link, dead
+anchor or file from elsewhere ends it with 1.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -41,18 +43,24 @@ FRAME = """
 
 <iframe src="../explorer/index.html#{}" title="Live chart" width="100%" height="760"></iframe>
 """
+GUIDES = (  # in the order in which a user meets them
+    *("measuring", "import-export", "intervals", "diagnosing", "forecasting", "grids", "cost", "proposals", "auditing"),
+    *("gating", "report", "explorer", "mechanisms", "planning-training"),
+)
 NAV: dict[str, str | list[str]] = {
-    "Scalecurve": "README.md",
+    "Home": "README.md",
     "Tutorial": "tutorial.md",
     "Course": ["course"],
     "Gallery": ["gallery"],
-    "Guides": ["guide"],
+    "Guides": [f"guide/{name}.md" for name in GUIDES],
     "Laws": ["laws"],
     "Reference": ["reference"],
     "How far off it was": "accuracy.md",
     "Reliability": "reliability.md",
-    "Project": ["project", "architecture.md", "decisions"],
+    "Extending it": [f"guide/adding-{name}.md" for name in ("a-law", "a-reader", "a-launcher", "an-accelerator")],
+    "Project": ["architecture.md", "project", "decisions"],
 }
+SEARCH_SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme would fetch it: docs/assets/folder-worker.js is ours
 
 
 def main() -> int:
@@ -64,6 +72,7 @@ def main() -> int:
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--config-file", str(config)]
     if subprocess.run(words, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode:
         return 1
+    keep_search_here()
     problems = dead_links()
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -116,8 +125,23 @@ def navigation() -> str:
         lines.append(f"  - {title}:")
         for part in entry:
             pages = [SOURCE / part] if part.endswith(".md") else sorted((SOURCE / part).rglob("*.md"), key=_place)
-            lines += [f"    - {page.relative_to(SOURCE)}" for page in pages]
+            lines += [f"    - {json.dumps(short_title(page))}: {page.relative_to(SOURCE)}" for page in pages]
     return "\n".join(lines) + "\n"
+
+
+def short_title(page: Path) -> str:
+    """The heading of a page up to its colon."""
+    heading = re.search(r"^# (.+)$", page.read_text(), re.MULTILINE)
+    return heading[1].partition(": ")[0] if heading else page.stem
+
+
+def keep_search_here() -> None:
+    """Every page loads the helper of the search from the site itself."""
+    for page in SITE.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if SEARCH_SHIM in text:
+            here = os.path.relpath(SITE / "assets" / "folder-worker.js", page.parent)
+            page.write_text(text.replace(SEARCH_SHIM, here), encoding="utf-8")
 
 
 def _place(page: Path) -> tuple[bool, str]:
@@ -130,24 +154,29 @@ class Links(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.targets: list[str] = []
+        self.loaded: list[str] = []
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if name in ("href", "src") and value:
                 self.targets.append(value)
+            if value and (name == "src" or (name == "href" and tag == "link")):
+                self.loaded.append(value)
             if name in ("id", "name") and value:
                 self.anchors.add(value)
 
 
 def dead_links() -> list[str]:
-    """Links inside the site whose file or anchor is not there."""
+    """Links inside the site whose file or anchor is not there, and what a page would load from elsewhere."""
     pages: dict[Path, Links] = {}
     for path in SITE.rglob("*.html"):
         pages[path.resolve()] = parser = Links()
         parser.feed(path.read_text(encoding="utf-8"))
     problems = []
     for path, parser in pages.items():
+        where = path.relative_to(SITE.resolve())
+        problems += [f"{where}: loads {target}" for target in parser.loaded if target.startswith(("http", "//"))]
         if path.name == "404.html":
             continue
         for target in parser.targets:
@@ -156,7 +185,6 @@ def dead_links() -> list[str]:
                 continue
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             file = file / "index.html" if file.is_dir() else file
-            where = path.relative_to(SITE.resolve())
             if not file.exists():
                 problems.append(f"{where}: no file {target}")
             elif file in pages and "explorer" not in file.parts and not _there(parts.fragment, pages[file]):

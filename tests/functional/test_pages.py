@@ -26,7 +26,7 @@ from scalecurve.cli.main import COMMANDS, app, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+    [ROOT / "README.md", ROOT / "docs" / "README.md", ROOT / "docs" / "tutorial.md"]
     + [page for folder in ("guide", "course") for page in (ROOT / "docs" / folder).glob("*.md")]
 )
 GENERATED = re.compile(r"<!-- run: .+? -->\n.*?<!-- end -->", re.DOTALL)
