@@ -6,6 +6,7 @@ import pydoc
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,36 @@ def test_help_shows_the_options() -> None:
     assert "threshold" in text
     assert "0.7" in text
     assert "**" not in text
+
+
+TIMES = {1: [100.0, 101.0], 2: [52.0, 53.0], 4: [28.0, 28.5], 8: [16.0, 16.2]}
+ON_A_STUDY: dict[str, Callable[..., object]] = {
+    "audit": sc.audit,
+    "check": lambda study, **rest: sc.check(study, min_efficiency={8: 0.5}, **rest),
+    "compare": lambda study, **rest: sc.compare(study, study, **rest),
+    "cost": lambda study, **rest: sc.cost(study, 2.50, **rest),
+    "diagnose": sc.diagnose,
+    "export": lambda study, **rest: sc.export(study, "csv", **rest),
+    "fit": sc.fit,
+    "forecast": sc.forecast,
+    "load": sc.load,
+    "merge": lambda study, **rest: sc.merge([study, study], **rest),
+    "next_runs": sc.next_runs,
+    "plot": lambda study, **rest: sc.plot(study, "curve.svg", **rest),
+    "tabulate": sc.tabulate,
+    "write_report": lambda study, **rest: sc.write_report("report.md", study, **rest),
+}
+
+
+@pytest.mark.parametrize("verb", ON_A_STUDY)
+def test_every_verb_on_a_study_takes_a_mapping_and_the_regime_that_it_lacks(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ON_A_STUDY[verb](TIMES, regime="strong")
+
+    with pytest.raises(sc.InputError, match="regime='strong'"):
+        ON_A_STUDY[verb](TIMES)
 
 
 SCRIPT = """

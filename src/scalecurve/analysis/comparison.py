@@ -73,15 +73,23 @@ class Comparison(Result):
         return Document(None, (*blocks, FindingList(self.findings)))
 
 
-def compare(first: StudyLike, second: StudyLike, *, level: float = 0.95, allow_mixed: bool = False) -> Comparison:
+def compare(
+    first: StudyLike,
+    second: StudyLike,
+    *,
+    regime: str | None = None,
+    level: float = 0.95,
+    allow_mixed: bool = False,
+) -> Comparison:
     """The ratios second over first of T (or the rate) and of E at each K that both measured.
 
-    All intervals of T hold together at `level`, and so do those of E: of two identical programs, 1 - `level` differ
-    somewhere.  Studies that differ in machine, versions or workload are refused unless `allow_mixed`.
+    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  All intervals of T hold
+    together at `level`, and so do those of E: of two identical programs, 1 - `level` differ somewhere.  Studies that
+    differ in machine, versions or workload are refused unless `allow_mixed`.
     """
     if faults := level_faults(level):
         raise InputError(faults)
-    first, second = as_study(first), as_study(second)
+    first, second = as_study(first, regime=regime), as_study(second, regime=regime)
     findings = require_sameness(first, second, allow_mixed=allow_mixed)
     common = sorted(set(first.all_k) & set(second.all_k))
     if not common:

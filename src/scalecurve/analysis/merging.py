@@ -103,12 +103,15 @@ def mixed_finding(apart: Sequence[Difference]) -> Finding:
     )
 
 
-def merge(studies: Sequence[StudyLike], *, allow_mixed: bool = False) -> Study:
-    """One study with every run of all; machine, versions and workload must agree unless `allow_mixed`."""
+def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixed: bool = False) -> Study:
+    """One study with every run of all; machine, versions and workload must agree unless `allow_mixed`.
+
+    `regime` ("strong" or "weak") is for paths, mappings and frames that do not state it.
+    """
     if isinstance(studies, str) or not isinstance(studies, Sequence) or len(studies) < 2:
         count = str(len(studies)) if isinstance(studies, list | tuple) else type(studies).__name__
         raise InputError(Fault("merging needs at least two studies", value=count, remedy="pass a list of studies"))
-    parts = [as_study(study) for study in studies]
+    parts = [as_study(study, regime=regime) for study in studies]
     first = parts[0]
     mixed = [finding for other in parts[1:] for finding in require_sameness(first, other, allow_mixed=allow_mixed)]
     findings: dict[tuple[str, str], Finding] = {}

@@ -30,6 +30,7 @@ from scalecurve.document import (
     table,
 )
 from scalecurve.findings import Finding, Severity
+from scalecurve.formats.loading import DataFrame, StudyLike, as_study
 from scalecurve.study import Study
 from scalecurve.units import format_seconds
 
@@ -133,13 +134,18 @@ class Audit(Result):
         return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
 
 
-def audit(subject: Study | Claim | str | Path | Mapping[str, Any]) -> Audit:
-    """Hold every rule against a study, a claim, a file that `load_claim` reads, or the fields of a claim.toml.
+def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None = None) -> Audit:
+    """Whether a scaling result can be believed: the reporting checklist and the red flags, each with its evidence.
 
-    The findings that a study carries from its measurement count too.
+    `subject` is a study (or a path, a mapping {K: seconds}, a frame), a published table, a claim.toml or its fields.
+    `regime` ("strong" or "weak") is for one that does not state it.  Findings of the measurement count too.
     """
     if isinstance(subject, str | Path):
-        subject = load_claim(subject)
+        subject = load_claim(subject, regime=regime)
+    elif isinstance(subject, DataFrame) or (
+        isinstance(subject, Mapping) and not any(isinstance(k, str) for k in subject)
+    ):
+        subject = as_study(subject, regime=regime)  # type: ignore[arg-type]  # not the fields of a claim
     if not isinstance(subject, Study | Claim):
         subject = claim_from(subject)
     claim = claim_of(subject) if isinstance(subject, Study) else subject

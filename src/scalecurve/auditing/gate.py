@@ -162,6 +162,7 @@ class Gate(Result):
 def check(
     study: StudyLike,
     *,
+    regime: str | None = None,
     against: StudyLike | None = None,
     min_efficiency: Mapping[int, float] | Sequence[str] = (),
     workers: WorkersLike | None = None,
@@ -173,12 +174,13 @@ def check(
 ) -> Gate:
     """Test efficiency floors, losses against an older study at every gated K, and drift along a history of checks.
 
+    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.
     `min_efficiency` is {8: 0.8} or ["0.8@8"]; `workers` are the gated K (default: all that both studies measured).
     `false_alarm` is the chance that identical code fails.  `gate` is what fails: "time" (T), "efficiency" (E) or
     "both"; with `any_machine` an older study of another machine is compared by efficiency instead of seconds, and a
     finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
     """
-    new = as_study(study)
+    new = as_study(study, regime=regime)
     floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
     if gate not in GATES:
         raise InputError(Fault("unknown gate", value=gate, remedy=f"one of {', '.join(GATES)}"))

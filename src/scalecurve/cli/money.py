@@ -224,16 +224,15 @@ def scaleup(
     output: Output,
 ) -> None:
     """One big machine against K small ones: which is faster, which is cheaper, and from which K on."""
-    from scalecurve.formats.loading import as_study
     from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
 
     if (law is None) == (study is None):
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
     name, parameters = law or ("", {})
-    subject = law_named(name) if study is None else as_study(study, regime=regime)
+    subject = law_named(name) if study is None else study
     prices = {"faster": faster, "big_price": big_price, "small_price": small_price}
-    emit(compare_scaleup(subject, at=workers, parameters=parameters, **prices), output)
+    emit(compare_scaleup(subject, at=workers, parameters=parameters, regime=regime, **prices), output)
 
 
 @click.command(cls=Command)

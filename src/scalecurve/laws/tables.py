@@ -163,14 +163,10 @@ def law_table(
 
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
     """
+    stated = {key: value for key, value in locals().items() if value is not None}
+    options = {key: value for key, value in stated.items() if key not in ("name", "workers")}
     if name not in TABLES:
         raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(TABLES)}"))
-    options = {
-        "serial": serial, "serial_scaled": serial_scaled, "contention": contention, "coherency": coherency,
-        "comm": comm, "growth": growth, "spread": spread, "speedups": speedups, "below": below,
-        "serial_for_efficiency": serial_for_efficiency, "hold": hold, "regime": regime, "serial_share": serial_share,
-    }  # fmt: skip
-    options = {key: value for key, value in options.items() if value is not None}
     accepted = dict(list(inspect.signature(TABLES[name]).parameters.items())[1:])
     remedy = f"it takes {', '.join(accepted)}"
     unknown = [key for key in options if key not in accepted]

@@ -153,7 +153,7 @@ def clock_findings(record: LatencyRecord) -> tuple[Finding, ...]:
     zeros = int(counts[values < 2 * LOWEST].sum())
     step = format_seconds(histogram.resolution)
     text = f"{zeros:,} of {histogram.n:,} latencies are 0: below the clock's resolution of {step}"
-    return (warning("clock-resolution", text, remedy="log finer times; none of these is known better", zeros=zeros),)
+    return (warning("clock-resolution", text, remedy="log finer times", zeros=zeros),)
 
 
 LatenciesLike = str | Path | LatencyRecord | Sequence[str | Path | LatencyRecord]

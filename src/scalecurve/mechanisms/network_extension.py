@@ -248,7 +248,7 @@ def hold_out_all(sweeps: Sequence[MessageSweep], *, operation: str | None = None
             except InputError as problem:
                 findings.append(info("not-tested", f"{sweep.system} {name}: {problem}"))
     if not tests:
-        raise InputError(f"nothing could be held out: {'; '.join(finding.message for finding in findings)}")
+        raise InputError(f"no operation could be tested: {'; '.join(finding.message for finding in findings)}")
     tests.sort(key=lambda test: (test.operation, test.system or ""))
     return HeldOutNetworks(tests=tuple(tests), findings=tuple(findings))
 

@@ -411,7 +411,7 @@ def straggler_cost(
 
 
 def _findings(rows: Sequence[StragglerRow], factor: float, *, infinite: bool) -> tuple[Finding, ...]:
-    text = "draws are taken as independent; a worker that is always slow costs more than these numbers"
+    text = "workers are assumed independent; a worker that is always slow costs more than these numbers"
     findings = [info("independent-draws", text, remedy="compare the ranks of a run with scalecurve diagnose")]
     last = rows[-1]
     if last.any_slow is not None and last.any_slow > 0.5:

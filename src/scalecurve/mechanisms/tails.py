@@ -117,7 +117,7 @@ def tail_latency(
         shares = 0.5 ** (1 / k), 0.99 ** (1 / k)
         p50, p99 = (distribution.quantile(share) if n >= samples_needed(share) else None for share in shares)
         rows.append(FanOutRow(fan_out=k, any_slow=1 - 0.99**k, p50=p50, p99=p99))
-    text = "leaves are taken as independent; a shared stall removes the gain of hedging"
+    text = "leaves are assumed independent; a shared stall removes the gain of hedging"
     findings = [info("independent-draws", text)]
     needed = samples_needed(0.99 ** (1 / max(counts)))
     if n < needed:

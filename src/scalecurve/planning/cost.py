@@ -355,14 +355,14 @@ def _tariff_findings(tariff: Tariff, rows: Sequence[PricedRow]) -> Iterator[Find
             )
             yield info("reserved-idle", message, k=idle)
     if spot is not None:
-        message = "interruptions are counted by their expectation; probabilities do not contain their chance"
+        message = "times include the expected interruptions; the probabilities leave interruptions out"
         yield info("spot-expected", message, interruptions_per_hour=spot.interruptions_per_hour)
         if spot.checkpoint_every is None and not spot.checkpoint_seconds:
             message = "no checkpoints: every interruption loses all work since the job's start"
             yield warning("spot-without-checkpoints", message, remedy="give --checkpoint-every")
     if tariff.setup_seconds:
         setup = format_seconds(tariff.setup_seconds)
-        message = f"set-up of {setup} is billed with every rental, so cost is not 1/E any more"
+        message = f"set-up of {setup} is billed with every rental, so cost is no longer proportional to 1/E"
         yield info("setup-billed", message, seconds=tariff.setup_seconds)
 
 

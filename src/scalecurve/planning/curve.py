@@ -145,9 +145,9 @@ def curve_of_study(
 ) -> TimeCurve:
     """Measured K, the doublings between them, and forecasts to four times the largest; `at` names the K instead."""
     if is_load(study.k_unit):  # nobody rents clients
-        remedy = "price what serves them: its price per hour over its rate; or --k-unit nodes where K counts machines"
+        remedy = "divide the server's price per hour by its rate; or say --k-unit nodes where K counts machines"
         raise InputError(
-            Fault("K is the load on a server, which is not paid by K", value=study.k_unit, remedy=remedy),
+            Fault("K is the load on a server, and nobody pays per client", value=study.k_unit, remedy=remedy),
             subject=study.name,
         )
     per_result, result = _per_result(study, work_per_job)

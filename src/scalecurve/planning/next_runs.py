@@ -113,8 +113,8 @@ def next_runs(
 ) -> NextRuns:
     """The runs to make next within `budget`, in worker-seconds or as text: `budget="8 gpu-hours"`.
 
-    `target` is the K whose forecast shall narrow (default: 4 times the largest measured), `largest` the most workers
-    there are, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
+    `target` is the K whose forecast to narrow (default: 4 times the largest measured), `largest` the largest K that can
+    be run, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
     """
     study = as_study(study, regime=regime)
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget

@@ -139,10 +139,12 @@ def compare_scaleup(
     small_price: float,
     at: WorkersLike | None = None,
     parameters: Mapping[str, float] | None = None,
+    regime: str | None = None,
 ) -> ScaleUp:
     """One machine `faster` times as fast against K small ones; E(K) from a law with its `parameters`, or a study.
 
     `at` are the K to compare (default: 1, 2, 4 ... 64 for a law, the measured ones of a study; others are forecast).
+    `regime` is for a path, mapping or frame that does not state it.
     """
     positive = {"faster": faster, "price of the big": big_price, "price of a small": small_price}
     faults = [
@@ -165,7 +167,7 @@ def compare_scaleup(
             for k in workers or LAW_WORKERS
         ]
     else:
-        rows, findings = _study_rows(as_study(subject), workers, faster, ratio)
+        rows, findings = _study_rows(as_study(subject, regime=regime), workers, faster, ratio)
     for row in rows:
         if not row.efficiency > 0:
             raise InputError(

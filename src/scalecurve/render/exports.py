@@ -14,7 +14,7 @@ from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.document import Document, FindingList, Table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.formats.loading import StudyLike, as_study, load
+from scalecurve.formats.loading import StudyLike, load
 from scalecurve.formats.writers import WRITERS, set_to_csv
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
 from scalecurve.study import Quantity, Study, StudySet
@@ -27,16 +27,17 @@ EFFICIENCY_COLOURS = ((0.8, "brightgreen", "#2e7d32"), (0.6, "yellow", "#b26a00"
 CHARACTER, MARGIN = 7, 10  # pixels of a badge
 
 
-def export(study: StudyLike, to: str) -> bytes:
-    """A study in another tool's format: one of `export_formats()`."""
+def export(study: StudyLike, to: str, *, regime: str | None = None) -> bytes:
+    """The bytes of a study in another format: csv, json, parquet, markdown, latex ... (`export_formats()`).
+
+    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.
+    """
     if str(to) not in export_formats():
         hint = f"one of {', '.join(export_formats())}"
         raise InputError(Fault("unknown format", where="--to", value=str(to), remedy=hint))
-    if isinstance(study, str | Path):
-        study = load(study)
+    study = load(study, regime=regime)
     if isinstance(study, StudySet):
         return export_set(study, to)
-    study = as_study(study)
     return WRITERS[to].write(study) if to in WRITERS else TEXTS[to][0](study).encode()
 
 

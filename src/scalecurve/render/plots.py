@@ -7,7 +7,7 @@ tell apart, and every series also differs by marker or dash.  Legends stand insi
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.fitting.grid_fit import GridFit
 from scalecurve.fitting.grid_forecast import GridForecast
 from scalecurve.forecasting.forecast import Forecast
-from scalecurve.formats.loading import StudyLike, as_study, load
+from scalecurve.formats.loading import StudyLike, load
 from scalecurve.laws.tables import LawTable
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
@@ -114,31 +114,31 @@ def plot(
     result: Result | StudyLike,
     path: str | Path,
     *,
+    regime: str | None = None,
     width: str = "screen",
     font_size: float | None = None,
     font: str = "sans",
 ) -> None:
     """Draw a result, or a study's speedup table, to a file; its ending (.svg .png .pdf) is the format.
 
-    `width` is "screen", or "column" (3.4 inches) or "page" (7 inches) of a paper; `font_size` is in points; `font` is
-    "sans" or "serif".
+    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  `width` is "screen", or
+    "column" (3.4 inches) or "page" (7 inches) of a paper; `font_size` is in points; `font` is "sans" or "serif".
     """
     target = Path(path)
     kind = target.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         hint = "name the file .svg, .png or .pdf"
         raise InputError(Fault("unknown picture format", value=target.suffix or target.name, remedy=hint))
+    result = result if isinstance(result, Result) and regime is None else load(result, regime=regime)  # type: ignore[arg-type]
     write_atomically(target, picture(result, kind, Look(width=width, font_size=font_size, font=font)))
 
 
-def picture(result: Result | StudyLike, kind: str, look: Look = SCREEN) -> bytes:
+def picture(result: Result, kind: str, look: Look = SCREEN) -> bytes:
     """A result, or a study's speedup table, as the bytes of an SVG, PNG or PDF."""
-    if isinstance(result, str | Path):
-        result = load(result)
     if isinstance(result, StudySet):
         result = side_by_side(result, tabulate)
-    if isinstance(result, Study | Mapping):
-        result = tabulate(as_study(result))
+    if isinstance(result, Study):
+        result = tabulate(result)
     painter, size = painter_of(result)
     return paint(painter, kind, size, look)
 

@@ -12,7 +12,7 @@ from scalecurve.analysis.comparison import compare
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Column, Paragraph, Table, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.loading import StudyLike, as_study, load
+from scalecurve.formats.loading import StudyLike, load
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint
@@ -39,6 +39,7 @@ MOST_BESIDE = 3  # studies with a column each; more have a line each
 def write_report(
     path: str | Path,
     *studies: StudyLike,
+    regime: str | None = None,
     threshold: float = 0.7,
     price: float | None = None,
     proposal: str | Path | None = None,
@@ -46,16 +47,16 @@ def write_report(
 ) -> list[Path]:
     """A page about one study, or several side by side, written to `path` (.html .md .tex .pdf .svg .png).
 
+    `regime` ("strong" or "weak") is for paths, mappings and frames that do not state it.
     `threshold` is the efficiency below which the curve bends, `price` in dollars per worker-hour adds what results
     cost, `proposal` adds the assessment of a proposal file, `history` the checks of `scalecurve check --history`
     over the commits.  Returns the files written.
     """
     if not studies:
         raise InputError("a report needs at least one study")
-    sources = [load(study) if isinstance(study, str | Path) else study for study in studies]
     loaded: list[Study] = []
-    for source in sources:
-        loaded += source.studies.values() if isinstance(source, StudySet) else [as_study(source)]
+    for source in (load(study, regime=regime) for study in studies):
+        loaded += source.studies.values() if isinstance(source, StudySet) else [source]
     compared = attempt(lambda: compare(*loaded)) if len(loaded) == 2 else None
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
