@@ -12,12 +12,11 @@ from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
 from scalecurve.cli.output import Command, Output, Plot, emit, emit_drawn, output_options, plot_option, working
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.imported import Imported
-from scalecurve.study import StudySet
+from scalecurve.study import Study, StudySet
 from scalecurve.units import parse_count
 
 if TYPE_CHECKING:
-    from scalecurve.study import Study
+    from scalecurve.formats.imported import Imported
 
 COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
 
@@ -57,7 +56,7 @@ def table(
     STUDY is a study file, a plain table (CSV, Markdown, LaTeX ...) with worker counts and times or rates, or - for
     standard input.  A table with several curves is answered curve by curve.
     """
-    if isinstance(study, Imported):  # --explain
+    if not isinstance(study, Study | StudySet):  # --explain
         emit(study, output)
         return
     if energy:

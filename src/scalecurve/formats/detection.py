@@ -9,13 +9,14 @@ packages (entry points of the group `scalecurve.readers`) are asked before the p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError, read_as
+from scalecurve.findings import info
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 
@@ -168,13 +169,20 @@ class Detection:
         try:
             return self.reader.read(self.source, options)
         except UnicodeDecodeError:
+            western = self.source.in_windows_1252()
+        if western is None or self.reader.title != PLAIN:
             remedy = "save it as UTF-8; Excel calls it `CSV UTF-8`"
-            raise FormatError(Fault("not text in UTF-8", remedy=remedy)) from None
+            raise FormatError(Fault("not text in UTF-8", remedy=remedy))
+        reading = self.reader.read(western, options)
+        text = "the text is not UTF-8: it was read as Windows-1252, as Excel saves a CSV in Western Europe"
+        finding = info("not-utf8", text, remedy="save it as UTF-8 where names of curves look strange")
+        return replace(reading, findings=(*reading.findings, finding))
 
     def alternatives(self) -> tuple[str, ...]:
         """Other formats that the file also has the marks of, with the evidence; the last readers take what is left."""
         others = []
-        last = READERS[self.kind][-GENERAL if isinstance(self.source.json, dict) else -1].load()
+        is_object = self.kind is FileKind.RESULTS and isinstance(self.source.json, dict)
+        last = READERS[self.kind][-GENERAL if is_object else -1].load()
         for reader in _candidates(self.source, self.kind):
             asked = reader.name not in (self.reader.name, last.name)
             evidence = reader.recognise(self.source) if asked else None

@@ -71,7 +71,8 @@ _NO_UNIT = vocabulary(
 )
 DERIVED_WORDS = vocabulary(
     "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal mfu hfu "
-    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain"
+    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain idle saved remaining eta predicted estimated "
+    "expected theoretical target"
 )
 # Figures of a published table, by the whole name of their column; S is the speedup, s are seconds.
 _ARGUMENT = r"(?:_?[KkNnPp]|_?\([KkNnPp]\))?"  # S_p, S(K)
@@ -158,6 +159,7 @@ _WORKER_TIME = re.compile(
     r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
     r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
 )
+_SCALED = re.compile(r"[x×*]?\s*(?P<ten>1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+)\s*[x×*]?\s*(?P<unit>[a-zµ]+)")
 _TIME_PER = re.compile(r"(?P<unit>[a-zµ]+)(?:/|[_ ]per[_ ])(?P<what>[a-z]+)")
 _BRACKET = re.compile(r"\s*[\[({](?P<inside>[^\])}]*)[\])}]\s*$")
 _IN_UNIT = re.compile(r"(?P<left>.+?)(?:[\s_]+in[\s_]+|\s*,\s*|\s+/\s+)(?P<unit>[^\s,]+)$", re.IGNORECASE)
@@ -298,6 +300,9 @@ def unit_of(text: str) -> ValueColumn | None:
         plain = in_english(plain)
     if plain in TIME_UNITS:
         return ValueColumn(Quantity.SECONDS, TIME_UNITS[plain], "s")
+    if (scaled := _SCALED.fullmatch(plain)) and scaled["unit"] in TIME_UNITS:  # 10^3 s
+        ten = re.sub(r"^10\^\{?([-+]?\d+)\}?$", r"1e\1", scaled["ten"])
+        return ValueColumn(Quantity.SECONDS, float(ten) * TIME_UNITS[scaled["unit"]], "s")
     per_worker = _PER_WORKER.search(plain)
     match = _TIME_PER.fullmatch(plain)
     if match and match["unit"] in TIME_UNITS and not per_worker:
@@ -327,13 +332,15 @@ def parse_header(text: str) -> Header:
         english = f"{english[: form.start()]} {english[form.end() :]}".replace("()", "").replace("[]", "")
         english = re.sub(r"[\[(]\s*[\])]", "", english)
     rest, unit, other = _without_unit(english.lstrip("# ") or english)
+    if _FUNCTION.match(text):
+        unit, other = None, text  # the logarithm of a time has no unit of time
     words = _words(rest)
     number = None
     numbers = [word for word in words if word.isdigit()]
     if len(numbers) == 1 and len(numbers[0]) < 10:
         number = int(numbers[0])
     could_be_minutes = False
-    if unit is None and words and words[-1] in TIME_UNITS:
+    if unit is None and other is None and words and words[-1] in TIME_UNITS:
         last = words[-1]
         if last == "min":
             could_be_minutes = True
@@ -345,7 +352,7 @@ def parse_header(text: str) -> Header:
         inner = [
             word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")
         ]
-        if len(inner) == 1 and len(words) > 1 and "per" not in words:
+        if len(inner) == 1 and len(words) > 1 and "per" not in words and other is None:
             unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
             words = tuple(word for word in words if word != inner[0])
     unknown = _unknown_unit(english, words) if unit is None and other is None else None

@@ -130,6 +130,15 @@ class Source:
         except OSError as problem:
             raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
 
+    def in_windows_1252(self) -> Source | None:
+        """The same text put into UTF-8 from Windows-1252; None where its bytes are no text of that kind."""
+        try:
+            text = self.content.decode("cp1252")
+        except UnicodeDecodeError:
+            return None
+        printable = all(sign.isprintable() or sign in "\t\r\n\f\xa0" for sign in set(text))
+        return Source(self.name, raw=text.encode()) if printable else None
+
     @property
     def looks_like_json(self) -> bool:
         return _JSON_BEGINS.match(self.head.removeprefix(b"\xef\xbb\xbf")) is not None

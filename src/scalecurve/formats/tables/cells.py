@@ -41,6 +41,7 @@ _BESIDE = re.compile(  # 28.8 s (3.49x), 28.8 (87 %), 28.8 [28.1-29.9]: a ratio 
 _TEN = re.compile(
     r"(?:(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?:[x×·*]|\\times|\\cdot)\s*)?10(?:\^|\*\*)\{?(?P<power>[-+]?\d{1,3})\}?"
 )
+_RAISED_END = re.compile(r"(?<=\d)[⁰¹²³⁴-⁹]+$")
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _ABOUT = re.compile(r"^(?:[~≈≃∼]|ca\.?|approx\.?|about)\s*(?=[\d.])", re.IGNORECASE)
 _BOUND = re.compile(r"\s*(?:[<>≤≥]|&[lg]t;).*")
@@ -147,7 +148,9 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
 def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | None:
     """What one cell says; None where it is no number."""
     text = _BLANKS.sub("", text.strip().strip("$`"))[:MOST_CELL].replace("μ", "µ").replace("\u2212", "-").strip()
-    text = re.sub(r"(?<=10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text)
+    text = re.sub(r"(?<=[x×·*]10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text.replace("× ", "×"))
+    if re.fullmatch(r"10[⁻⁰¹²³⁴-⁹]+", text):
+        return None  # a power, or ten with a footnote
     text = _BESIDE.sub("", _ABOUT.sub("", _FOOTNOTE.sub("", text).strip("*"))).strip()
     if mark is DecimalMark.COMMA:
         text = _COMMA.sub(".", re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text))
@@ -276,14 +279,19 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
 
     `1k` is 1,024 beside powers of two and 1,000 beside other counts; beside none of them it is `ambiguous`.
     """
+    if not isinstance(cells, np.ndarray) and all(_RAISED_END.search(cell) for cell in cells):
+        # 2¹, 2², 2³; a single raised number is a footnote
+        cells = [_RAISED_END.sub(lambda match: "^" + match[0].translate(_RAISED), cell) for cell in cells]
     numbers = numbers_of(cells, mark)
     if isinstance(cells, np.ndarray) or (not numbers.bad.any() and not any(cell[-1:] in "kK" for cell in cells)):
         return numbers
     values, ambiguous = numbers.values.copy(), None
     plain = [int(cell) for cell in cells if cell.strip().isdecimal() and len(cell) < 10]
     binary = bool(plain) and all(k & (k - 1) == 0 for k in plain)
+    nouns: set[str | None] = set()
     for i, cell in enumerate(cells):
         text = _FOOTNOTE.sub("", cell.strip().strip("$`").strip()).strip("*")
+        nouns.add(counted_noun([text]))
         if match := _THOUSAND.fullmatch(text):
             values[i] = float(match["count"]) * (1024 if binary else 1000)
             ambiguous = i if ambiguous is None and (not plain or (binary and len(plain) < 3)) else ambiguous
@@ -291,6 +299,8 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
             values[i] = _workers_in(text, named)
     if np.isnan(values).all():
         values = _of_one_model(cells)
+    if len(nouns - {None}) > 1:
+        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
 
 

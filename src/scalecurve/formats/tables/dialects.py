@@ -15,6 +15,7 @@ from typing import Any
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
     REPEAT_WORDS,
+    SERIES_WORDS,
     TIME_WORDS,
     WORKER_NOUNS,
     Header,
@@ -115,7 +116,9 @@ def _continued(split: Callable[[str], list[str]], lines: Lines, width: int) -> l
     """The cells of a further line of headers, which are names; none where the line is no such line."""
     cells = split(lines[0][1]) if lines else []
     is_names = len(cells) == width and any(cells) and not is_units_row(cells) and not _is_types_row(cells)
-    return cells if is_names and not any(parse_cell(c) or (c and no_result(c)) for c in cells) else []
+    return (
+        cells if is_names and not any(c[:1].isdigit() or parse_cell(c) or (c and no_result(c)) for c in cells) else []
+    )
 
 
 def read_grid(source: Source, layout: TableLayout) -> CellGrid:
@@ -431,7 +434,9 @@ def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence
         [grid.columns[i][row] for row, i in rows],
     ]
     for i in others:
-        repeats = all(parse_header(str(cell)).is_repeat or str(cell).strip().isdigit() for cell in grid.columns[i])
+        labels = [str(cell).strip() for cell in grid.columns[i]]
+        numbered = [str(j) for j in range(1, len(labels) + 1)] == labels and not heads[i].says(SERIES_WORDS)
+        repeats = numbered or all(parse_header(label).is_repeat for label in labels)
         headers.append("repeat" if repeats else "row" if i in titled or worker_unit(heads[i].text) else heads[i].text)
         columns.append([grid.columns[i][row] for row, _ in rows])
     long = CellGrid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)

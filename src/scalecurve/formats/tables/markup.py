@@ -61,7 +61,8 @@ _NUMERAL = re.compile(
     r"(?<![\w.])(?P<value>\d+m\d+(?:[.,]\d+)?s|\d+(?::\d\d){1,2}(?:\.\d+)?|-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?)"
     r"(?:\s?(?P<unit>[A-Za-zµ%][\w/%]*))?(?![\w.]*\d)"
 )
-_COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s") or noun[0] == "n") | {"p"}
+# Names of counts; `node 1` and `rank 1` are one of them, not their number.
+_COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 MOST_FACTS = 60
 MOST_LOG_LINES = 200_000
 
