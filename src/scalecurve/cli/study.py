@@ -132,6 +132,7 @@ def fit(
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Insist on a kind of curve.")
 @click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
+@click.option("--serial", type=SHARE, help="Share of T(1) that a profile found serial, as 0.05 or 5%: bounds the gain.")
 @click.option(
     "--like", multiple=True, metavar="FILE", help="A sibling measured further (other size, machine, version)."
 )
@@ -149,6 +150,7 @@ def forecast(
     extrapolate: bool,
     kind: str | None,
     cores: int | None,
+    serial: float | None,
     like: tuple[str, ...],
     domain: str | None,
     explain: bool,
@@ -175,6 +177,7 @@ def forecast(
                 extrapolate=extrapolate,
                 kind=kind,
                 cores=cores,
+                serial=serial,
                 like=like,
                 domain=domain,
                 explain=explain,
