@@ -167,6 +167,8 @@ def forecast(
             grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
         emit_drawn(grid, plot, output)
         return
+    from scalecurve.forecasting.prediction import siblings_in
+
     with working("forecasting", output):
         result = for_each_curve(
             study,
@@ -178,7 +180,7 @@ def forecast(
                 kind=kind,
                 cores=cores,
                 serial=serial,
-                like=like,
+                like=(*like, *(siblings_in(study, one) if isinstance(study, StudySet) else ())),
                 domain=domain,
                 explain=explain,
             ),

@@ -25,10 +25,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scalecurve.findings import Finding, info, warning
-from scalecurve.forecasting.curves import FORGETTING, LN2, Array, CurveKind, Curves, LogCurve, View, last_slope, pack
+from scalecurve.forecasting.curves import (
+    FORGETTING,
+    LN2,
+    Array,
+    CurveKind,
+    Curves,
+    LogCurve,
+    View,
+    last_slope,
+    pack,
+    view,
+)
 from scalecurve.forecasting.experts import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
 from scalecurve.forecasting.published import Calibration, Width
 from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
+from scalecurve.study import Study, StudySet
 
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
 FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider
@@ -215,22 +227,38 @@ def cut_of(k: Array, largest: float) -> int | None:
 
 def with_siblings(own: View, like: Sequence[View]) -> View:
     """The view with the siblings that can help it, and a finding for each that cannot."""
-    useful: list[LogCurve] = []
-    remarks: list[Finding] = []
-    for other in like:
-        if other.kind is not own.kind:
-            reason = f"it is a {other.kind} curve, the study a {own.kind} one"
-        elif cut_of(other.fitted.k, own.largest_k) is None:
-            reason = (
-                f"it needs {FEWEST} K up to about K = {own.largest_k:g}, the last within a factor of {NEAR:g} of it, "
-                "and larger K beyond"
-            )
-        else:
-            useful.append(other.fitted)
-            continue
-        message = f"{other.name} cannot correct this forecast: {reason}"
-        remarks.append(warning("sibling-not-used", message, remedy="name curves measured further", sibling=other.name))
-    return replace(own, siblings=tuple(useful), remarks=(*own.remarks, *remarks))
+    reasons = [_cannot_help(own, other) for other in like]
+    useful = tuple(other.fitted for other, reason in zip(like, reasons, strict=True) if reason is None)
+    remarks = tuple(
+        warning(
+            "sibling-not-used",
+            f"{other.name} cannot correct this forecast: {reason}",
+            remedy="name curves measured further",
+            sibling=other.name,
+        )
+        for other, reason in zip(like, reasons, strict=True)
+        if reason is not None
+    )
+    return replace(own, siblings=useful, remarks=(*own.remarks, *remarks))
+
+
+def siblings_in(studies: StudySet, study: Study) -> tuple[Study, ...]:
+    """The curves of a set that can correct the forecast of one of them: measured further, and of the same kind."""
+    own = view(study)
+    others = (other for _, other in studies.items() if other is not study and max(other.all_k) > own.largest_k)
+    return tuple(other for other in others if _cannot_help(own, view(other)) is None)
+
+
+def _cannot_help(own: View, other: View) -> str | None:
+    """Why a sibling is of no use; None where it is."""
+    if other.kind is not own.kind:
+        return f"it is a {other.kind} curve, the study a {own.kind} one"
+    if cut_of(other.fitted.k, own.largest_k) is None:
+        return (
+            f"it needs {FEWEST} K up to about K = {own.largest_k:g}, the last within a factor of {NEAR:g} of it, "
+            "and larger K beyond"
+        )
+    return None
 
 
 def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calibration) -> list[Prediction]:
