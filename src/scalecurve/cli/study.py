@@ -131,6 +131,7 @@ def fit(
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
 @click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Treat it as this kind of curve.")
 @click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
+@click.option("--serial", type=SHARE, help="Share of T(1) that a profile found serial, as 0.05 or 5%: bounds the gain.")
 @click.option(
     "--like",
     multiple=True,
@@ -153,6 +154,7 @@ def forecast(
     extrapolate: bool,
     kind: str | None,
     cores: int | None,
+    serial: float | None,
     like: tuple[str, ...],
     domain: str | None,
     explain: bool,
@@ -170,6 +172,8 @@ def forecast(
             grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
         emit_drawn(grid, plot, output)
         return
+    from scalecurve.forecasting.prediction import siblings_in
+
     with working("forecasting", output):
         result = for_each_curve(
             study,
@@ -180,7 +184,8 @@ def forecast(
                 extrapolate=extrapolate,
                 kind=kind,
                 cores=cores,
-                like=like,
+                serial=serial,
+                like=(*like, *(siblings_in(study, one) if isinstance(study, StudySet) else ())),
                 domain=domain,
                 explain=explain,
             ),

@@ -29,18 +29,20 @@ LN2 = math.log(2.0)
 FORGETTING = 0.5  # weight of a point per doubling of distance from the largest measured K
 
 
-DEVICE_RATE = re.compile(r"([kmgt]i?)?(b|bytes?)/s(ec)?|i?ops?(/s(ec)?)?( .*)?|(input|output|i/o).*/s", re.IGNORECASE)
-LOAD_RATE = re.compile(r"tps|qps|rps|transact|request|quer|req/s|c/s|msg|message", re.IGNORECASE)
+DEVICE_RATE = re.compile(r"([kmgt]i?)?(b|bytes?|bits?)(/s(ec)?|ps)|[km]?iops(/s(ec)?)?|(input|output|i/o).*/s")
+OPERATIONS = re.compile(r"[kmg]?(ops?|operations?)(/s(ec(ond)?)?)?")
+LOAD_RATE = re.compile(r"\b[km]?(tps|qps|rps|tpmc?|req/s|reqs/s|msgs?|hits?/s)\b|transact|request|quer(y|ies)|message")
 DEVICE, LOAD, OTHER_UNIT = 0, 1, 2
-WORKER_WORDS = (
-    ("thread", "core", "cpu"),
-    ("client", "conn", "user", "session", "terminal"),
-    ("gpu", "tpu", "accelerator", "chip"),
-    ("node", "host", "machine", "server"),
-    ("rank", "process", "task"),
+WORKERS = (
+    r"thread|core|cpu|goroutine|gomaxprocs",
+    r"client|conn|user|session|terminal|concurren|\bvus?\b|producer|consumer|publisher|subscriber|outstanding"
+    r"|(queue|io).?depth|numjobs",
+    r"gpu|tpu|npu|accelerator|chip|\bgcds?\b",
+    r"node|host|machine|server|instance|replica|\bpods?\b|broker|executor|shard",
+    r"rank|proc|task|mpi|\bnp\b|\bpes?\b",
 )
 WORKER_ORDER = (2, 1, 3, 4, 0)  # "ranks (GPUs, 4/node)" count GPUs, "cluster nodes" nodes
-THREADS, OTHER_WORKER = 0, len(WORKER_WORDS)
+THREADS, CLIENTS, OTHER_WORKER = 0, 1, len(WORKERS)
 CEILING = 0.5  # share of a forecast change believed of a device's rate: published ones end near their last value
 
 
@@ -55,13 +57,23 @@ class Traits:
     @classmethod
     @cache
     def of(cls, unit: str | None, k_unit: str, *, is_time: bool) -> Traits:
-        """The traits that the names of the units tell."""
+        """The traits that the names of the units tell.
+
+        Threads that send transactions, queries or requests are clients of a server.  Operations are those of a shared
+        file system where ranks or nodes count, of a server where clients do, and of neither where threads do.
+        """
+        counted = k_unit.lower().split(" per ")[0]  # "threads per rank" are threads
+        worker = next((i for i in WORKER_ORDER if re.search(WORKERS[i], counted)), OTHER_WORKER)
+        name = "" if unit is None or is_time else re.sub(r"[ _]+per[ _]+", "/", unit.lower().strip())
+        words = (name, *re.split(r"[\s()\[\],;]+", name))  # "write throughput (MB/s)"
         kind = OTHER_UNIT
-        if unit is not None and not is_time:
-            kind = DEVICE if DEVICE_RATE.fullmatch(unit.strip()) else LOAD if LOAD_RATE.search(unit) else OTHER_UNIT
-        word = k_unit.lower()
-        matches = (i for i in WORKER_ORDER if any(part in word for part in WORKER_WORDS[i]))
-        return cls(kind, next(matches, OTHER_WORKER), is_time)
+        if any(DEVICE_RATE.fullmatch(word) for word in words):
+            kind = DEVICE
+        elif LOAD_RATE.search(name):
+            kind, worker = LOAD, CLIENTS if worker == THREADS else worker
+        elif any(OPERATIONS.fullmatch(word) for word in words):
+            kind = {THREADS: OTHER_UNIT, CLIENTS: LOAD}.get(worker, DEVICE)
+        return cls(kind, worker, is_time)
 
 
 @dataclass(frozen=True)
@@ -210,7 +222,8 @@ class View:
 
     `points` holds the median of the repeats at each K.  `fitted` are the points that are extrapolated: all of them, or
     only those from one full node on where enough were measured there.  `node_size` is the number of workers of a node,
-    `cores` that of the cores all workers share; `siblings` are curves of the same study that were measured further.
+    `cores` that of the cores all workers share; `siblings` are curves of the same study that were measured further;
+    `serial` is the share of T(1) that no worker shares.
     """
 
     study: Study
@@ -221,6 +234,7 @@ class View:
     cores: int | None = None
     siblings: tuple[LogCurve, ...] = ()
     remarks: tuple[Finding, ...] = ()
+    serial: float | None = None
 
     @property
     def name(self) -> str:
@@ -233,13 +247,21 @@ class View:
     @property
     def ceiling(self) -> float | None:
         """The K beyond which threads gain nothing: their cores or their node; None for other workers, or unknown."""
-        limits = [self.cores] if self.points.traits.worker == THREADS else []
-        limits += [self.node_size] if self.study.k_unit.startswith("thread") else []
+        if self.points.traits.worker != THREADS:
+            return None
+        limits = [self.cores, self.node_size if self.study.k_unit.startswith("thread") else None]
         return min((float(limit) for limit in limits if limit), default=None)
 
     def reach(self, k: Array) -> Array:
         """The K at which the curve is read: threads beyond their ceiling do no more than threads at it."""
         return k if self.ceiling is None else np.clip(k, None, max(self.largest_k, self.ceiling))
+
+    def bound(self, k: Array) -> Array | None:
+        """The log performance that Amdahl's law allows with the serial share, from the smallest K; None without one."""
+        if self.serial is None or self.kind is not CurveKind.STRONG:
+            return None
+        share = self.serial + (1 - self.serial) / np.r_[self.points.k[0], k]
+        return np.asarray(self.points.log_performance[0] + np.log(share[0] / share[1:]))
 
     def boundaries(self, k: int) -> Iterator[Finding]:
         """A finding for each boundary between the measured K and this one; each widens the interval towards worse."""

@@ -45,6 +45,7 @@ OVERHEADS = ("log K", "K^1/3", "K^1/2", "K")
 PARAMETERS = 3
 ENOUGH = 0.015  # relative misfit at which laws and panel count alike
 NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
+WEAK_NOISE_SCALE = 0.1  # the same of weak scaling, whose changes are small beside the noise
 LAW_SHARE = 0.5  # of the smooth laws in the panel's verdict, at full trust
 SLOWER = 5.0  # a network beside the memory of a node: four times, and a quarter more for what a law misses
 _FLOOR = 0.002  # no curve is known better than this
@@ -207,17 +208,20 @@ class Verdict:
 def consult(curves: Curves, at: Array, panel: Mapping[str, Family], *, shapes: Array | None = None) -> Verdict:
     """The verdict of a panel.
 
-    With `shapes` (the median of the published shapes, N x Q) they join the panel, noise draws the verdict to the last
-    value, and smooth laws that fit count for at most `LAW_SHARE`: clean data are no proof that a law goes on.
+    Noise draws it to the last value, but for collectives.  With `shapes` (the median of the published shapes, N x Q)
+    they join the panel, and smooth laws that fit count for at most `LAW_SHARE`: clean data are no proof that a law
+    goes on.
     """
     families = np.stack([family(curves, at) for family in panel.values()] + ([] if shapes is None else [shapes]))
     families = np.clip(families, curves.last - 60.0, curves.last + 60.0)
     rough = roughness(curves)
     middle = np.median(families, axis=0)
     spread, noise = families.std(axis=0), np.hypot(rough, repeat_error(curves))
+    scale = {id(COLLECTIVE_PANEL): math.inf, id(WEAK_PANEL): WEAK_NOISE_SCALE}.get(id(panel), NOISE_SCALE)
+    believed = curves.believed if shapes is not None else 1.0
+    settled = curves.last + (middle - curves.last) * (believed / (1.0 + (rough / scale) ** 2))[:, None]
     if shapes is None:
-        return Verdict(middle, families, spread, noise, np.zeros(len(curves)))
-    settled = curves.last + (middle - curves.last) * (curves.believed / (1.0 + (rough / NOISE_SCALE) ** 2))[:, None]
+        return Verdict(settled, families, spread, noise, np.zeros(len(curves)))
     laws = smooth_laws(curves, at)
     share = np.where(curves.believed == 1, LAW_SHARE * laws.trust, 0.0)
     ahead = settled + share[:, None] * (laws.ahead - settled)

@@ -13,7 +13,7 @@ from scalecurve.document import Block, Cell, Column, Document, FindingList, Head
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import View, view
-from scalecurve.forecasting.prediction import predict_views, sibling_finding, with_siblings
+from scalecurve.forecasting.prediction import FEWEST, predict_views, serial_finding, sibling_finding, with_siblings
 from scalecurve.forecasting.published import Calibration, Standing, check_domain, shipped, standing_of
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
 from scalecurve.formats.loading import StudyLike, as_study
@@ -148,7 +148,8 @@ class Forecast(Result):
         weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= LEAST_SHOWN)
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
         blocks: list[Block] = [Paragraph(head), table(columns, rows)]
-        blocks += [Paragraph(self.bend.sentence()), Paragraph(source)]
+        bend = [Paragraph(self.bend.sentence(self.view.largest_k))] if len(self.view.fitted.k) >= FEWEST else []
+        blocks += [*bend, Paragraph(source)]
         if self.explained and self.explanation:
             blocks += self.explanation.blocks()
         if self.backtest:
@@ -179,6 +180,7 @@ def forecast(
     extrapolate: bool = False,
     node_size: int | None = None,
     cores: int | None = None,
+    serial: float | None = None,
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
@@ -189,7 +191,8 @@ def forecast(
 
     Without `at`, at 2 and 4 times the largest measured K.  `level` is that of the intervals.  Rows beyond 16 times the
     largest measured K are refused unless `extrapolate`.  `node_size` overrides the study's workers per node, `cores` is
-    the number of cores all workers share, `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
+    the number of cores all workers share, `serial` the share of T(1) that a profile found serial (no K gains more than
+    Amdahl's law allows with it), `kind` ("strong", "weak", "collective") overrides the panel, `domain` names
     the published curves that `standing` compares with.  `like` holds siblings measured further: other sizes, machines
     or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
@@ -200,6 +203,7 @@ def forecast(
         extrapolate=extrapolate,
         node_size=node_size,
         cores=cores,
+        serial=serial,
         like=like,
         kind=kind,
         domain=domain,
@@ -216,6 +220,7 @@ def forecast_all(
     extrapolate: bool = False,
     node_size: int | None = None,
     cores: int | None = None,
+    serial: float | None = None,
     like: Sequence[StudyLike] = (),
     kind: str | None = None,
     domain: str | None = None,
@@ -233,6 +238,9 @@ def forecast_all(
         faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
     if cores is not None and cores < 1:
         faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
+    if serial is not None and not 0 < as_number(serial, "serial") < 1:
+        hint = "a share such as 0.05 or 5%"
+        faults.append(Fault("a serial share lies between 0 and 1", where="serial", value=f"{serial:g}", remedy=hint))
     if at is not None:
         try:
             workers = as_workers(at)
@@ -247,7 +255,7 @@ def forecast_all(
     if faults:
         raise InputError(faults, subject="forecast")
     check_domain(domain, learned)
-    views = [view(as_study(study), kind, node_size, cores) for study in studies]
+    views = [replace(view(as_study(study), kind, node_size, cores), serial=serial) for study in studies]
     if like:
         views = [
             with_siblings(own, [view(as_study(one, regime=str(own.study.regime)), kind, own.node_size) for one in like])
@@ -271,8 +279,9 @@ def _forecast_views(
     forecasts = []
     for own, ks, ahead, prediction in zip(views, asked, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate))
-        moved = sibling_finding(prediction, ahead)
-        general = (*own.study.findings, *own.cautions(prediction.noise), *([moved] if moved else []))
+        moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
+        told = (finding for finding in moved if finding is not None)
+        general = (*own.study.findings, *own.cautions(prediction.noise), *told)
         cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(

@@ -25,15 +25,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from scalecurve.findings import Finding, info, warning
-from scalecurve.forecasting.curves import FORGETTING, LN2, Array, CurveKind, Curves, LogCurve, View, last_slope, pack
+from scalecurve.forecasting.curves import (
+    FORGETTING,
+    LN2,
+    Array,
+    CurveKind,
+    Curves,
+    LogCurve,
+    View,
+    last_slope,
+    pack,
+    view,
+)
 from scalecurve.forecasting.experts import COLLECTIVE_PANEL, WEAK_PANEL, Verdict, consult
 from scalecurve.forecasting.published import Calibration, Width
 from scalecurve.forecasting.stack import EXPERTS, StackedGains, circumstances, stacked_gains
+from scalecurve.study import Study, StudySet
 
 WIDEST = 30.0  # half-width on log scale; beyond it a number means nothing and only overflows
 FEWEST, FEW_WIDENING = 3, 1.5  # fewer points lie beyond the calibration: intervals are so much wider
 NEAR, LARGEST_SHIFT = 1.6, 1.5  # a sibling is cut at a K within this factor of the study's largest; log performance
 ALIKE, DOUBT = 0.05, 0.25  # distance of shapes at which a sibling counts half; likeness that stands against a shift
+PROFILE_ERROR = 0.1  # of log performance: how far a curve may pass what a profiled serial share allows
 SHARED_PLACES = 8  # between the smallest and the largest K that two curves share
 PANELS = {CurveKind.WEAK: WEAK_PANEL, CurveKind.COLLECTIVE: COLLECTIVE_PANEL}
 
@@ -75,7 +88,8 @@ class StackError:
 class Prediction:
     """One curve's forecast: log performance at each K, its error and the weight of each expert.
 
-    `shift` is the part of `ahead` that so many `siblings` added.
+    `shift` is the part of `ahead` that so many `siblings` added; `bound` what a serial share that the user knows
+    allows, and `cut` how far it lowered `ahead`.
     """
 
     ahead: Array
@@ -84,11 +98,15 @@ class Prediction:
     noise: float
     shift: Array = field(default_factory=lambda: np.empty(0))
     siblings: int = 0
+    bound: Array | None = None
+    cut: Array | None = None
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Low and high log performance at each K."""
-        low, high = self.error.interval(level)
-        return self.ahead + low, self.ahead + high
+        low, high = (self.ahead + end for end in self.error.interval(level))
+        if self.bound is None or self.cut is None:
+            return low, high
+        return np.minimum(low + self.cut, self.ahead), np.minimum(high + self.cut, self.bound + PROFILE_ERROR)
 
     def disagreement(self, level: float) -> Array:
         """The width of the part of the interval that experts and their past errors make."""
@@ -209,32 +227,53 @@ def cut_of(k: Array, largest: float) -> int | None:
 
 def with_siblings(own: View, like: Sequence[View]) -> View:
     """The view with the siblings that can help it, and a finding for each that cannot."""
-    useful: list[LogCurve] = []
-    remarks: list[Finding] = []
-    for other in like:
-        if other.kind is not own.kind:
-            reason = f"it is a {other.kind} curve, the study a {own.kind} one"
-        elif cut_of(other.fitted.k, own.largest_k) is None:
-            reason = (
-                f"it needs {FEWEST} K up to about K = {own.largest_k:g}, the last within a factor of {NEAR:g} of it, "
-                "and larger K beyond"
-            )
-        else:
-            useful.append(other.fitted)
-            continue
-        message = f"{other.name} cannot correct this forecast: {reason}"
-        remarks.append(warning("sibling-not-used", message, remedy="name curves measured further", sibling=other.name))
-    return replace(own, siblings=tuple(useful), remarks=(*own.remarks, *remarks))
+    reasons = [_cannot_help(own, other) for other in like]
+    useful = tuple(other.fitted for other, reason in zip(like, reasons, strict=True) if reason is None)
+    remarks = tuple(
+        warning(
+            "sibling-not-used",
+            f"{other.name} cannot correct this forecast: {reason}",
+            remedy="name curves measured further",
+            sibling=other.name,
+        )
+        for other, reason in zip(like, reasons, strict=True)
+        if reason is not None
+    )
+    return replace(own, siblings=useful, remarks=(*own.remarks, *remarks))
+
+
+def siblings_in(studies: StudySet, study: Study) -> tuple[Study, ...]:
+    """The curves of a set that can correct the forecast of one of them: measured further, and of the same kind."""
+    own = view(study)
+    others = (other for _, other in studies.items() if other is not study and max(other.all_k) > own.largest_k)
+    return tuple(other for other in others if _cannot_help(own, view(other)) is None)
+
+
+def _cannot_help(own: View, other: View) -> str | None:
+    """Why a sibling is of no use; None where it is."""
+    if other.kind is not own.kind:
+        return f"it is a {other.kind} curve, the study a {own.kind} one"
+    if cut_of(other.fitted.k, own.largest_k) is None:
+        return (
+            f"it needs {FEWEST} K up to about K = {own.largest_k:g}, the last within a factor of {NEAR:g} of it, "
+            "and larger K beyond"
+        )
+    return None
 
 
 def predict_views(views: Sequence[View], at: Sequence[Array], calibration: Calibration) -> list[Prediction]:
-    """Forecast every view at its own K beyond its largest, corrected by its siblings."""
+    """Forecast every view at its own K beyond its largest, corrected by siblings and bounded by a serial share."""
     reached = [own.reach(k) for own, k in zip(views, at, strict=True)]
     forecasts = predict([own.fitted for own in views], [own.kind for own in views], reached, calibration)
-    return [
-        _corrected(own, k, prediction, calibration) if own.siblings and len(k) else prediction
-        for own, k, prediction in zip(views, reached, forecasts, strict=True)
-    ]
+    answers = []
+    for own, k, prediction in zip(views, reached, forecasts, strict=True):
+        answer = _corrected(own, k, prediction, calibration) if own.siblings and len(k) else prediction
+        bound = own.bound(k)
+        if bound is not None and len(k):
+            ahead = np.minimum(answer.ahead, bound)
+            answer = replace(answer, ahead=ahead, bound=bound, cut=answer.ahead - ahead)
+        answers.append(answer)
+    return answers
 
 
 def _corrected(own: View, at: Array, prediction: Prediction, calibration: Calibration) -> Prediction:
@@ -265,3 +304,14 @@ def sibling_finding(prediction: Prediction, at: Sequence[int]) -> Finding | None
     count = "1 sibling" if prediction.siblings == 1 else f"{prediction.siblings} siblings"
     message = f"the errors of forecasts of {count} moved the expected performance by {listed}"
     return info("siblings-used", message, siblings=prediction.siblings, moved={str(k): v for k, v in moved.items()})
+
+
+def serial_finding(prediction: Prediction, at: Sequence[int], serial: float | None) -> Finding | None:
+    """What a serial share changed; None where none is known."""
+    if prediction.cut is None or serial is None:
+        return None
+    moved = {k: float(np.expm1(-cut)) for k, cut in zip(at, prediction.cut.tolist(), strict=True)}
+    listed = ", ".join(f"{change:+.1%} at K = {k}" for k, change in moved.items() if change < 0)
+    effect = f"it lowers the expected performance by {listed}" if listed else "the forecast stays below that"
+    message = f"a serial share of {serial:.3g} allows a speedup of at most {1 / serial:.4g}: {effect}"
+    return info("serial-share-used", message, serial=serial, moved={str(k): v for k, v in moved.items()})

@@ -221,7 +221,7 @@ def backtest(view: View, level: float, calibration: Calibration) -> Backtest | N
 
 @dataclass(frozen=True)
 class ExpectedBend(JsonRecord):
-    """The K where the curve is expected to bend; None: not within 16 times the largest measured K.
+    """The K where the curve is expected to bend; None: not within 16 times the largest measured K, or fewer than 3 K.
 
     Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the
     first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval.
@@ -233,12 +233,19 @@ class ExpectedBend(JsonRecord):
     high: float | None
     measured: bool
 
-    def sentence(self) -> str:
+    def sentence(self, measured_to: float) -> str:
+        """Where the bend lies; `measured_to` is the largest measured K, which an end of the interval may pass."""
         if self.k is None:
-            return f"No bend expected within {HORIZON:g} times the largest measured K ({self.rule})."
-        where = "already within the measured range" if self.measured else "expected"
-        ends = " to ".join("beyond the horizon" if end is None else f"{end:.3g}" for end in (self.low, self.high))
-        return f"The bend is {where}, near K = {self.k:.3g} (from {ends}; rule: {self.rule})."
+            edges = [end for end in (self.low, self.high) if end is not None]
+            earliest = f", but an edge of the interval bends at K = {min(edges):.3g}" if edges else ""
+            return f"No bend expected within {HORIZON:g} times the largest measured K{earliest} ({self.rule})."
+        ends = [math.inf if end is None else end for end in (self.low, self.high)]
+        beyond = max(ends) > measured_to
+        where = "expected" if not self.measured else "probably" if beyond else "already"
+        where += " within the measured range" if self.measured else ""
+        texts = " to ".join("beyond the horizon" if math.isinf(end) else f"{end:.3g}" for end in ends)
+        past = f", past the largest measured K = {measured_to:g}" if self.measured and beyond else ""
+        return f"The bend is {where}, near K = {self.k:.3g} (from {texts}{past}; rule: {self.rule})."
 
 
 def expected_bend(view: View, level: float, calibration: Calibration) -> ExpectedBend:
@@ -256,5 +263,7 @@ def expected_bend(view: View, level: float, calibration: Calibration) -> Expecte
             below = np.flatnonzero(view.efficiency(k, log) < WEAK_THRESHOLD)
             bends.append(float(k[below[0]]) if len(below) else None)
     place, low, high = bends
+    if len(view.fitted.k) < FEWEST:
+        place = None
     measured = place is not None and place < view.largest_k  # at the last K only the forecast makes it a bend
     return ExpectedBend(KNEE if strong else EFFICIENCY, place, low, high, measured)

@@ -42,7 +42,9 @@ BISECTIONS = 24  # leaves less than 1e-5 of log performance
 LAW_POINTS = 6
 UNSEEN, FLOOR_LEVEL = 0.4, 0.9
 SMALL_NODE = 32
-FALL, STILL_RISING = 0.75, 0.05  # log performance lost per doubling past the peak; the last slope above which none is
+FALL, FALL_OF_LOAD = 0.5, 0.75  # log performance lost per doubling past the peak
+STILL_RISING, LOAD_RISING = 0.05, 0.4  # the last slope above which a peak is not near
+BEFORE_THE_FALL = 0.5  # doublings that a load which still rises has to its peak
 ONWARD = 1.1  # of the last slope: how far the rate of a device may go on
 NARROWEST, WIDEST = -7.0, 2.0  # log scale of a mixture's component
 
@@ -384,16 +386,21 @@ def floors_of(case: Circumstances) -> tuple[IntervalFloor, ...]:
 
     A curve that follows a law within its noise is no proof that it goes on.  While it rises, a full node or memory may
     end it: 0.4 below the last value.  Beyond the node the network is slower: everything beside the shared work costs
-    more; not for K counted in nodes or clients, nor beyond 32 workers, which are rarely all in one node.  A curve that
-    is flat or falls may have passed its peak and lose a little more than 1/K, as thrashing servers do.
+    more; not for K counted in nodes, clients or threads, nor beyond 32 workers, which are rarely all in one node.  A
+    curve that is flat or falls may have passed its peak; servers then lose a little more than 1/K, as they thrash, and
+    a load whose gains have shrunk may pass its peak within half a doubling.
     """
     f = case.features
-    slope, ahead, trust = f[..., SLOPE], f[..., AHEAD], f[..., TRUST]
-    near, inside = np.clip(ahead, 0.0, 1.0), 1 - np.maximum(f[..., NODES], f[..., CLIENTS])
-    end = IntervalFloor(trust * _rising(f) * near, np.full(near.shape, -UNSEEN))
-    network = IntervalFloor(np.clip(4 * trust, 0.0, 1.0) * near * inside, case.slower)
-    fall = IntervalFloor(np.clip(1 - slope / STILL_RISING, 0.0, 1.0), -FALL * np.maximum(ahead, 0.0))
-    return end, network, fall
+    slope, ahead, trust = f[..., SLOPE], np.maximum(f[..., AHEAD], 0.0), f[..., TRUST]
+    near, load = np.clip(ahead, 0.0, 1.0), np.maximum(f[..., LOAD], f[..., CLIENTS])
+    one_node = 1 - np.maximum.reduce([f[..., kind] for kind in (NODES, CLIENTS, THREADS)])
+    flat, shrunk = (np.clip(1 - slope / limit, 0.0, 1.0) for limit in (STILL_RISING, LOAD_RISING))
+    return (
+        IntervalFloor(trust * _rising(f) * near, np.full(near.shape, -UNSEEN)),
+        IntervalFloor(np.clip(4 * trust, 0.0, 1.0) * near * one_node, case.slower),
+        IntervalFloor(flat, -(FALL + load * (FALL_OF_LOAD - FALL)) * ahead),
+        IntervalFloor(load * shrunk, -FALL_OF_LOAD * np.maximum(ahead - BEFORE_THE_FALL, 0.0)),
+    )
 
 
 def ceiling_of(case: Circumstances) -> IntervalFloor:

@@ -3,7 +3,21 @@
 import numpy as np
 import pytest
 
-from scalecurve.forecasting.curves import LogCurve, damped, last_slope, pack, roughness, weighted_slope
+from scalecurve.forecasting.curves import (
+    CLIENTS,
+    DEVICE,
+    LOAD,
+    OTHER_UNIT,
+    OTHER_WORKER,
+    THREADS,
+    LogCurve,
+    Traits,
+    damped,
+    last_slope,
+    pack,
+    roughness,
+    weighted_slope,
+)
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 
@@ -37,3 +51,28 @@ def test_concave_curves_are_not_rough_and_dips_are() -> None:
 
     assert rough[0] == pytest.approx(0.0, abs=1e-9)
     assert rough[1] > 0.3
+
+
+GPUS, NODES, RANKS = 2, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("unit", "k_unit", "kind", "worker"),
+    [
+        ("tps", "threads", LOAD, CLIENTS),  # sysbench: the threads are those of the load generator
+        ("requests_per_second", "concurrency", LOAD, CLIENTS),
+        ("RPS", "VUs", LOAD, CLIENTS),
+        ("msg/s", "producers", LOAD, CLIENTS),
+        ("ops/sec", "clients", LOAD, CLIENTS),
+        ("Throughput (ops/s)", "threads", OTHER_UNIT, THREADS),
+        ("ops/s", "nodes", DEVICE, NODES),
+        ("write throughput (MiB/s)", "ranks", DEVICE, RANKS),
+        ("4k randread IOPS", "numjobs", DEVICE, CLIENTS),
+        ("timesteps/s", "MPI", OTHER_UNIT, RANKS),
+        ("tokens/s", "GPUs per node", OTHER_UNIT, GPUS),
+        ("GFLOPS", "threads per rank", OTHER_UNIT, THREADS),
+        ("throughput", "K", OTHER_UNIT, OTHER_WORKER),
+    ],
+)
+def test_names_of_units_tell_what_a_curve_measures(unit: str, k_unit: str, kind: int, worker: int) -> None:
+    assert Traits.of(unit, k_unit, is_time=False) == Traits(kind, worker, is_time=False)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import scalecurve as sc
+from scalecurve.errors import InputError
 from scalecurve.forecasting.forecast import forecast, forecast_all
-from scalecurve.forecasting.rows import band
+from scalecurve.forecasting.rows import KNEE, ExpectedBend, band
 from scalecurve.study.file import save
 from tests.reference_study import strong_study, weak_study
 
@@ -247,7 +248,7 @@ def test_the_bend_is_expected_where_doubling_stops_paying() -> None:
     assert 8 <= bend.k <= 32
     linear = forecast(times({1: 64.0, 2: 32.0, 4: 16.0, 8: 8.0}), at=[16]).bend
     assert linear.k is None
-    assert "No bend expected" in linear.sentence()
+    assert "No bend expected" in linear.sentence(8)
     assert "efficiency" in forecast(weak_study(), at=[128]).bend.rule
 
 
@@ -331,3 +332,34 @@ def test_the_rate_of_a_device_that_has_met_no_ceiling_may_go_on(unit: str, k_uni
 
     for row in forecast(study, at=[32, 64]):
         assert row.low < 10 * 16**exponent < 10 * row.k**exponent < row.high
+
+
+def test_a_bend_whose_interval_passes_the_data_is_only_probably_measured() -> None:
+    sure = ExpectedBend(KNEE, 8.0, 4.0, 16.0, measured=True).sentence(16)
+    assert "already within the measured range, near K = 8 (from 4 to 16; " in sure
+    wide = ExpectedBend(KNEE, 8.0, 4.0, 45.0, measured=True).sentence(16)
+    assert "probably within the measured range, near K = 8 (from 4 to 45, past the largest measured K = 16; " in wide
+    open_end = ExpectedBend(KNEE, 8.0, 4.0, None, measured=True).sentence(16)
+    assert "from 4 to beyond the horizon, past the largest measured K = 16" in open_end
+
+
+def test_two_worker_counts_tell_no_bend() -> None:
+    one = forecast(times({1: 64.0, 2: 34.0}), at=[4])
+    assert one.bend.k is None
+    assert "bend is" not in str(one)
+    assert "No bend" not in str(one)
+
+
+def test_a_serial_share_bounds_the_gain() -> None:
+    share, largest = 0.05, 8
+    study = times({k: 100 * (share + (1 - share) / k) for k in (1, 2, 4, largest)})
+    free, told = (forecast(study, at=[64], serial=serial)[0] for serial in (None, share))
+    truth = 100 * (share + (1 - share) / 64)
+    assert free.seconds is not None
+    assert told.seconds is not None
+    assert told.seconds >= max(free.seconds, truth * 0.999)
+    assert told.low <= truth <= told.high
+    codes = {finding.code for finding in forecast(study, at=[64], serial=0.2).findings}
+    assert "serial-share-used" in codes
+    with pytest.raises(InputError, match="between 0 and 1"):
+        forecast(study, at=[64], serial=1.5)

@@ -1,12 +1,14 @@
 """Siblings: curves of the same study that were measured further."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import scalecurve as sc
 from scalecurve.forecasting.curves import LogCurve
 from scalecurve.forecasting.forecast import forecast
-from scalecurve.forecasting.prediction import Residual, cut_of, likeness, pooled_shift
+from scalecurve.forecasting.prediction import Residual, cut_of, likeness, pooled_shift, siblings_in
 
 
 def saturating(size: float, last: int, ceiling: float = 12.0) -> sc.Study:
@@ -71,3 +73,19 @@ def test_a_sibling_of_another_shape_hardly_counts() -> None:
     unlike = Residual(one, above, likeness(own, flat))
     assert abs(pooled_shift([unlike], one)[0]) < 0.03
     assert pooled_shift([Residual(one, below), unlike], one) == pytest.approx([-0.24], abs=0.01)
+
+
+def test_curves_of_one_file_that_went_further_are_siblings(tmp_path: Path) -> None:
+    rows = ["size,ranks,time_s"]
+    rows += [f"100,{k},{100 * (0.1 + 0.9 / k)}" for k in (1, 2, 4, 8, 16, 32)]
+    rows += [f"200,{k},{200 * (0.1 + 0.9 / k)}" for k in (1, 2, 4, 8)]
+    file = tmp_path / "set.csv"
+    file.write_text("\n".join(rows))
+    studies = sc.load(file, regime="strong")
+    assert isinstance(studies, sc.StudySet)
+    short, far = studies["200"], studies["100"]
+    assert siblings_in(studies, short) == (far,)
+    assert siblings_in(studies, far) == ()
+    alone, helped = (forecast(short, at=[32], like=like)[0] for like in ((), (far,)))
+    truth = 200 * (0.1 + 0.9 / 32)
+    assert abs(helped.value / truth - 1) < abs(alone.value / truth - 1)

@@ -112,6 +112,14 @@ def test_a_flat_or_falling_load_may_have_passed_its_peak(end: list[float]) -> No
     assert np.all(still.interval(0.9).low > -0.7 * np.log2(AT / 16))
 
 
+@pytest.mark.parametrize(("unit", "shares"), [("clients", (0, 1)), ("threads", (0, 0)), ("ranks", (1, 0))])
+def test_what_may_lie_beyond_depends_on_what_k_counts(unit: str, shares: tuple[int, int]) -> None:
+    gains_have_shrunk = -np.log(0.2 + 0.8 / K)
+    _, network, _, peak = made_of(gains_have_shrunk, Traits.of(None, unit, is_time=False)).floors
+
+    assert (bool(np.all(network.share > 0)), bool(np.all(peak.share > 0))) == tuple(bool(own) for own in shares)
+
+
 def test_the_rate_of_a_device_is_left_to_the_panel() -> None:
     result = made_of(np.log([1, 1.8, 3.0, 4.6, 6.2]), Traits.of("MiB/s", "nodes", is_time=False))
 

@@ -236,7 +236,8 @@ def forecast_section(material: Material) -> Section | None:
     section = part_section("forecast", "Forecast beyond the data", material.forecast)
     if section is None or not isinstance(material.forecast, Forecast):
         return section
-    said = material.forecast.bend.sentence() if material.forecast.bend.measured else None
+    bend = material.forecast.bend
+    said = bend.sentence(material.forecast.view.largest_k) if bend.measured else None
     first = next((block for block in section.blocks if isinstance(block, Table)), None)
     contents: list[Content] = []
     for block in section.contents:
