@@ -375,7 +375,7 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
         return replace(preset, **(own | {"seq": seq, "positions": seq if preset.positions else 0}))
     if not {"hidden", "layers", "heads"} <= set(sizes):
         raise Unread("the sizes of the model are not published")
-    if sizes["hidden"] % sizes["heads"]:
+    if sizes["hidden"] > sizes["heads"] and sizes["hidden"] % sizes["heads"]:
         sizes.setdefault("head", sizes["hidden"] // sizes["heads"])
     if "experts" in sizes:
         sizes.setdefault("expert_ffn", sizes.get("ffn", 4 * sizes["hidden"]))
