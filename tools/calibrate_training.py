@@ -94,7 +94,7 @@ SCOPES = (
     Scope("torchtitan", "h200", ("torchtitan",), by_row),
     Scope("torchtitan-eager", "h100-96gb", ("torchtitan",), by_row),
     Scope("megatron-core", "h100", CORE, by_layout, pool=CORE, borrow="fsdp"),
-    Scope("megatron-core", "b200", CORE, by_group, pool=CORE),
+    Scope("megatron-core", "b200", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "b300", CORE, by_layout, pool=CORE),
     Scope("megatron-core", "gb200", CORE, by_layout, pool=CORE),
 )

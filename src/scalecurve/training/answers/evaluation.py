@@ -105,7 +105,7 @@ def read_job(
     layout does not say."""
     transformer, machine, parts = read_model(model, seq=seq), read_cluster(cluster), read_layout(layout)
     tp = int(parts.get("tp", 1))
-    software = read_stack(stack, machine.accelerator)
+    software = read_stack(stack or machine.stack, machine.accelerator)
     length = sequence_length(seq, transformer.seq)
     habits: dict[str, Any] = {"zero": software.zero, "sequence_parallel": tp > 1 and software.splits_sequence}
     others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))

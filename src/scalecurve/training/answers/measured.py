@@ -170,8 +170,9 @@ def schema_steps(
 ) -> list[MeasuredStep]:
     """The rows of the common schema that ran on this accelerator under this stack; blanks at their first plausible
     value."""
-    chip = read_cluster(cluster).accelerator
-    software = read_stack(stack, chip)
+    machine = read_cluster(cluster)
+    chip = machine.accelerator
+    software = read_stack(stack or machine.stack, chip)
     texts = [{key: str(value or "").strip() for key, value in row.items() if key} for row in rows]
     runs = [measurement(text, "measured") for text in texts]
     steps = [

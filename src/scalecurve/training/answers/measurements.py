@@ -54,6 +54,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {  # what the word after a number mak
     "params_b": {"m": 1e-3, "t": 1e3},
 }
 GIB = 2.0**30
+LARGEST = 1e15  # no cell of a table means a number above this
 SIZE_COLUMNS = {
     "hidden": "hidden", "layers": "layers", "heads": "heads", "kv_heads": "kv_heads", "head_dim": "head", "ffn": "ffn",
     "vocab": "vocab", "experts": "experts", "topk": "top_k", "moe_ffn": "expert_ffn",
@@ -199,8 +200,8 @@ def number(row: Mapping[str, str], name: str) -> float | None:
     if match is None or not re.search(r"\d", match[1]):
         return None
     grouped = re.fullmatch(r"-?\d{1,3}(,\d{3})+(\..*)?", match[1])
-    value = float(match[1].replace(",", "" if grouped else "."))
-    return value * UNITS.get(name, UNITS[""]).get(match[2], 1.0)
+    value = float(match[1].replace(",", "" if grouped else ".")) * UNITS.get(name, UNITS[""]).get(match[2], 1.0)
+    return value if abs(value) < LARGEST else None
 
 
 def whole(row: Mapping[str, str], name: str, default: int | None = None) -> int | None:
@@ -374,7 +375,7 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
         return replace(preset, **(own | {"seq": seq, "positions": seq if preset.positions else 0}))
     if not {"hidden", "layers", "heads"} <= set(sizes):
         raise Unread("the sizes of the model are not published")
-    if sizes["hidden"] % sizes["heads"]:
+    if sizes["hidden"] > sizes["heads"] and sizes["hidden"] % sizes["heads"]:
         sizes.setdefault("head", sizes["hidden"] // sizes["heads"])
     if "experts" in sizes:
         sizes.setdefault("expert_ffn", sizes.get("ffn", 4 * sizes["hidden"]))
@@ -385,7 +386,7 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
         for gate, tie in ((gated, False), (gated, True), (not gated, False), (not gated, True))
     ]
     count = number(row, "params_b")
-    if count is None or not row.get("vocab"):
+    if not count or not row.get("vocab"):
         return models_it_can_be[0]
     best = min(models_it_can_be, key=lambda model: abs(model.parameters / (count * 1e9) - 1.0))
     return best if abs(best.parameters / (count * 1e9) - 1.0) < PUBLISHED_SHARE else models_it_can_be[0]

@@ -322,7 +322,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     model = read_model(request.model, seq=request.seq)
     cluster = read_cluster(request.cluster).with_price(request.price)
     seq = sequence_length(request.seq, model.seq)
-    stack = read_stack(request.stack, cluster.accelerator)
+    stack = read_stack(request.stack or cluster.stack, cluster.accelerator)
     precision, faults = cluster.precision(request.precision)
     if not counts:
         faults.append(Fault("no accelerator counts given", "gpus", remedy="write 8..16384"))

@@ -49,6 +49,7 @@ class Cluster(JsonRecord):
     price_source: str | None = None
     pue: float | None = None
     gco2_per_kwh: float | None = None
+    stack: str | None = None  # the software of a machine that one publication describes
     source: str = "given"
 
     JSON = """
@@ -143,6 +144,7 @@ def cluster_preset(name: str) -> Cluster:
         node=entry.get("node", chip.node),
         inner_rate=chip.inner_rate,
         outer_rate=rate or chip.outer_rate,
+        stack=entry.get("stack"),
         source=entry.get("source", chip.source),
     )
 

@@ -43,6 +43,9 @@ _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 _RECOMPUTE_ALIASES = {"false": "none", "0": "none", "off": "none", "true": "full", "attn": "selective"}
 
 
+ENDS = 2  # chunks that hold only the embedding or the output layer: 126 layers in 128 places
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Degrees and choices.  `etp` splits each expert over tensor ranks.  `shard` None splits ZeRO's states over all of
@@ -199,7 +202,8 @@ def layout_faults(layout: Layout, model: Transformer) -> list[Fault]:
          "etp", f"ep {layout.ep}, etp {layout.etp}, {ranks} accelerators a stage"),
         (layout.interleave > 1 and layout.pp == 1, "interleaving needs pp above 1", "interleave",
          str(layout.interleave)),
-        (layout.interleave * layout.pp > model.layers, "more chunks than layers", "interleave", str(layout.interleave)),
+        (layout.interleave * layout.pp > model.layers + ENDS, "more chunks than layers", "interleave",
+         str(layout.interleave)),
     ]  # fmt: skip
     return [Fault(message, where, value) for wrong, message, where, value in checks if wrong]
 

@@ -284,3 +284,17 @@ def test_other_headings_and_separators_are_read(tmp_path, separator, decimal):
 def test_out_of_memory_in_any_words_is_a_run_that_failed():
     for changes in ({"step_s": "OOM"}, {"step_s": "", "note": "out of memory"}, {"step_s": "nan", "note": "crashed"}):
         assert measurement(RUN | changes, "here").failed
+
+
+@pytest.mark.parametrize("cell", ["1e400", "nan", "0", "-1", "8x8", "999999999999999999", "4M", "½", "?"])
+@pytest.mark.parametrize("column", ["heads", "params_b", "micro_batch", "accels", "seq", "tp", "vocab", "step_s"])
+def test_no_cell_ends_in_a_traceback(column, cell):
+    row = measurement(RUN | {column: cell}, "here")
+    assert row.jobs or row.reason
+    score_rows([row])
+
+
+def test_the_ends_of_a_pipeline_may_be_chunks_without_layers():
+    split = {"model": "cut", "layers": "30", "tp": "2", "pp": "4", "cp": "1", "dp": "1", "vp": "8"}
+    assert measurement(RUN | split, "here").jobs
+    assert measurement(RUN | split | {"vp": "9"}, "here").reason == "more chunks than layers"
