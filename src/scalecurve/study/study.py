@@ -220,7 +220,10 @@ class Study(Result):
     def document(self) -> Document:
         what = f"{self.regime} scaling ({self.regime.held_fixed}), {self.quantity.replace('_', ' ')}"
         workers = ", ".join(str(k) for k in self.all_k)
-        counts = f"{len(self.samples)} observations at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
+        several = "" if len(self.samples) == 1 else "s"
+        counts = (
+            f"{len(self.samples)} observation{several} at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
+        )
         return Document(self.name, (Paragraph(what), Paragraph(counts), FindingList(self.findings)))
 
 
