@@ -7,6 +7,7 @@ is cut off.  A journal that begins with runs of a finished study appears whole o
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -169,6 +170,8 @@ def encoded(line: Mapping[str, Any]) -> bytes:
 
 def cannot_write(path: Path, problem: OSError) -> InputError:
     hint = "the completed runs are safe; make room or choose another place, then measure --resume"
+    if problem.errno == errno.ENOENT:
+        hint = "something removed it, and the completed runs with it; begin anew with --force"
     return InputError(Fault(f"cannot be written: {problem.strerror}", remedy=hint), subject=str(path))
 
 

@@ -77,3 +77,9 @@ def test_work_files_are_private_and_links_are_not_followed(tmp_path: Path) -> No
         assert stat.S_IMODE(third.folder.stat().st_mode) == 0o700
         third.append({"run": {}})
         assert stat.S_IMODE(third.journal.stat().st_mode) == 0o600
+
+
+def test_a_work_folder_that_was_removed_is_not_called_safe(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "gone" / "s.json")
+    with pytest.raises(InputError, match="something removed it, and the completed runs with it"):
+        space.append({"run": {}})
