@@ -88,7 +88,9 @@ class Workspace:
                 raise InputError(fault, subject=str(self.folder))
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | PRIVATE, 0o600)
         except OSError as problem:
-            raise cannot_write(self.folder, problem) from None
+            hint = "choose a place that can be written with -o"
+            fault = Fault(f"cannot be written: {problem.strerror}", remedy=hint)
+            raise InputError(fault, subject=str(self.folder)) from None
         with os.fdopen(handle, "r+"):  # held until the end of the measurement
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
