@@ -341,8 +341,7 @@ def progress_line(progress: Progress) -> str:
     elif run.value is not None:
         outcome = f"{run.value:.6g} {progress.unit}" if progress.unit else f"T = {format_seconds(run.value)}"
     else:
-        said = (run.error or "no time").strip().splitlines()
-        outcome = f"{run.status}: {': '.join(said[:2])[:160]}"
+        outcome = f"{run.status}: {run.failure}"
     facts = [f"load {progress.load:.1f}"] if progress.load is not None else []
     facts += [f"elapsed {format_seconds(progress.elapsed)}"]
     facts += [f"about {format_seconds(progress.remaining)} left"] if progress.remaining else []

@@ -7,6 +7,7 @@ is cut off.  A journal that begins with runs of a finished study appears whole o
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -87,7 +88,9 @@ class Workspace:
                 raise InputError(fault, subject=str(self.folder))
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | PRIVATE, 0o600)
         except OSError as problem:
-            raise cannot_write(self.folder, problem) from None
+            hint = "choose a place that can be written with -o"
+            fault = Fault(f"cannot be written: {problem.strerror}", remedy=hint)
+            raise InputError(fault, subject=str(self.folder)) from None
         with os.fdopen(handle, "r+"):  # held until the end of the measurement
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,6 +172,8 @@ def encoded(line: Mapping[str, Any]) -> bytes:
 
 def cannot_write(path: Path, problem: OSError) -> InputError:
     hint = "the completed runs are safe; make room or choose another place, then measure --resume"
+    if problem.errno == errno.ENOENT:
+        hint = "something removed it, and the completed runs with it; begin anew with --force"
     return InputError(Fault(f"cannot be written: {problem.strerror}", remedy=hint), subject=str(path))
 
 

@@ -192,6 +192,9 @@ def run_study(
     launcher: Launcher | None = None,
 ) -> Study | StudySet:
     """One sweep, or with axes a sweep for each combination of them."""
+    if output.exists() and not output.is_file():  # --force would put a study in the place of a folder or a device
+        fault = Fault("a folder or a device, not a file", remedy="name the study file with -o, like -o study.json")
+        raise InputError(fault, subject=str(output))
     if settings.axes is None:
         return run_sweep(
             settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
@@ -255,6 +258,10 @@ def run_sweep(
 
 
 def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launcher) -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        raise InputError(Fault("the current folder was removed", remedy="change to another one")) from None
     missing = launcher.missing(world)
     if missing:
         raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")

@@ -81,10 +81,9 @@ def failed_runs(record: Record) -> Iterable[Finding]:
     bad = [run for run in record.runs if run.status in (RunStatus.FAILED, RunStatus.TIMEOUT)]
     if bad:
         where = ", ".join(f"K = {k}" for k in sorted({run.k for run in bad}))
-        first = (bad[0].error or "no message").strip().splitlines()
         yield warning(
             "failed-runs",
-            f"{len(bad)} of {len(record.runs)} launches failed ({where}); the first said: {first[0][:200]}",
+            f"{len(bad)} of {len(record.runs)} launches failed ({where}); the first said: {bad[0].failure}",
             remedy="read the errors in the study file, then try again with measure --resume",
             count=len(bad),
         )

@@ -96,6 +96,12 @@ class Run:
         """Whether this run is an observation of the job's own T(K)."""
         return self.counts_as(SCALING)
 
+    @property
+    def failure(self) -> str:
+        """Why there is no time, in one line: how the launch ended and the last words of the job."""
+        lines = [line.strip() for line in (self.error or "no message").splitlines() if line.strip()]
+        return ": ".join(dict.fromkeys(line[:160] for line in (*lines[:1], *lines[-1:])))
+
     def counts_as(self, role: str) -> bool:
         """Whether this run succeeded in that role and has a value."""
         return self.status is RunStatus.OK and self.value is not None and self.role == role

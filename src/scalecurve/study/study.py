@@ -227,7 +227,8 @@ class Study(Result):
     def document(self) -> Document:
         what = f"{self.regime} scaling ({self.regime.held_fixed}), {self.quantity.replace('_', ' ')}"
         workers = ", ".join(str(k) for k in self.all_k)
-        counts = f"{len(self.samples)} observations at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
+        observed = "1 observation" if len(self.samples) == 1 else f"{len(self.samples)} observations"
+        counts = f"{observed} at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
         return Document(self.name, (Paragraph(what), Paragraph(counts), FindingList(self.findings)))
 
 

@@ -11,7 +11,7 @@ import pytest
 from scalecurve.errors import FormatError, InputError
 from scalecurve.measurement.journal import Workspace, open_journal
 from scalecurve.measurement.settings import MeasureSettings, make_settings
-from scalecurve.measurement.sweep import run_sweep
+from scalecurve.measurement.sweep import run_study, run_sweep
 from scalecurve.study.file import read_study
 from tests.fakes.world import FakeLauncher, fake_world
 
@@ -77,3 +77,34 @@ def test_work_files_are_private_and_links_are_not_followed(tmp_path: Path) -> No
         assert stat.S_IMODE(third.folder.stat().st_mode) == 0o700
         third.append({"run": {}})
         assert stat.S_IMODE(third.journal.stat().st_mode) == 0o600
+
+
+def test_a_work_folder_that_was_removed_is_not_called_safe(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "gone" / "s.json")
+    with pytest.raises(InputError, match="something removed it, and the completed runs with it"):
+        space.append({"run": {}})
+
+
+def test_a_place_that_cannot_be_written_and_a_removed_folder_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(InputError, match="choose a place that can be written with -o"),
+        Workspace(tmp_path / "file" / "s.json").locked(),
+    ):
+        pass
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    asked = make_settings({"regime": "strong", "workers": "1", "command": ["x"]})
+    with pytest.raises(InputError, match="the current folder was removed; change to another one"):
+        run_sweep(asked, fake_world(), output=tmp_path / "s.json", launcher=FakeLauncher(lambda job: 1.0))
+
+
+def test_a_study_never_takes_the_place_of_a_folder_or_a_device(tmp_path: Path) -> None:
+    asked = make_settings({"regime": "strong", "workers": "1", "command": ["x"]})
+    for place in (tmp_path, Path(os.devnull)):
+        with pytest.raises(InputError, match="a folder or a device, not a file; name the study file with -o"):
+            run_study(asked, fake_world(), output=place, force=True, launcher=FakeLauncher(lambda job: 1.0))
+    assert Path(os.devnull).is_char_device()

@@ -137,3 +137,13 @@ def test_a_job_that_does_not_heed_its_workers_is_named() -> None:
 def test_a_time_that_is_the_start_of_a_process_is_said() -> None:
     assert "too-short" in codes(timed(1, 0.012, 0.0), timed(2, 0.011, 0.0))
     assert "too-short" not in codes(timed(1, 0.3, 0.0), timed(2, 0.2, 0.0))
+
+
+def test_a_failure_is_told_by_how_it_ended_and_its_last_words() -> None:
+    error = "exit code 1\nTraceback (most recent call last):\n  File ...\nValueError: no mesh\n"
+    bad = Run(k=2, status=RunStatus.FAILED, repeat=0, error=error)
+
+    assert bad.failure == "exit code 1: ValueError: no mesh"
+    assert Run(k=2, status=RunStatus.FAILED).failure == "no message"
+    record = Record(settings(), (good(1), bad), 8)
+    assert any(finding.message.endswith(bad.failure) for finding in verdicts_on(record))

@@ -25,7 +25,7 @@ from scalecurve.render.markup import latex_table, latex_text
 from scalecurve.render.report.material import Material, Refusal, answer, gather
 from scalecurve.render.report.sections import raw_section, sections_of
 from scalecurve.render.report.writing import page_of, write, write_report
-from scalecurve.study import Provenance, RankRecord, Regime, Run, Study, Workload
+from scalecurve.study import Provenance, RankRecord, Regime, Run, Study, StudySet, Workload
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 LIMIT = 600_000
@@ -371,3 +371,16 @@ def test_a_history_adds_t_and_e_over_the_commits(tmp_path: Path) -> None:
     assert "it holds job" in refused.reason
     with pytest.raises(InputError, match="no such history"):
         write_report(tmp_path / "report.html", own, history=tmp_path / "none.jsonl")
+
+
+def test_the_sizes_of_a_grid_are_fitted_together_and_not_compared(tmp_path: Path) -> None:
+    """Two sizes are two jobs: a comparison of them would be refused."""
+    studies = sc.load(Path(__file__).parents[3] / "examples" / "hosts" / "grid.json")
+    assert isinstance(studies, StudySet)
+    write_report(tmp_path / "grid.md", studies)
+    text = (tmp_path / "grid.md").read_text()
+    assert "## Over size and workers: T(N, K)" in text
+
+    two = StudySet(studies=dict(list(studies.studies.items())[:2]), axes=dict(list(studies.axes.items())[:2]))
+    write_report(tmp_path / "two.md", two)
+    assert "Compared K by K" not in (tmp_path / "two.md").read_text()

@@ -12,11 +12,12 @@ from scalecurve.analysis.comparison import compare
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Column, Paragraph, Table, table
 from scalecurve.errors import Fault, InputError
+from scalecurve.fitting.grid_fit import fit_grid
 from scalecurve.formats.loading import StudyLike, load
 from scalecurve.render import markup
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint
-from scalecurve.render.report.material import Material, Part, answer, attempt, gather
+from scalecurve.render.report.material import Material, Refusal, answer, attempt, gather
 from scalecurve.render.report.sections import (
     Content,
     Page,
@@ -55,34 +56,45 @@ def write_report(
     if not studies:
         raise InputError("a report needs at least one study")
     loaded: list[Study] = []
-    for source in (load(study, regime=regime) for study in studies):
+    sources = [load(study, regime=regime) for study in studies]
+    for source in sources:
         loaded += source.studies.values() if isinstance(source, StudySet) else [source]
-    compared = attempt(lambda: compare(*loaded)) if len(loaded) == 2 else None
+    together = None
+    if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
+        together = surface_section(sources[0])
+    elif len(loaded) == 2:
+        together = part_section("compared", "Compared K by K", attempt(lambda: compare(*loaded)))
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
     materials = [
         gather(study, threshold=threshold, price=price, proposal=proposal, history=history) for study in loaded
     ]
-    return write(Path(path), materials, compared)
+    return write(Path(path), materials, together)
 
 
-def write(path: Path, materials: Sequence[Material], comparison: Part = None) -> list[Path]:
+def surface_section(studies: StudySet) -> Section | None:
+    """T(N, K) of a grid over sizes, which are different jobs and cannot be compared; None where a fit is refused."""
+    fit = attempt(lambda: fit_grid(studies))
+    return None if isinstance(fit, Refusal) else part_section("surface", "Over size and workers: T(N, K)", fit)
+
+
+def write(path: Path, materials: Sequence[Material], together: Section | None = None) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = page_of(materials, part_section("compared", "Compared K by K", comparison))
+    page = page_of(materials, together)
     contents = FORMATS[kind](page, path)
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
 
 
-def page_of(materials: Sequence[Material], comparison: Section | None = None) -> Page:
-    """The page of a study, or of several; `comparison` sets two studies against one another K by K."""
+def page_of(materials: Sequence[Material], more: Section | None = None) -> Page:
+    """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid."""
     materials = _with_own_names(materials)
     names = [_cut(material.table.name) for material in materials]
     parts = tuple(
@@ -96,8 +108,8 @@ def page_of(materials: Sequence[Material], comparison: Section | None = None) ->
         subtitles.append(f"{held}: {len(study.samples):,} observations from {k}")
     shared: tuple[Section, ...] = ()
     if len(materials) > 1:
-        together = _side_by_side([material.table for material in materials])
-        shared = (together,) if comparison is None else (together, comparison)
+        beside = _side_by_side([material.table for material in materials])
+        shared = (beside,) if more is None else (beside, more)
     subtitle = ". ".join(dict.fromkeys(subtitles)) + "."
     title = " and ".join(names) if len(names) <= MOST_BESIDE else f"{names[0]} and {len(names) - 1} more curves"
     return Page(title=title, subtitle=subtitle, parts=parts, shared=shared)
