@@ -33,7 +33,9 @@ OTHER_HEADINGS = {  # how other collectors head the columns of the schema
     "ffn": "ffn_hidden_size intermediate_size", "moe_ffn": "moe_intermediate_size moe_ffn_hidden_size",
     "vocab": "vocab_size", "experts": "num_experts n_experts", "topk": "top_k moe_topk",
     "seq": "seq_len seq_length sequence_length", "global_batch_seqs": "global_batch global_batch_size gbs",
-    "micro_batch": "micro_batch_size mbs", "grad_accum": "gradient_accumulation gradient_accumulation_steps ga",
+    "micro_batch": "micro_batch_size mbs local_batch local_batch_size",
+    "parallelism": "layout parallelization strategy",
+    "grad_accum": "gradient_accumulation gradient_accumulation_steps ga",
     "vp": "vpp virtual_pipeline interleave", "zero": "zero_stage", "sp": "sequence_parallel",
     "recompute": "activation_checkpointing remat activation_recompute", "precision": "dtype",
     "accelerator": "gpu gpu_type device hardware chip", "accels": "gpus num_gpus n_gpus world_size chips num_devices",
@@ -163,6 +165,8 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
         heading = HEADINGS.get(heading, heading)
         if heading and not cells.get(heading):
             cells[heading] = "" if value is None else str(value).strip()
+    for name, value in re.findall(r"\b(tp|pp|vp|cp|ep|dp|fsdp)\s*[=:]?\s*(\d+)", cells.get("parallelism", "").lower()):
+        cells[name] = cells.get(name) or value
     milliseconds, rate, accels = (number(cells, name) for name in ("step_ms", "tokens_per_s", "accels"))
     if not cells.get("step_s") and milliseconds is not None:
         cells["step_s"] = repr(milliseconds / 1e3)

@@ -225,6 +225,7 @@ def test_measured_runs_in_the_schema_calibrate_a_plan(tmp_path):
         {"zero": "ZeRO-1", "sp": "no", "recompute": "off", "fsdp": "no"},
         {"zero": "distributed optimizer"},
         {"pp": "", "tp": ""},
+        {"pp": "", "tp": "", "cp": "", "dp": "", "layout": "TP1, PP=1, CP 2, DP4"},
         {"global_batch_seqs": "", "tokens_per_s_per_accel": "10922"},
     ],
 )
