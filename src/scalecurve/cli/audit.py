@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from scalecurve.cli.output import Command, Output, emit, note, output_options
+from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options
 from scalecurve.errors import InputError
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("source", required=False)
 @click.option("--speedup", type=float, help="A bare claim: the speedup ...")
 @click.option("--efficiency", type=float, help="... or the efficiency ...")
@@ -61,7 +61,7 @@ def command(
     return 0 if result.publishable else 1
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("code", required=False)
 @output_options
 def explain(code: str | None, output: Output) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
-from scalecurve.cli.output import Command, Output, Plot, emit, emit_drawn, note, output_options, plot_option
+from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, note, output_options, plot_option
 from scalecurve.document import one_line
 from scalecurve.errors import Fault, InputError, ScalecurveError
 
@@ -39,7 +39,7 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @report_errors
 @study_options
 @click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where speed was lost since.")
@@ -120,7 +120,7 @@ def command(
     return 0 if result.passed else 1
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("checks", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--name", help="Which study, where the file holds several.")
 @plot_option

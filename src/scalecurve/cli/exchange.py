@@ -9,14 +9,14 @@ import click
 
 import scalecurve as sc
 from scalecurve.cli.inputs import ParamType, Reading, curves_options, reading_options, studies_options
-from scalecurve.cli.output import Command, Output, emit, note, output_options, print_out
+from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, print_out
 from scalecurve.document import finding_text
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=SectionedCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @reading_options
 @click.option("--allow-mixed", is_flag=True, help="Join files of different machines; leaves a warning in the study.")
@@ -63,7 +63,7 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
         ctx.exit()
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @curves_options
 @click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
 @click.option(
@@ -84,7 +84,7 @@ def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     write_atomically(file, content)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @studies_options("STUDIES...")
 @click.option("--allow-mixed", is_flag=True, help="Join different machines, versions or workloads; leaves a finding.")
 @output_options

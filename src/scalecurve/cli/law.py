@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed
-from scalecurve.cli.output import CommandGroup, Output, Plot, emit_drawn, output_options, plot_option
+from scalecurve.cli.output import Output, Plot, SectionedGroup, emit_drawn, output_options, plot_option
 from scalecurve.laws import law_table
 from scalecurve.units import parse_numbers
 
@@ -19,7 +19,7 @@ Workers = tuple[int, ...]
 NUMBERS = Parsed("numbers", parse_numbers)
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=SectionedGroup)
 def command() -> None:
     """The laws themselves: tables of T, S and E, ceilings, best K, without data.
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from scalecurve.cli.output import Command, Output, emit, note, output_options
+from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
@@ -80,7 +80,7 @@ def _settings_options(function: Any) -> Any:
     return function
 
 
-@click.command(cls=Command, context_settings={"ignore_unknown_options": False})
+@click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[FILE.toml] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
 @click.option("--resume", is_flag=True, help="Continue: completed runs are neither lost nor repeated.")

@@ -11,10 +11,10 @@ import click
 from scalecurve import mechanisms
 from scalecurve.cli.inputs import SECONDS, SHARE, WORKERS, Parsed
 from scalecurve.cli.output import (
-    Command,
-    CommandGroup,
     Output,
     Plot,
+    SectionedCommand,
+    SectionedGroup,
     emit,
     emit_drawn,
     note,
@@ -38,7 +38,7 @@ SLO_SHARE = click.option(
 )
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=SectionedGroup)
 def collective() -> None:
     """What a collective operation costs: modelled, measured, fitted."""
 
@@ -164,7 +164,7 @@ def collective_measure(
     emit(mechanisms.fit_sweep(sweep), output)
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=SectionedGroup)
 def roofline() -> None:
     """Ceilings of a machine, and kernels placed under them."""
 
@@ -229,7 +229,7 @@ def roofline_torch(
     emit_drawn(place_torch_model(model, shape, machine=machine, precision=precision, level=level), plot, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("graph")
 @click.option("--workers", type=WORKERS, default="1..64", show_default=True, help="Numbers of workers P.")
 @plot_option
@@ -243,7 +243,7 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
     emit_drawn(mechanisms.work_depth(graph, workers), plot, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.option("--distribution", default="lognorm:s=0.1", show_default=True, help="A scipy distribution: gamma:a=4 ...")
 @click.option("--samples", type=click.Path(path_type=Path), help="Your own step times instead: one number a line.")
 @click.option("--workers", type=WORKERS, default="1..1024", show_default=True, help="Worker counts.")
@@ -289,7 +289,7 @@ def straggler(
     emit_drawn(cost, plot, output)
 
 
-@click.group(cls=CommandGroup)
+@click.group(cls=SectionedGroup)
 def latency() -> None:
     """Percentiles with intervals, load curves, tails; and an open-loop load test."""
 

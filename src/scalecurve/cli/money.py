@@ -11,9 +11,9 @@ import click
 
 from scalecurve.cli.inputs import WORKERS, Parsed, level_option, maybe_study_options, study_options
 from scalecurve.cli.output import (
-    Command,
     Output,
     Plot,
+    SectionedCommand,
     emit,
     emit_drawn,
     note,
@@ -62,7 +62,7 @@ def law_options(function: Function) -> Function:
     return function
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @maybe_study_options
 @law_options
 @price_options
@@ -165,7 +165,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-@click.command("next", cls=Command)
+@click.command("next", cls=SectionedCommand)
 @study_options
 @click.option("--budget", help="Machine time, as '8 gpu-hours' or '90 core-min' (default: unlimited).")
 @click.option("--target", type=int, help="The K whose forecast to narrow (default: 4 times the largest measured).")
@@ -199,7 +199,7 @@ def parse_law(text: str) -> tuple[str, dict[str, float]]:
     return name, {key.strip(): float(value) for key, _, value in pairs}
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.option("--faster", type=float, required=True, help="r: how many times as fast the big machine is.")
 @click.option("--big-price", type=float, required=True, help="Price of the big machine, any currency and time.")
 @click.option("--small-price", type=float, required=True, help="Price of one small machine, same currency and time.")
@@ -235,7 +235,7 @@ def scaleup(
     emit(compare_scaleup(subject, at=workers, parameters=parameters, regime=regime, **prices), output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("proposal", type=click.Path(path_type=Path), required=False)
 @click.option("--init", is_flag=True, help="Write a proposal to fill in, to PROPOSAL or to the terminal.")
 @click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")

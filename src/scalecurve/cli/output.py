@@ -40,7 +40,7 @@ class Output:
     verbose: bool = False
 
 
-class Command(click.Command):
+class SectionedCommand(click.Command):
     """A command whose --help lists its own options first, then the shared ones under headings of their own."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -57,10 +57,10 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-class CommandGroup(click.Group):
+class SectionedGroup(click.Group):
     """A group of such commands."""
 
-    command_class = Command
+    command_class = SectionedCommand
 
 
 class OutputOption(click.Option):

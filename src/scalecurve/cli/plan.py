@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from scalecurve.cli.output import (
-    Command,
     Output,
     Plot,
+    SectionedCommand,
     emit,
     emit_drawn,
     note,
@@ -93,7 +93,7 @@ def compared(
     return compare_clusters(answer, sweep(replace(asked, cluster=against or "")))
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @plan_options
 @plot_option

@@ -10,7 +10,7 @@ import click
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
-from scalecurve.cli.output import Command, Output, Plot, emit, emit_drawn, output_options, plot_option, working
+from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, output_options, plot_option, working
 from scalecurve.errors import Fault, InputError
 from scalecurve.study import Study, StudySet
 from scalecurve.units import parse_count
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COUNTS = Parsed("counts", lambda text: tuple(parse_count(item) for item in text.split(",")))
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @curves_options
 @click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency at which a curve bends.")
 @level_option("0.95")
@@ -79,7 +79,7 @@ def table(
     emit_drawn(result, plot, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @curves_options
 @click.option("--law", multiple=True, help="Only this law; may be repeated.")
 @level_option("0.95")
@@ -123,7 +123,7 @@ def fit(
     emit(result, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @curves_options
 @click.option("--at", type=WORKERS, help="Worker counts, as 64,128 or 64..512 (default: 2 and 4 times the largest).")
 @click.option("--size", type=COUNTS, help="Problem sizes, where curves differ in size: predicts T(N, K).")
@@ -193,7 +193,7 @@ def forecast(
     emit_drawn(result, plot, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
 @click.option("--workers", type=WORKERS, help="Worker counts, such as 4,16,64.")
 @click.option("--total", type=COUNTS, help="Total work: one number for all K, or one for each.")
@@ -226,7 +226,7 @@ def regime(
     emit(verdict, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @curves_options
 @output_options
 def diagnose(study: Study | StudySet, output: Output) -> None:
@@ -240,7 +240,7 @@ def diagnose(study: Study | StudySet, output: Output) -> None:
     emit(result, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @studies_options("FIRST [SECOND ...]")
 @level_option("0.95")
 @click.option("--allow-mixed", is_flag=True, help="Compare other machines, versions or workloads; leaves a finding.")

@@ -14,7 +14,7 @@ import click
 import scalecurve as sc
 from scalecurve.cli.inputs import SECONDS, SHARE, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
-from scalecurve.cli.output import Command, Output, emit, note, output_options, working
+from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
 if TYPE_CHECKING:
     from scalecurve.study import Study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MANUAL_DATE = "2026-11-15"
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @studies_options("STUDY [STUDY ...]")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), default="report.html", show_default=True)
 @click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
@@ -51,7 +51,7 @@ def report(
     note(f"written: {', '.join(str(path) for path in written)}", output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("study", required=False, type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0: any host.")
 @click.option("--port", default=8777, show_default=True, help="Port; 0 takes a free one.")
@@ -106,7 +106,7 @@ def explore(
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.option("--noise-time", type=SECONDS, default="2s", show_default=True, help="Time to measure the noise floor.")
 @output_options
 def doctor(noise_time: float, output: Output) -> None:
@@ -117,7 +117,7 @@ def doctor(noise_time: float, output: Output) -> None:
     emit(result, output)
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print the completion script of a SHELL.

@@ -128,10 +128,11 @@ class Assessment(Result):
             yield f"No K of the evidence has E < {proposal.bend_threshold:g}."
         else:
             after = "" if bend["after"] is None else f"; K = {bend['after']} still reaches it"
-            yield f"Bend: K = {bend['k']}, the first K with E < {bend['threshold']:g} ({bend['regime']}){after}."
-        rule = f"the largest K with E >= {proposal.floor:g}"
+            first = f"the first K of the evidence with E < {bend['threshold']:g} ({bend['regime']})"
+            yield f"Bend: K = {bend['k']}, {first}{after}."
+        rule = f"the largest K of the evidence with E >= {proposal.floor:g}"
         if proposal.price is not None and proposal.price.deadline is not None and within_deadline(proposal, self.cost):
-            rule = f"the cheapest K within {format_seconds(proposal.price.deadline)}"
+            rule = f"the cheapest K of the evidence within {format_seconds(proposal.price.deadline)}"
         for regime, k in self.recommended.items():
             yield f"Recommended, {regime} scaling: {'none can be named' if k is None else f'K = {k}, {rule}'}."
 

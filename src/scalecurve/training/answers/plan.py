@@ -259,7 +259,7 @@ def plan_training(
     price: float | None = None,
     loss: float | None = None,
     max_tp: int = MAX_TP,
-    axes: Axes = FULL,
+    axes: Axes | None = None,
 ) -> Plan:
     """The best split of the model at each P, and where more accelerators stop paying.
 
@@ -276,7 +276,7 @@ def plan_training(
         budget=budget, top=top,
         reliability=reliability, price=price, loss=loss, max_tp=max_tp,
     )  # fmt: skip
-    return sweep(request, calibration=calibration, axes=axes)
+    return sweep(request, calibration=calibration, axes=axes or FULL)
 
 
 def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
