@@ -196,3 +196,29 @@ def test_a_failed_command_is_no_observation(tmp_path: Path) -> None:
     (tmp_path / "fail1.txt").write_text((SAMPLES / "gnutime" / "time_fail.txt").read_text())
     with pytest.raises(FormatError, match="no run succeeded"):
         sc.load(tmp_path / "fail1.txt", regime="strong", k_from=r"fail(\d)")
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("Running 2s test @ http://h/\n2 connections\n\nReq/Bytes counts sampled once per second.\n", "--json"),
+        ("<p>\n This is ApacheBench, Version 2.3\n</p>\n<table>\n<tr><th>Concurrency Level:</th></tr></table>\n", "-w"),
+    ],
+    ids=["autocannon", "ab -w"],
+)
+def test_output_that_says_too_little_names_the_option_that_says_more(tmp_path: Path, text: str, remedy: str) -> None:
+    (tmp_path / "out.txt").write_text(text)
+
+    with pytest.raises(sc.InputError, match=remedy):
+        sc.load(tmp_path / "out.txt", regime="strong")
+
+
+def test_sysbench_without_a_rate_is_read_by_its_totals(tmp_path: Path) -> None:
+    (tmp_path / "mutex.txt").write_text(
+        "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\nNumber of threads: 2\n\nGeneral statistics:\n"
+        "    total time:                          0.5000s\n    total number of events:              1000\n"
+    )
+
+    rates = sc.load(tmp_path / "mutex.txt", regime="strong").samples.by_k()
+
+    assert rates[2].tolist() == [2000.0]

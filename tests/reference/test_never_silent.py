@@ -254,3 +254,59 @@ def test_a_summary_is_used_by_forecast_and_diagnosis(tmp_path: Path) -> None:
 
     for verb in (sc.forecast, sc.diagnose):
         assert not {item.code for item in verb(study).findings} & {"no-repeats", "few-repeats"}
+
+
+# 9. Units with a power of ten, functions of times, dates, parts of a file, counts of two things.
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        ("nodes,time (10^3 s)\n1,1.2\n2,0.63\n", {1: [1200.0], 2: [630.0]}),
+        ("nodes,time (x1000 s)\n1,1.2\n2,0.63\n", {1: [1200.0], 2: [630.0]}),
+        ("nodes,time [1e-3 s]\n1,1200\n2,630\n", {1: [1.2], 2: [0.63]}),
+        ("cores\twall\tmem\n#\tmin\tGB\n1\t100\t30\n2\t52\t31\n", {1: [6000.0], 2: [3120.0]}),
+        ("p,t(s)\n2⁰,10\n2¹,5.2\n2²,2.9\n", {1: [10.0], 2: [5.2], 4: [2.9]}),
+        ("run,threads,time_s\n1,1,100\n2,1,102\navg,1,101\n1,2,52\n2,2,54\navg,2,53\n", {1: [100, 102], 2: [52, 54]}),
+    ],
+)
+def test_powers_units_below_the_header_and_rows_of_means_are_understood(
+    tmp_path: Path, text: str, truth: Values
+) -> None:
+    assert {k: sorted(v) for k, v in values(study(tmp_path, text)).items()} == truth
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("threads,1/time\n1,0.01\n2,0.0195\n4,0.036\n", "1/time"),
+        ("nodes,log10(time/s)\n1,2.0\n2,1.7\n", "log10"),
+        ("time,threads\n10:00:01,1\n10:00:02,2\n10:00:03,4\n", "times of day"),
+        ("clients,seconds\n1,1794909505\n2,1794909557\n", "times of day or dates"),
+        ("resources,time (s)\n1 core,100\n4 cores,27\n1 GPU,3\n", "resources"),
+        ("node 1: time 3.2 s\nnode 2: time 3.3 s\nnode 4: time 3.1 s\n", "node"),
+        ("clients,rate\n1,900 MB/s\n2,9 Gbit/s\n", "rate states a unit"),
+    ],
+)
+def test_what_is_no_elapsed_time_or_no_count_is_refused(tmp_path: Path, text: str, names: str) -> None:
+    with pytest.raises(sc.InputError, match=names):
+        load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '# "first"\n# threads time\n1 100.5\n2 52.3\n\n\n# "second"\n# threads time\n1 9.5\n2 5.3\n',
+        "size\\threads,1,2\n1000,100.5,52.3\n2000,9.5,5.3\n",
+        "Running first with 1 threads\ntime: 100.5 s\nRunning first with 2 threads\ntime: 52.3 s\n"
+        "Running second with 1 threads\ntime: 9.5 s\nRunning second with 2 threads\ntime: 5.3 s\n",
+        "N = 1000\nthreads = 1\nelapsed: 100.5 s\nthreads = 2\nelapsed: 52.3 s\n"
+        "N = 2000\nthreads = 1\nelapsed: 9.5 s\nthreads = 2\nelapsed: 5.3 s\n",
+    ],
+    ids=["parts", "wide", "programs", "sizes"],
+)
+def test_parts_of_a_file_are_curves_and_never_repeats(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, text)
+
+    assert isinstance(loaded, StudySet)
+    assert [values(one) for one in loaded.studies.values()] == [{1: [100.5], 2: [52.3]}, {1: [9.5], 2: [5.3]}]

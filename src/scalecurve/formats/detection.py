@@ -55,7 +55,7 @@ class ReaderEntry:
 
 LOAD_REPORTS = (
     ("AB", False, ("This is ApacheBench",)),
-    ("AUTOCANNON", True, ()),
+    ("AUTOCANNON", True, ("Req/Bytes counts sampled",)),
     ("VEGETA", True, ("[total, rate",)),
     ("LOCUST", False, ("Request Count",)),
     ("K6_CSV", False, ("metric_name,",)),

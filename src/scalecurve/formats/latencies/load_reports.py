@@ -16,7 +16,7 @@ from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, info
 from scalecurve.formats.columns import as_count, as_dict, as_float
 from scalecurve.formats.latencies import Records
-from scalecurve.formats.latencies.load_tests import closed_loop
+from scalecurve.formats.latencies.load_tests import PRINTED, closed_loop
 from scalecurve.formats.reading import MOST_FAULTS, FormatNote, Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
@@ -48,6 +48,8 @@ def recognise_ab(source: Source) -> str | None:
 def read_ab(source: Source, options: ReadOptions) -> Records:
     """As printed; answers of another length than the first are what a page that changes gives, not failures."""
     text = source.text
+    if "<table" in text:
+        raise FormatError(Fault("ab -w prints no percentiles", remedy="run ab without -w"))
     lines = {name: number for name, value in _AB_LINE.findall(text) if (number := as_float(value)) is not None}
     stated = {int(share) / 100: int(value) * MILLI for share, value in _AB_SHARE.findall(text)}
     needed = ("Concurrency Level", "Time taken for tests", "Complete requests", "Failed requests")
@@ -77,10 +79,14 @@ def read_ab(source: Source, options: ReadOptions) -> Records:
 
 def recognise_autocannon(source: Source) -> str | None:
     names = {"connections", "pipelining", "latency", "requests"}
+    if PRINTED in source.head_text:
+        return "the printed table of autocannon"
     return "JSON with connections, pipelining, latency and requests" if names <= source.keys else None
 
 
 def read_autocannon(source: Source, options: ReadOptions) -> Records:
+    if not source.looks_like_json:
+        raise FormatError(Fault("the printed table of autocannon is rounded", remedy="run it with --json"))
     data = source.required_json()
     latency, requests = as_dict(data["latency"]), as_dict(data["requests"])
     stated = {
@@ -294,7 +300,7 @@ AB = Reader(
     recognise_ab,
     read_ab,
     FormatNote(
-        tried="2.3 (Debian apache2-utils)",
+        tried="2.3 (Debian apache2-utils), also -q; -w is refused",
         real=True,
         k="Concurrency Level",
         value="good answers per second, or a percentile",
@@ -307,7 +313,7 @@ AUTOCANNON = Reader(
     recognise_autocannon,
     read_autocannon,
     FormatNote(
-        tried="8.0.0 (npm), --json",
+        tried="7.15.0 and 8.0.0 (npm), --json; the printed table is refused",
         real=True,
         k="connections",
         value="good answers per second, or a percentile",

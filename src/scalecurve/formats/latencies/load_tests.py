@@ -49,8 +49,12 @@ def closed_loop(tool: str) -> Finding:
     return warning("closed-loop", text, remedy=remedy)
 
 
+PRINTED = "Req/Bytes counts sampled"  # by autocannon, below the lines that wrk prints as well
+
+
 def recognise_wrk(source: Source) -> str | None:
-    return "the lines of wrk" if "Running " in source.head_text and " test @ " in source.head_text else None
+    is_wrk = "Running " in source.head_text and " test @ " in source.head_text and PRINTED not in source.head_text
+    return "the lines of wrk" if is_wrk else None
 
 
 def read_wrk(source: Source, options: ReadOptions) -> Records:
@@ -243,7 +247,7 @@ WRK = Reader(
     recognise_wrk,
     read_wrk,
     FormatNote(
-        tried="wrk 4.1.0 (Debian); wrk2 not run, from its documented output",
+        tried="wrk 4.1.0 (Debian), with and without --latency; wrk2 not run, from its documented output",
         real=True,
         k="connections",
         value=RATES,

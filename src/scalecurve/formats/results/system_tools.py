@@ -32,6 +32,7 @@ _SYSBENCH_RATES = (
     ("reads/s", re.compile(r"^\s*reads/s:\s+([\d.]+)", re.MULTILINE)),
     ("writes/s", re.compile(r"^\s*writes/s:\s+([\d.]+)", re.MULTILINE)),
 )
+_SYSBENCH_TOTALS = re.compile(r"total time:\s+([\d.]+)s\s+total number of events:\s+(\d+)")
 _SYSBENCH_LATENCY = re.compile(r"^\s*avg:\s+([\d.]+)\s*$", re.MULTILINE)
 
 
@@ -154,6 +155,10 @@ def read_sysbench(source: Source, options: ReadOptions) -> Reading:
         if value is not None and metric not in {point.metric for point in points}:
             rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": not points}
             points.append(Point(values=(value,), name=source.name, metric=metric, k=k, **rate))
+    if not points and (totals := _SYSBENCH_TOTALS.search(text)) and float(totals[1]) > 0:  # threads and mutex
+        value = int(totals[2]) / float(totals[1])
+        rate = {"quantity": Quantity.THROUGHPUT, "unit": "events/s", "main": True}
+        points.append(Point(values=(value,), name=source.name, metric="events/s", k=k, **rate))
     if not points or k is None:
         raise FormatError(Fault("no rate or no number of threads; the output may be cut short"))
     if latency is not None:
@@ -242,7 +247,7 @@ SYSBENCH = Reader(
     recognise_sysbench,
     read_sysbench,
     FormatNote(
-        tried="1.0.20 (Debian), cpu; oltp and fileio not run",
+        tried="1.0.20 (Debian), cpu, memory, threads and mutex; oltp and fileio not run",
         real=True,
         k="Number of threads",
         value="events or transactions per second",
@@ -255,7 +260,7 @@ FIO = Reader(
     recognise_fio,
     read_fio,
     FormatNote(
-        tried="3.33 (Debian), --output-format=json",
+        tried="3.33 (Debian), --output-format=json and json+, with and without --group_reporting",
         real=True,
         k="numjobs",
         value="iops, or bytes per second",

@@ -186,7 +186,7 @@ class Chooser:
         """The first of several columns that say the same of every row: a time in s and in ms, a rate and the time
         behind it, the rate of one worker and that of all; empty where they say different things."""
         read = {i: item for i in places if (item := self._seconds_or_rates(i, k)) is not None}
-        if len(read) < len(places) or self.grid.rows < MOST_DOUBT:
+        if len(read) < len(places) or self.grid.rows < MOST_DOUBT or any((own[1] <= 0).any() for own in read.values()):
             return []
         order = (Quantity.SECONDS, Quantity.THROUGHPUT, Quantity.THROUGHPUT_PER_WORKER)
         ranked = sorted(places, key=lambda i: order.index(self._quantity(i) or read[i][0]))

@@ -37,18 +37,15 @@ from scalecurve.formats.tables.cells import (
 )
 from scalecurve.formats.tables.choice import Chooser, Chosen, all_numbers
 from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, find_layout, lengthen, read_grid
-from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
+from scalecurve.formats.tables.roles import SUMMARY_ROW, Mask, TableWork, codes_of, filter_rows, settle_others
 from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
 
 MOST_CURVES = 200
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
 _DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
-_SUMMARY_ROW = re.compile(
-    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std\b|总计|平均|合計",
-    re.IGNORECASE,
-)
 
 
 def recognise_text(source: Source) -> str | None:
@@ -199,7 +196,7 @@ def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_va
     reasons: dict[str, list[str]] = {}
     for row in bad.tolist():
         label = "" if workers is None else str(workers[row]).strip()
-        if bad_k[row] and not _SUMMARY_ROW.match(label) and not (row > last and no_result(values[row])):
+        if bad_k[row] and not SUMMARY_ROW.match(label) and not (row > last and no_result(values[row])):
             continue
         if not bad_k[row] and not no_result(values[row]):
             continue
@@ -227,8 +224,7 @@ def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | No
         faults.append(Fault("this clock time may be minutes:seconds or hours:minutes", where, cell, remedy))
     if _is_time_of_day(work):
         remedy = "give a column with the time that each run took"
-        text = "these clock times rise from row to row by little: they look like times of day, not elapsed times"
-        faults.append(Fault(text, value=name, remedy=remedy))
+        faults.append(Fault("these look like times of day or dates, not elapsed times", value=name, remedy=remedy))
     if mixed is not None:
         cell, where = str(work.grid.columns[place][mixed]), work.grid.where(mixed)
         remedy = "write the unit into every cell, or into the header alone"
@@ -251,8 +247,12 @@ def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | No
 
 
 def _is_time_of_day(work: TableWork) -> bool:
-    """Whether a column without a unit holds h:mm:ss below 24 h that rise from row to row and stay within a tenth."""
-    cells = work.grid.columns[work.chosen.value]
+    """Whether the observations are seconds since 1970, or h:mm:ss that rise from row to row and stay within a tenth."""
+    cells, chosen = work.grid.columns[work.chosen.value], work.chosen
+    if chosen.meaning.quantity is Quantity.SECONDS and not chosen.from_cells and chosen.unit_column is None:
+        first = numbers_of(cells[:SAMPLE_ROWS], work.mark).values
+        if np.isfinite(first).all() and float(first.min()) * chosen.meaning.factor > LONGEST_RUN:
+            return True
     if not work.chosen.from_cells or len(cells) < 3 or work.heads[work.chosen.value].clock is not None:
         return False
     if not all(re.fullmatch(r"\s*(?:[01]?\d|2[0-3]):\d\d:\d\d(?:\.\d+)?\s*", str(cell)) for cell in cells):

@@ -95,15 +95,15 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     headers = _header_cells(line, split, width)
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
+    if any(parse_cell(cell) for cell in headers) or len({len(split(line)) for _, line in body[:COMPARED]}) > 1:
+        from scalecurve.formats.tables.markup import log_layout
+
+        if (log := log_layout(source, lines)) is not None:
+            return log
     if comments and any(parse_cell(cell) for cell in headers):
         text = comments[-1][1].strip().lstrip("#%/").strip()
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
             return TableLayout(delimiter, split, tuple(own), comments[-1][0])
-    if any(parse_cell(cell) for cell in headers) or len({len(split(line)) for _, line in body[:COMPARED]}) > 1:
-        from scalecurve.formats.tables.markup import log_layout
-
-        if (log := log_layout(source)) is not None:
-            return log
     if len(headers) > MOST_COLUMNS:
         raise FormatError(Fault("too many columns for a table", value=f"{len(headers)} columns", remedy=EXPECTED))
     while len(headers) == width and (below := _continued(split, body[place + 1 : place + 2], width)):

@@ -234,12 +234,14 @@ class _Fact:
     counts: bool
 
 
-def log_layout(source: Source) -> TableLayout | None:
+def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     """The runs of a log that a loop over K wrote: a line with K, and below it lines with times; None for other text.
 
     Every number gets the name that stands before it; what stands before the first K belongs to the runs below it, and
     so does the text between two runs, so that runs of different programs are told apart.
     """
+    if not any(fact.counts for _, line in first_lines for fact in _facts(line)):
+        return None
     lines = [(number, _DATE.sub("", line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     facts = [_facts(line) for _, line in lines]
     lead = next((fact.name for own in facts for fact in own if fact.counts), None)

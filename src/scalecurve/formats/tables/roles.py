@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,6 +51,10 @@ WARM = vocabulary("warmup warm_up warming warm cold_start")
 MEASURED = vocabulary("measure measured measurement timed run benchmark bench steady real hot main test")
 _FILLERS = vocabulary("is has was run job test did the")
 
+SUMMARY_ROW = re.compile(
+    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std\b|总计|平均|合計",
+    re.IGNORECASE,
+)
 SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
 
 Mask = npt.NDArray[np.bool_]
@@ -81,10 +86,10 @@ def filter_rows(work: TableWork) -> None:
     for i, head in enumerate(work.heads):
         if i in (work.chosen.k, work.chosen.value):
             continue
-        if not may_filter(head, work.grid.columns[i]):
+        if not head.is_repeat and not may_filter(head, work.grid.columns[i]):
             continue
         labels = labels_of(work.grid.columns[i])
-        verdicts = keeps(head, labels)
+        verdicts = _without_summaries(labels) if head.is_repeat else keeps(head, labels)
         if verdicts is None:
             continue
         unclear = sorted(label for label, verdict in verdicts.items() if verdict is None)
@@ -246,6 +251,12 @@ def _tells_apart(head: Header, codes: IntArray, places: npt.NDArray[Any]) -> boo
     if not (at > 1).any() or (head.says(SERIES_WORDS) is False and len(at) > max(2, len(codes) / 2)):
         return False
     return bool(at[codes].mean() >= min(2, int(places.max()) + 1))
+
+
+def _without_summaries(labels: Sequence[str]) -> dict[str, bool | None] | None:
+    """For each number of a run that it is one, and for avg, mean and the like that it is none; None without any."""
+    verdicts: dict[str, bool | None] = {label: SUMMARY_ROW.match(label) is None for label in set(labels)}
+    return verdicts if not all(verdicts.values()) and any(verdicts.values()) else None
 
 
 def may_filter(head: Header, cells: Cells) -> bool:
