@@ -228,7 +228,8 @@ class ExpectedBend:
     """The K where the curve is expected to bend; None: not within 16 times the largest measured K.
 
     Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the
-    first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval.
+    first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval, `measured`
+    says that all three lie below the largest measured K.
     """
 
     rule: str
@@ -244,8 +245,8 @@ class ExpectedBend:
         if self.k is None:
             return f"No bend expected within {HORIZON:g} times the largest measured K ({self.rule})."
         where = "already within the measured range" if self.measured else "expected"
-        ends = " to ".join("beyond the horizon" if end is None else f"{end:.3g}" for end in (self.low, self.high))
-        return f"The bend is {where}, near K = {self.k:.3g} (from {ends}; rule: {self.rule})."
+        ends = " to ".join("beyond the horizon" if end is None else f"{end:.0f}" for end in (self.low, self.high))
+        return f"The bend is {where}, near K = {self.k:.0f} (from {ends}; rule: {self.rule})."
 
 
 def expected_bend(view: View, level: float, calibration: Calibration) -> ExpectedBend:
@@ -263,5 +264,6 @@ def expected_bend(view: View, level: float, calibration: Calibration) -> Expecte
             below = np.flatnonzero(view.efficiency(k, log) < WEAK_THRESHOLD)
             bends.append(float(k[below[0]]) if len(below) else None)
     place, low, high = bends
-    measured = place is not None and place < view.largest_k  # at the last K only the forecast makes it a bend
+    # At the last K only the forecast makes it a bend; and where an edge of the interval bends later, it is not sure.
+    measured = all(bend is not None and bend < view.largest_k for bend in bends)
     return ExpectedBend(KNEE if strong else EFFICIENCY, place, low, high, measured)
