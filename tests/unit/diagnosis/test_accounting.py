@@ -32,7 +32,7 @@ def test_a_lasting_effect_is_found_and_not_overstated() -> None:
 def workers(
     waits: float, *, steps: int = 20, uneven: float = 0.0, work: bool = False, extra: float = 0.0
 ) -> dict[int, list[Account]]:
-    """A job of one second at 1 and at 4 workers; every worker of the 4 waits so long, and one has so much more to do."""
+    """A job of one second at 1 and 4 workers: each of the 4 waits so long, and one has so much more to do."""
     runs = []
     for k in (1, 4):
         for repeat in range(3):
