@@ -331,3 +331,13 @@ def test_the_rate_of_a_device_that_has_met_no_ceiling_may_go_on(unit: str, k_uni
 
     for row in forecast(study, at=[32, 64]):
         assert row.low < 10 * 16**exponent < 10 * row.k**exponent < row.high
+
+
+def test_a_bend_is_measured_only_where_its_whole_range_is() -> None:
+    published = {16: 1740.6, 32: 931.4, 64: 570.9, 128: 407.0, 256: 374.6, 512: 205.5}
+
+    bend = forecast(times(published), at=[1024]).bend
+
+    assert bend.high is None or bend.high >= 512
+    assert not bend.measured
+    assert "already within" not in bend.sentence()
