@@ -114,7 +114,9 @@ class SpeedupTable(Result):
         columns = [Column(f"K ({self.k_unit})"), Column("n", rank=2), Column(self.statistic)]
         columns += [Column("interval", meaning=f"interval of the {self.statistic}", rank=3), Column("std", rank=4)]
         columns += [Column(scaled), Column("interval", meaning=f"interval of {scaled}", rank=1)]
-        columns += [Column(f"T({self.baseline_k})/T(K)")] if relative else []
+        timed = self.quantity is Quantity.SECONDS and self.regime is not Regime.WEAK
+        ratio = f"T({self.baseline_k})/T(K)" if timed else f"S(K)/S({self.baseline_k})"
+        columns += [Column(ratio)] if relative else []
         columns += [Column("E"), Column("interval", meaning="interval of E")]
         columns += [Column("Karp-Flatt")] if self.karp_flatt else []
         rows = []

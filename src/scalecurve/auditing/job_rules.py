@@ -99,9 +99,9 @@ def baseline_differs(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "baseline-unknown", WARNING, Item.BASELINE, MISSING,
-    remedy="state the program, its settings and its absolute time at K = 1",
+    remedy="state the program, its settings and its absolute time at the baseline",
     source="reporting checklist, row 1; Hoefler and Belli 2015, rule 1",
-    asks="What ran at K = 1: which program, which settings, how many seconds, and is it the fastest known?",
+    asks="What ran at the baseline: which program, which settings, how many seconds, and is it the fastest known?",
 )  # fmt: skip
 def baseline_unknown(claim: Claim) -> Iterator[Hit]:
     """The baseline is not stated.

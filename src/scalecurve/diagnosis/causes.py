@@ -102,16 +102,17 @@ NOTHING: Mapping[str, float] = {**dict.fromkeys(NAMES, 0.0), NONE: 1.0}
 
 
 def separation(candidates: Iterable[str], *, phased: bool, telling: bool, load: bool = False) -> str | None:
-    """The one measurement that tells the candidates apart; None for a single one.
+    """The one measurement that tells the candidates, the likeliest first, apart; None for a single one.
 
     `phased` says that phases were recorded, `telling` that they hold waiting and transfer apart, `load` that K counts
     clients of a server.
     """
-    several = set(candidates)
-    waiting = several & {STRAGGLER, IMBALANCE}
-    if len(several) < 2:
+    ordered = tuple(candidates)
+    if len(ordered) < 2:
         return None
-    if NONE in several:
+    several = set(ordered) - {NONE}
+    waiting = several & {STRAGGLER, IMBALANCE}
+    if NONE in ordered[:2]:
         return REPEAT
     if load:
         return WATCH_SERVER

@@ -242,14 +242,17 @@ def diagnose(study: StudyLike, *, regime: str | None = None, rng: np.random.Gene
 def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     chances = anything()
+    candidates = tuple(name for name, chance in chances.items() if chance > 0)
     causes = tuple(replace(own, share_low=0.0, share_high=1.0, probability=chances[own.name]) for own in judged.causes)
     load = is_load(judged.k_unit)
-    separate_by = MEASURE_AGAIN if reason == DISTURBED else separation(chances, phased=False, telling=False, load=load)
+    separate_by = (
+        MEASURE_AGAIN if reason == DISTURBED else separation(candidates, phased=False, telling=False, load=load)
+    )
     return replace(
         judged,
         cause=UNDETERMINED,
         probability=1.0,
-        candidates=tuple(name for name, chance in chances.items() if chance > 0),
+        candidates=candidates,
         separate_by=separate_by,
         reason=reason,
         causes=causes,

@@ -5,7 +5,7 @@ With P(K) = 1/K under strong scaling and 1 under weak scaling, T(K) = a P(K) + s
     serial         1: a part that one worker does alone, or a fixed cost of every launch (cancels under weak scaling);
                    K - 1 under weak scaling (one worker serves all)
     communication  log2 K (trees), K - 1 (linear), (K-1)/K (ring), K^-2/3 and K^-1/2 (surfaces of blocks and squares),
-                   a step or log2(K/n) beyond a node of n
+                   a step or log2(K/n) beyond a node of n, K^1/3 and K^1/2 under weak scaling (bisection of a torus)
     straggler      H_K (exponential noise of each worker at each barrier), log2 K (any noise with such a tail), the
                    expected largest of K normal and of K uniform draws, 1 - (1-p)^K (rare delays), in seconds or as a
                    share of the compute; one slow host beyond some K
@@ -118,7 +118,9 @@ def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: 
 def _communication(k: FloatArray, weak: bool, sizes: list[float]) -> Iterator[CauseShape]:
     several = k > 1
     forms = {"trees, log2 K": np.log2(k), "linear in K": k - 1.0, "ring, (K-1)/K": (k - 1.0) / k}
-    if not weak:
+    if weak:
+        forms |= {"bisection of a torus, K^1/3": k ** (1 / 3) - 1.0, "bisection of a mesh, K^1/2": np.sqrt(k) - 1.0}
+    else:
         forms |= {"surface, K^-2/3": several * k ** (-2 / 3), "surface, K^-1/2": several * k**-0.5}
     for form, seconds in forms.items():
         yield CauseShape(COMMUNICATION, form, seconds, 0.8 / len(forms))
@@ -157,19 +159,20 @@ def _waiting(k: FloatArray, ideal: FloatArray, inner: FloatArray) -> Iterator[Ca
 def _contention(
     k: FloatArray, ideal: FloatArray, inner: FloatArray, sizes: list[float], chance: float
 ) -> Iterator[CauseShape]:
+    """`chance` is below 1 where workers share no machine: then no form has the sockets or the bandwidth of one."""
     yield CauseShape(CONTENTION, "linear, Gunther's sigma", ideal * (k - 1.0), 0.22 * chance)
     yield CauseShape(CONTENTION, "log2 K", ideal * np.log2(k), 0.1 * chance)
     for power, name in ((1 / 3, "K^1/3"), (1 / 2, "K^1/2")):
         yield CauseShape(CONTENTION, f"gradual, {name}", ideal * (k**power - 1.0), 0.08 * chance)
     yield CauseShape(CONTENTION, "quadratic, Gunther's kappa", ideal * (k - 1.0) * k, 0.1 * chance)
-    for size in inner:
+    for size in inner if chance == 1.0 else ():
         form = f"a second socket or hyperthreads beyond K = {size:g}"
         yield CauseShape(CONTENTION, form, ideal * (k > size), 0.12 * chance / len(inner))
     starts = [float(k[0]), *inner]
     for start in starts:
         added = ideal * np.maximum(k / start - 1.0, 0.0)
         yield CauseShape(CONTENTION, f"bandwidth saturated at K = {start:g}", added, 0.22 * chance / len(starts))
-    pairs = [(size, start) for size in sizes for start in starts if start < size]
+    pairs = [(size, start) for size in sizes for start in starts if start < size and chance == 1.0]
     for size, start in pairs:
         added = ideal * np.maximum(np.minimum(k, size) / start - 1.0, 0.0)
         form = f"bandwidth of a node of {size:g} saturated at K = {start:g}"
@@ -181,7 +184,8 @@ def _nameless(k: FloatArray, ideal: FloatArray) -> Iterator[CauseShape]:
     yield CauseShape(OTHER, "more iterations, log2 K", ideal * np.log2(k), 0.08)
     yield CauseShape(OTHER, "more iterations or a sweep, K^1/2", ideal * (np.sqrt(k) - 1.0), 0.08)
     yield CauseShape(OTHER, "filling a pipeline", ideal * (k - 1.0), 0.08)
-    yield CauseShape(OTHER, "surfaces computed twice, K^-2/3", (k > 1) * ideal * k ** (1 / 3), 0.08)
+    if ideal[-1] < ideal[0]:
+        yield CauseShape(OTHER, "surfaces computed twice, K^-2/3", (k > 1) * k ** (-2 / 3), 0.08)
     yield CauseShape(OTHER, "what K workers write or recover, K - 1", k - 1.0, 0.08)
 
 
@@ -230,10 +234,11 @@ class SlowRuns:
     def findings(self) -> tuple[Finding, ...]:
         if not self.count:
             return ()
+        are = "is" if self.count == 1 else "are"
         message = (
-            f"{self.count} of {self.of} runs are slow now and then (up to {self.worst:.0%} above the median of their "
-            f"K): the spread is {self.spread_with:.1%} with them and {self.spread_without:.1%} without. Slow runs "
-            "widen the band; they do not cause the bend where the medians stay smooth"
+            f"{self.count} of {self.of} runs {are} far slower than the rest (up to {self.worst:.0%} above the median "
+            f"of their K): the spread is {self.spread_with:.1%} with them and {self.spread_without:.1%} without. Slow "
+            "runs widen the band; they do not cause the bend where the medians stay smooth"
         )
         remedy = "look for neighbours, throttling or background jobs; more repeats narrow the band, not the bend"
         figures = {"count": self.count, "worst": self.worst, "spread_with": self.spread_with}

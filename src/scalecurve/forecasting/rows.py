@@ -224,7 +224,8 @@ class ExpectedBend(JsonRecord):
     """The K where the curve is expected to bend; None: not within 16 times the largest measured K, or fewer than 3 K.
 
     Strong scaling: the knee, where d ln S / d ln K passes 1/2, which is the K with the largest S*E.  Weak scaling: the
-    first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval.
+    first K with an efficiency below 0.7.  `low` and `high` are the bend on the two edges of the interval, `measured`
+    says that `k` lies below the largest measured K.
     """
 
     rule: str

@@ -151,3 +151,10 @@ def test_karp_flatt_is_shown_on_request() -> None:
 
 def test_the_repr_says_the_answer() -> None:
     assert repr(tabulate(strong_study())) == "<SpeedupTable strong, 7 K from 1 to 64 gpus, bends at 8>"
+
+
+def test_a_ratio_of_scaled_speedups_is_not_called_a_ratio_of_times() -> None:
+    weak = Study.from_samples({16: [1.0, 1.01], 128: [1.05, 1.06]}, regime="weak")
+
+    assert "T(16)/T(K)" not in str(tabulate(weak))
+    assert "S(K)/S(16)" in str(tabulate(weak))

@@ -140,3 +140,27 @@ def test_rounded_times_alone_prove_neither_superlinear_nor_impossible_nor_perfec
     path.write_text("gpus,seconds\n1,300.0\n2,100.0\n4,30.0\n")
     answer = audit(path)
     assert {"superlinear", "impossible-efficiency"} <= {item.code for item in (*answer.violations, *answer.findings)}
+
+
+def test_a_claim_and_a_table_may_be_json(tmp_path: Path) -> None:
+    claim, rows = tmp_path / "claim.json", tmp_path / "rows.json"
+    claim.write_text('{"statement": "near-linear", "workers": 256, "speedup": 180}')
+    rows.write_text('[{"gpus": 1, "time_s": 100}, {"gpus": 2, "time_s": 52}]'.replace("}", ', "speedup": 1.0}'))
+
+    said, table = load_claim(claim, regime="strong"), load_claim(rows, regime="strong")
+
+    assert isinstance(said, Claim)
+    assert (said.regime, said.points[0].speedup) == ("strong", 180.0)
+    assert isinstance(table, Claim)
+    assert [point.seconds for point in table.points] == [100.0, 52.0]
+
+
+def test_a_contradiction_says_which_column_gives_what_in_its_own_unit(tmp_path: Path) -> None:
+    path = tmp_path / "rates.csv"
+    path.write_text("gpus,images/s,efficiency (%)\n8,2400,100\n16,4500,93.8\n32,8100,99.0\n")
+
+    found = audit(load_claim(path, regime="strong"))
+
+    messages = [finding.message for finding in found.violations]
+    assert "at K = 32 E is published as 99.0, the rates give 84.4%" in messages
+    assert "S(8) = 8" in str(found)

@@ -62,3 +62,13 @@ def test_the_measurement_that_separates(
 ) -> None:
     measurement = separation(candidates, phased=phased, telling=telling)
     assert (measurement is None) if says is None else (measurement is not None and says in measurement)
+
+
+def test_a_loss_that_is_probably_there_is_not_called_noise() -> None:
+    likely = separation(("none", "serial", "other"), phased=False, telling=False)
+    unlikely = separation(("communication", "straggler", "serial", "none"), phased=False, telling=False)
+
+    assert likely is not None
+    assert "repeat" in likely
+    assert unlikely is not None
+    assert "repeat" not in unlikely

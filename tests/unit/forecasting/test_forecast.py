@@ -363,3 +363,12 @@ def test_a_serial_share_bounds_the_gain() -> None:
     assert "serial-share-used" in codes
     with pytest.raises(InputError, match="between 0 and 1"):
         forecast(study, at=[64], serial=1.5)
+
+
+def test_a_bend_is_called_measured_only_where_its_whole_range_is() -> None:
+    published = {16: 1740.6, 32: 931.4, 64: 570.9, 128: 407.0, 256: 374.6, 512: 205.5}
+
+    bend = forecast(times(published), at=[1024]).bend
+
+    assert bend.high is None or bend.high >= 512
+    assert "already within" not in bend.sentence(512)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
+from scalecurve.analysis.curve import is_load
 from scalecurve.analysis.table import chance_words, rule_words, tabulate
 from scalecurve.auditing.audit import GRADE_WORDS, audit
 from scalecurve.auditing.history import history as read_history
@@ -158,20 +159,24 @@ def how_far(material: Material) -> str:
     """The best measured speedup, or the efficiency of weak scaling, and the bend."""
     table = material.table
     best, last = max(table.rows, key=lambda row: row.speedup.value), table.rows[-1]
+    held = "" if is_load(table.k_unit) else "With the total work fixed, "  # clients of a server share no job
     if table.regime is Regime.WEAK:
         at = f"K = {_count(last.k, table.k_unit)}"
         base = "" if table.baseline_k == 1 else f" relative to K0 = {_count(table.baseline_k, table.k_unit)}"
         reach = f"With the work per worker fixed, efficiency is {_with_interval(last.efficiency)} at {at}{base}"
     elif best.k == table.baseline_k:
-        reach = f"With the total work fixed, no measured K beats K0 = {_count(best.k, table.k_unit)}"
+        reach = f"{held}no measured K beats K0 = {_count(best.k, table.k_unit)}"
+        reach = reach[:1].upper() + reach[1:]
     else:
-        efficiency, than = _with_interval(best.efficiency), "one would"
+        is_rate = table.quantity.higher_is_better
+        efficiency, than = _with_interval(best.efficiency), "one" if is_rate else "one would"
         times = _with_interval(best.speedup, " times")
         if table.baseline_k != 1:
             than = f"the baseline of K0 = {_count(table.baseline_k, table.k_unit)}"
             times = _with_interval(best.speedup.scaled(1 / table.baseline_k), " times")
             efficiency += f" relative to K0 = {table.baseline_k}"
-        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as {than}"
+        words = f"reach {times} the rate of {than}" if is_rate else f"finish {times} as fast as {than}"
+        reach = f"{held}{_count(best.k, table.k_unit)} {words}"
         reach += f", an efficiency of {efficiency}"
     if table.bend is None:
         chance = "" if table.no_bend is None else f", probability {chance_words(table.no_bend)}"
