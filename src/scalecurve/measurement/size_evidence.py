@@ -175,7 +175,8 @@ def starter_of(
         program = starter_in(launcher.slurm.launch) or "srun"
     elif launcher.name in ("local", "torchrun", "ssh"):
         program = starter_in(words_of(job.argv, shell=settings.shell))
-        program = program or (outcome and outcome.observed.get("mpi_starter"))
+        if program is None and outcome is not None:
+            program = outcome.observed.get("mpi_starter")
     else:  # the mpirun of a node, which this host cannot ask
         program = None
     if program is None:
