@@ -253,10 +253,13 @@ def losses(trial: Trial, before: list[dict[str, Any]]) -> Iterator[str]:
         yield f"orphans: {with_word(trial.mark)}"
 
 
-def kill_often(launcher: str, kills: int, chance: random.Random) -> tuple[Counter[str], Counter[str]]:
-    """How many kills of each scenario were tried, and how many faults of each kind there were."""
+def kill_often(launcher: str, kills: int, chance: random.Random, minutes: float) -> tuple[Counter[str], Counter[str]]:
+    """How many kills of each scenario were tried in so many minutes, and how many faults of each kind there were."""
     tried, faults = Counter[str](), Counter[str]()
+    deadline = time.monotonic() + 60 * minutes
     for number in range(kills):
+        if time.monotonic() > deadline:
+            break
         scenario = SCENARIOS[number % len(SCENARIOS)]
         folder = Path(tempfile.mkdtemp(prefix="kill-"))
         trial = Trial(scenario, launcher, folder, f"{5000 + random.SystemRandom().random():.9f}", chance)
@@ -276,6 +279,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--launcher", choices=tuple(LAUNCHERS), default="local")
     parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no further kill after this long")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     if options.launcher == "slurm":
@@ -293,7 +297,8 @@ def kill_and_count(options: argparse.Namespace) -> int:
     pipes = [os.pipe() for _ in range(options.parallel)]
     for number, (_, write) in enumerate(pipes):
         if os.fork() == 0:
-            counts = kill_often(options.launcher, share, random.Random(f"{options.seed}:{number}"))
+            chance = random.Random(f"{options.seed}:{number}")
+            counts = kill_often(options.launcher, share, chance, options.minutes)
             os.write(write, json.dumps(counts).encode())
             os._exit(0)
         os.close(write)

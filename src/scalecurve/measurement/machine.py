@@ -305,23 +305,49 @@ def masked_text(text: str) -> str:
 
 def masked_words(words: Sequence[str]) -> tuple[str, ...]:
     """An argument list with the values of secrets replaced, also where the value is the word after its option."""
-    masked = []
-    for before, word in zip(("", *words), words, strict=False):
-        hidden = before.startswith("-") and "=" not in before and is_secret_name(before) and not word.startswith("-")
-        masked.append(MASK if hidden else masked_text(word))
-    return tuple(masked)
+    return tuple(masked(list(words)))
 
 
-def masked(data: Any, name: str = "") -> Any:
-    """Plain data with the values of secrets replaced, by the names of its keys and by the rule of texts."""
+def masked(data: Any) -> Any:
+    """Plain data with the values of secrets replaced, wherever in it they stand again."""
+    clean = _masked(data)
+    return _without(clean, tuple(secrets_in(data, clean)))
+
+
+def _masked(data: Any, name: str = "") -> Any:
+    """Secrets replaced by the names of keys, by the option before a word and by the rule of texts."""
     if isinstance(data, dict):
-        return {key: masked(value, str(key)) for key, value in data.items()}
+        return {key: _masked(value, str(key)) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        words = [part for part in data if isinstance(part, str)]
-        return list(masked_words(words)) if len(words) == len(data) else [masked(part) for part in data]
+        return [
+            MASK if isinstance(part, str) and _tells_secret(before, part) else _masked(part)
+            for before, part in zip(("", *data), data, strict=False)
+        ]
     if not isinstance(data, str):
         return data
     return MASK if data and is_secret_name(name) else masked_text(data)
+
+
+def _tells_secret(before: Any, word: str) -> bool:
+    """Whether the word is the value of the option before it, and that is a secret."""
+    option = isinstance(before, str) and before.startswith("-") and "=" not in before
+    return option and is_secret_name(before) and not word.startswith("-")
+
+
+def _without(data: Any, secrets: Sequence[str]) -> Any:
+    """Plain data in whose texts the secrets are replaced."""
+    if isinstance(data, dict):
+        return {key: _without(value, secrets) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_without(value, secrets) for value in data]
+    return _hidden(data, secrets) if isinstance(data, str) else data
+
+
+def _hidden(text: str, secrets: Sequence[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= LEAST_SCRUBBED:
+            text = text.replace(secret, MASK)
+    return text
 
 
 def secrets_in(data: Any, clean: Any) -> Iterator[str]:
@@ -340,7 +366,4 @@ def secrets_in(data: Any, clean: Any) -> Iterator[str]:
 
 def scrubbed(text: str, secrets: Sequence[str]) -> str:
     """A text that a job wrote, without the secrets that it was told and by the rule of texts."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= LEAST_SCRUBBED:
-            text = text.replace(secret, MASK)
-    return masked_text(text)
+    return masked_text(_hidden(text, secrets))

@@ -80,3 +80,10 @@ def test_masked_data_keeps_its_shape() -> None:
 
     assert clean == {"a": ["x", "--secret", "***"], "b": [1, {"password": "***"}], "c": None, "d": 2.5}
     assert list(secrets_in(data, clean)) == ["abc", "pw"]
+
+
+def test_a_secret_is_masked_wherever_it_stands_again() -> None:
+    words = ["sh", "-c", "login hunter2secret; exit 3", "--password", "hunter2secret"]
+    assert masked_words(words) == ("sh", "-c", "login ***; exit 3", "--password", "***")
+    told = {"env": {"DB_PASSWORD": "hunter2secret"}, "command": ["run", "hunter2secret", "4"]}
+    assert masked(told) == {"env": {"DB_PASSWORD": "***"}, "command": ["run", "***", "4"]}
