@@ -171,7 +171,10 @@ def how_far(material: Material) -> str:
             than = f"the baseline of K0 = {_count(table.baseline_k, table.k_unit)}"
             times = _with_interval(best.speedup.scaled(1 / table.baseline_k), " times")
             efficiency += f" relative to K0 = {table.baseline_k}"
-        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} finish {times} as fast as {than}"
+        compared = f"finish {times} as fast as {than}"
+        if material.study.quantity.higher_is_better:
+            compared = f"reach {times} the throughput of {than.removesuffix(' would')}"
+        reach = f"With the total work fixed, {_count(best.k, table.k_unit)} {compared}"
         reach += f", an efficiency of {efficiency}"
     if table.bend is None:
         chance = "" if table.no_bend is None else f", probability {chance_words(table.no_bend)}"
