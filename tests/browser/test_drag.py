@@ -35,7 +35,7 @@ SHOWN = """() => ({
   }).length,
   commands: [...document.querySelectorAll('.commands pre')].map(p => p.textContent),
 })"""
-OPEN = "() => [...document.querySelectorAll('.lead .panel:not([hidden])')].every(e => e.querySelector('tbody tr'))"
+OPEN = "() => [...document.querySelectorAll('.lead .panel:not([hidden])')].every(e => e.querySelector('details table'))"
 ROWS = """() => [...document.querySelectorAll('.lead .panel:not([hidden]) tbody tr')]
   .map(row => [...row.cells].map(cell => cell.textContent).join(' ').split(/\\s+/))"""
 

@@ -551,3 +551,40 @@ def test_dark_is_dark(open_page: Callable[..., Any], settle: Callable[[Any], Non
     settle(page)
     page.screenshot(path=pictures / "laws-dark.png", full_page=True)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
+
+
+def test_ticks_are_numbers_people_write(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    """Days as 10 d and 100 d, dollars as $10B; a logarithmic axis is not given the ticks of a linear one."""
+    page = open_page("#laws")
+    settle(page)
+    written = page.evaluate(
+        """async () => {
+          const { scale } = await import('/axes.js');
+          const { dollars, formatSeconds, short } = await import('/format.js');
+          const labels = (format, low, high) => {
+            const axis = scale({ label: '', scale: 'log10', format }, [low, high], 300, 0, 42);
+            return axis.ticks.map((tick) => axis.label(tick));
+          };
+          const cost = labels(dollars, 2e5, 3e10);
+          return { time: labels(formatSeconds, 3e5, 3e8), cost, rate: labels(short, 3e5, 4e7) };
+        }"""
+    )
+    assert written["time"] == ["10 d", "100 d", "1000 d"]
+    assert written["cost"] == ["$1M", "$10M", "$100M", "$1B", "$10B"]
+    assert written["rate"] == ["500k", "1M", "2M", "5M", "10M", "20M"]
+
+
+def test_nothing_jumps_while_a_slider_is_dragged(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    """The sentences above the slider stay, dimmed, until it is let go."""
+    page = open_page("#training")
+    settle(page)
+    move = """() => { const slider = document.querySelector('[data-param=price]');
+      slider.value = 700; slider.dispatchEvent(new Event('input', {bubbles: true})); }"""
+    before = place_of(page, "[data-param=price]")["y"], page.locator(".summary").text_content()
+    page.evaluate(move)
+    quiet(page)
+    assert page.locator(".view.moving").count() == 1
+    assert (place_of(page, "[data-param=price]")["y"], page.locator(".summary").text_content()) == before
+    page.evaluate("document.querySelector('[data-param=price]').dispatchEvent(new Event('change'))")
+    quiet(page)
+    assert page.locator(".view.moving").count() == 0

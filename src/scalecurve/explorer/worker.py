@@ -44,6 +44,8 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     answer("training", b'{"exact":false}')  # load what the first question needs while the page is still being drawn
     source, sink = sys.stdin.buffer, sys.stdout.buffer
+    sink.write(frame("ready", b""))
+    sink.flush()
     while len(prefix := source.read(4)) == 4:
         status, body = answer(*split_frame(source.read(frame_length(prefix))))
         sink.write(frame(str(status), body))

@@ -188,13 +188,18 @@ def tables_of(result: SideBySide) -> list[SpeedupTable]:
 
 def multiples_size(count: int) -> Size:
     """Inches for one curve, two in one plot, or small multiples of more."""
-    return USUAL if count <= MOST_OVERLAID else (8.4, 0.6 + 2.3 * math.ceil(min(count, MOST_PANELS) / 3))
+    return USUAL if count <= MOST_OVERLAID else (8.4, 0.6 + 2.3 * math.ceil(min(count, MOST_PANELS) / _columns(count)))
+
+
+def _columns(count: int) -> int:
+    """Panels beside one another: two where three would leave a line with a single one."""
+    return 2 if count == 4 else 3
 
 
 def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> None:
     """A small panel for each curve, the others in grey behind it; all panels have the same axes."""
     shown = tables[:MOST_PANELS]
-    columns = 1 if figure.get_figwidth() < 3 else 2 if figure.get_figwidth() < NARROW_INCHES else 3
+    columns = 1 if figure.get_figwidth() < 3 else 2 if figure.get_figwidth() < NARROW_INCHES else _columns(len(shown))
     grid = figure.subplots(math.ceil(len(shown) / columns), columns, sharex=True, sharey=True, squeeze=False)
     for place, axes in enumerate(grid.flat):
         if place >= len(shown):
@@ -209,7 +214,11 @@ def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> Non
         _frame(axes, tables, (), what)
         bend = "no bend" if table.bend is None else f"bend at K = {table.bend.k}"
         axes.set_title(plain_text(f"{shorten(table.name)}: {bend}"), loc="left", fontsize="small")
+        name = axes.get_xlabel()
         axes.label_outer()
+        if place + columns >= len(shown):  # nothing stands below
+            axes.xaxis.set_tick_params(labelbottom=True)
+            axes.set_xlabel(name)
         if table.bend is not None:
             axes.axvline(table.bend.k, color=RED, linestyle=(0, (1, 2)), linewidth=1.2)
     left = "" if len(tables) == len(shown) else f" ({len(tables) - len(shown)} in grey only)"

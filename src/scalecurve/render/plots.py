@@ -7,6 +7,7 @@ tell apart, and every series also differs by marker or dash.  Legends stand insi
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,11 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "svg.hashsalt": "scalecurve",  # so that the same data gives the same file
     "svg.fonttype": "none",
-    "legend.frameon": False,
+    "legend.frameon": True,  # no line runs through its words
+    "legend.framealpha": 0.8,
+    "legend.edgecolor": "none",
+    "legend.facecolor": "white",
+    "legend.fancybox": False,
     "legend.borderaxespad": 0.4,
     "pdf.fonttype": 42,  # whole TrueType fonts, which publishers ask for
     "ps.fonttype": 42,
@@ -210,11 +215,11 @@ def wrapped(text: str, figure: Figure) -> str:
 
 
 def log_axis(axes: Axes, workers: Sequence[int], *, both: bool = False) -> None:
-    """Powers of two along K, with ticks at the measured K."""
+    """Powers of two along K, with ticks at the measured K whose labels do not touch."""
     from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullFormatter, NullLocator
 
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(list(workers)[:: max(1, len(workers) // 12)]))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(axes, sorted(set(workers)))))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     if both:
@@ -222,6 +227,24 @@ def log_axis(axes: Axes, workers: Sequence[int], *, both: bool = False) -> None:
         axes.set_yscale("log", base=2 if high < MANY_DOUBLINGS * low else 10)
         axes.yaxis.set_major_formatter(FormatStrFormatter("%.3g"))
         axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _apart(axes: Axes, workers: Sequence[int]) -> list[int]:
+    """The K whose labels have room along a logarithmic axis: the ends, then doublings of the first, then the others."""
+    import matplotlib as mpl
+
+    first, last = workers[0], workers[-1]
+    spec = axes.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    inches = 0.8 * axes.figure.bbox.width / axes.figure.dpi / columns
+    letter = 0.65 * mpl.rcParams["font.size"] / 72 * math.log(last / first) / inches  # in units of the axis
+    doublings = [k for k in workers if k % first == 0 and (k // first).bit_count() == 1]
+    kept: list[int] = []
+    for k in dict.fromkeys([first, last, *doublings, *workers]):
+        width = [letter * (len(f"{k}") + len(f"{other}") + 1.5) / 2 for other in kept]
+        if all(abs(math.log(k / other)) >= room for other, room in zip(kept, width, strict=True)):
+            kept.append(k)
+    return sorted(kept)
 
 
 def plain_numbers(axis: Any, *, few: bool = False) -> None:

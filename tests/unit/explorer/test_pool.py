@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from scalecurve.explorer.pool import DIED, TOO_LONG, Pool
+from scalecurve.explorer.pool import BUSY, TOO_LONG, Pool
 
 
 def test_a_question_is_answered_and_remembered() -> None:
@@ -25,7 +25,7 @@ def test_a_question_is_answered_and_remembered() -> None:
 
 def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered() -> None:
     async def run() -> None:
-        pool = Pool(size=1, compute_seconds=0.0, start_seconds=0.0)
+        pool = Pool(size=1, compute_seconds=0.0)
         await pool.start()
         try:
             assert await pool.ask("laws", b"{}") == TOO_LONG
@@ -37,16 +37,59 @@ def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered() ->
     asyncio.run(run())
 
 
+def test_questions_do_not_wait_for_a_worker_that_is_still_loading() -> None:
+    """One after another they are all answered by the process that is warm; only a crowd starts others."""
+
+    async def run() -> None:
+        pool = Pool(size=4)
+        await pool.start()
+        try:
+            for serial in (0.1, 0.2, 0.3):
+                assert (await pool.ask("laws", json.dumps({"serial": serial}).encode()))[0] == 200
+            assert len(pool._loaded) == 1
+            crowd = [pool.ask("laws", json.dumps({"serial": place / 100}).encode()) for place in range(1, 30)]
+            assert {status for status, _ in await asyncio.gather(*crowd)} == {200}
+            assert len(pool._loaded) <= 4
+        finally:
+            await pool.stop()
+
+    asyncio.run(run())
+
+
+def test_a_line_that_moves_is_waited_in() -> None:
+    """However short the wait, nobody is sent away while others are answered; of a line that stands still all are."""
+
+    async def run() -> None:
+        pool = Pool(size=1, wait_seconds=30.0)
+        await pool.start()
+        try:
+            assert (await pool.ask("laws", b"{}"))[0] == 200
+            held = await pool._free.get()
+            pool.wait_seconds = 0.05
+            assert await pool.ask("laws", b'{"serial": 0.1}') == BUSY
+            waiting = asyncio.create_task(pool.ask("laws", b'{"serial": 0.2}'))
+            for _ in range(2000):  # others are answered again and again while it waits
+                pool._answered += 1
+                await asyncio.sleep(0)
+            assert not waiting.done()
+            pool._free.put_nowait(held)
+            assert (await waiting)[0] == 200
+        finally:
+            await pool.stop()
+
+    asyncio.run(run())
+
+
 def test_a_worker_that_dies_is_replaced() -> None:
     async def run() -> None:
         pool = Pool(size=1)
         await pool.start()
         try:
-            for process in list(pool._all):
+            assert (await pool.ask("laws", b"{}"))[0] == 200
+            for process in list(pool._loaded):
                 process.kill()
                 await process.wait()
-            status, body = await pool.ask("laws", b"{}")
-            assert status == 200 or (status, body) == DIED
+            assert (await pool.ask("laws", b'{"serial": 0.1}'))[0] == 200
             status, body = await pool.ask("laws", b'{"serial": 0.2}')
             assert status == 200
             assert json.loads(body)["ceiling"] == 5

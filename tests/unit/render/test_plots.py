@@ -1,5 +1,6 @@
 """The two standard plots: the right ideal line for the right regime, the bend marked, the same file twice."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,35 @@ def test_a_study_is_drawn_as_its_table_and_the_ending_is_the_format(tmp_path: Pa
     assert (tmp_path / "curve.svg").read_text() == _svg(tabulate(strong_study()))
     with pytest.raises(InputError, match=r"\.svg, \.png or \.pdf"):
         plot(strong_study(), tmp_path / "curve.gif")
+
+
+def test_labels_of_many_k_do_not_touch() -> None:
+    """Forty K on one axis: both ends and doublings are named, and no two names overlap."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from scalecurve.render.curve_plots import curve
+
+    table = tabulate(Study.from_samples({k: [1 / k] for k in range(1, 41)}, regime="strong"))
+    for size in ((9.4, 3.9), (3.7, 6.4)):
+        figure = Figure(figsize=size, layout="constrained")
+        curve(figure, [table], panels=("speedup", "efficiency"))
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        for axes in figure.axes:
+            labels = axes.get_xticklabels()
+            boxes = [label.get_window_extent(canvas.get_renderer()) for label in labels]
+            assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+            assert {"1", "2", "4", "8", "16"} < {label.get_text() for label in labels}
+
+
+def test_four_curves_stand_two_by_two_each_with_its_k() -> None:
+    from matplotlib.figure import Figure
+
+    from scalecurve.render.curve_plots import curve
+
+    tables = [tabulate(Study.from_samples({1: [1.0], 2: [0.6], 4: [0.4]}, regime="strong", name=n)) for n in "abcde"]
+    for count, named in ((4, {2, 3}), (5, {2, 3, 4})):
+        figure = Figure(figsize=(8.4, 5.2), layout="constrained")
+        curve(figure, tables[:count])
+        assert {i for i, axes in enumerate(figure.axes) if axes.get_xlabel()} >= named

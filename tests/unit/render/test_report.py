@@ -384,3 +384,29 @@ def test_the_sizes_of_a_grid_are_fitted_together_and_not_compared(tmp_path: Path
     two = StudySet(studies=dict(list(studies.studies.items())[:2]), axes=dict(list(studies.axes.items())[:2]))
     write_report(tmp_path / "two.md", two)
     assert "Compared K by K" not in (tmp_path / "two.md").read_text()
+
+
+def test_a_table_of_many_k_is_short_at_the_front_and_whole_in_the_appendix() -> None:
+    own = Study.from_samples({k: [0.02 + 1 / k] * 3 for k in range(1, 41)}, regime="strong")
+    sections = {section.key: section for section in sections_of(material(own))}
+    rows = {key: next(block for block in sections[key].blocks if hasattr(block, "rows")).rows for key in sections}
+    front = [row[0].text for row in rows["table"]]
+
+    assert len(rows["table-rest"]) == 40
+    assert sections["table-rest"].folded
+    assert {"1", "2", "4", "8", "16", "32", "40"} <= set(front)
+    assert len(front) <= 12
+
+
+def test_several_curves_are_counted_and_named_as_a_reader_would() -> None:
+    page = page_of([material(study(name)) for name in ("hydro", "fft", "lattice")])
+
+    assert page.title == "hydro, fft and lattice"
+    assert page.subtitle.endswith("35 observations from K = 1 to 64 gpus on each curve.")
+
+
+def test_a_rate_is_called_a_throughput() -> None:
+    samples = {1: [100.0], 2: [190.0], 4: [340.0]}
+    own = Study.from_samples(samples, regime="strong", quantity="throughput", k_unit="clients")
+
+    assert "4 clients reach 3.40 times the throughput of one, an efficiency of 0.85" in answer(material(own))[0]

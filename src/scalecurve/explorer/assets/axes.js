@@ -1,6 +1,6 @@
 // @ts-check
 /** From values to places on the screen, and which values get a tick. */
-import { count } from "./format.js";
+import { count, formatSeconds, timeUnit } from "./format.js";
 
 /** @typedef {import("./types.js").Axis} Axis */
 /** @typedef {{place: (value: number) => number, value: (place: number) => number, ticks: number[], label: (value: number) => string, min: number, max: number}} Scale */
@@ -20,12 +20,13 @@ export function scale(axis, values, from, to, apart) {
   const forward = log ? Math.log2 : (/** @type {number} */ value) => value;
   const back = log ? (/** @type {number} */ value) => 2 ** value : (/** @type {number} */ value) => value;
   const [low, high] = [forward(min), forward(max)];
+  const unit = log && axis.format === formatSeconds ? timeUnit(Math.sqrt(min * max)) : 1; // 10 d, not 11.57 d
   return {
     min,
     max,
     place: (value) => from + (to - from) * (forward(log ? Math.max(value, Number.MIN_VALUE) : value) - low) / (high - low),
     value: (place) => back(low + (high - low) * (place - from) / (to - from)),
-    ticks: ticksOf(axis.scale, min, max, Math.max(2, Math.floor(Math.abs(to - from) / apart))),
+    ticks: ticksOf(axis.scale, min / unit, max / unit, Math.max(2, Math.floor(Math.abs(to - from) / apart))).map((tick) => tick * unit),
     label: axis.format ?? count,
   };
 }
@@ -59,21 +60,24 @@ function ticksOf(kind, min, max, most) {
   const base = kind === "log2" ? 2 : 10;
   const first = Math.ceil(Math.log(min) / Math.log(base) - 1e-9);
   const last = Math.floor(Math.log(max) / Math.log(base) + 1e-9);
-  if (last - first < 2 && base === 10) return finerTicks(min, max, most);
+  if (base === 10) {
+    const finer = finerTicks(min, max);
+    if (finer.length >= 2 && finer.length <= most) return finer;
+    if (last - first < 1) return linearTicks(min, max, most);
+  }
   const every = Math.max(1, Math.ceil((last - first + 1) / most));
   const found = [];
   for (let power = first; power <= last; power += every) found.push(base ** power);
   return found;
 }
 
-/** 1, 2 and 5 of each decade, for logarithmic axes that span few of them. @param {number} min @param {number} max @param {number} most */
-function finerTicks(min, max, most) {
+/** 1, 2 and 5 of each decade, for logarithmic axes that span few of them. @param {number} min @param {number} max */
+function finerTicks(min, max) {
   const found = [];
   for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power += 1) {
     for (const factor of [1, 2, 5]) found.push(Number((factor * 10 ** power).toPrecision(3)));
   }
-  const inside = found.filter((tick) => tick >= min * 0.999 && tick <= max * 1.001);
-  return inside.length >= 2 && inside.length <= most + 2 ? inside : linearTicks(min, max, most);
+  return found.filter((tick) => tick >= min * 0.999 && tick <= max * 1.001);
 }
 
 /** @param {number} min @param {number} max @param {number} most */

@@ -47,14 +47,16 @@ export class Chart {
 
   resized() {
     const width = Math.round(this.host.clientWidth);
-    if (width && width !== this.width && this.spec) this.draw(this.spec);
+    if (!width || width === this.width) return;
+    this.width = width;
+    if (this.spec) this.draw(this.spec);
   }
 
   /** @param {ChartSpec} spec */
   draw(spec) {
     this.spec = spec;
-    this.width = Math.round(this.host.clientWidth) || 640;
-    this.drawing = new Drawing(this.shown(spec), this.width, false);
+    this.width ||= Math.round(this.host.clientWidth); // then told by the observer: asking again would lay the page out twice
+    this.drawing = new Drawing(this.shown(spec), this.width || 640, false);
     this.host.innerHTML = this.drawing.svg(); // every text inside went through `escape`
     this.host.dataset.drawn = String(Number(this.host.dataset.drawn ?? 0) + 1);
     this.showLegend(spec);
@@ -237,6 +239,8 @@ class Drawing {
     this.height = this.bottom + foot;
     this.y = scale(spec.y, yValues, this.bottom, this.top, 42);
     this.clip = `clip${clips += 1}`;
+    /** Where texts stand inside the plot. @type {Array<{left: number, right: number, y: number}>} */
+    this.taken = [];
   }
 
   svg() {
@@ -276,8 +280,7 @@ class Drawing {
 
   /** Texts beside points, left out where they would touch another. */
   labels() {
-    /** @type {Array<{left: number, right: number, y: number}>} */
-    const taken = [];
+    const taken = this.taken;
     const drawn = (this.spec.labels ?? []).map((label) => {
       const [x, y] = [this.x.place(label.x), this.y.place(label.y)];
       if (x < this.left || x > this.right || y < this.top - 4 || y > this.bottom + 4) return "";
@@ -370,9 +373,18 @@ class Drawing {
       const left = Math.max(this.left, this.x.place(Math.max(zone.from, this.x.min)));
       const right = Math.min(this.right, this.x.place(Math.min(zone.to, this.x.max)));
       if (right <= left) return "";
-      const fits = zone.label.length * LETTER < right - left - 8;
-      return `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="0.09"/>${fits ? text(left + 6, zone.high ? this.top + 14 : this.bottom - 8, zone.label, "start", zone.color) : ""}`;
+      const width = zone.label.length * LETTER;
+      const y = this.lowCurve(left, left + width) ? this.top + 22 : this.bottom - 8;
+      const fits = width < right - left - 8;
+      if (fits) this.taken.push({ left, right: left + width, y });
+      return `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="0.09"/>${fits ? text(left + 6, y, zone.label, "start", zone.color) : ""}`;
     }).join("");
+  }
+
+  /** Whether a curve runs along the foot of the plot between two pixels. @param {number} from @param {number} to */
+  lowCurve(from, to) {
+    const inside = (/** @type {import("./types.js").Point} */ point) => this.x.place(point.x) >= from - 20 && this.x.place(point.x) <= to + 20;
+    return this.spec.series.some((series) => series.points.some((point) => inside(point) && this.y.place(point.low ?? point.y) > this.bottom - 30));
   }
 
   levels() {

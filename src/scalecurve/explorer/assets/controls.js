@@ -50,6 +50,8 @@ export class Controls {
     this.view = view;
     /** @type {Map<string, (value: any) => void>} */
     this.setters = new Map();
+    /** The value that each control shows. @type {Map<string, any>} */
+    this.shown = new Map();
     /** @type {Map<string, HTMLElement>} */
     this.rows = new Map();
     /** @type {Map<string, HTMLElement>} */
@@ -82,7 +84,9 @@ export class Controls {
   show() {
     const params = this.store.now.params[this.view];
     for (const control of this.controls) {
-      this.setters.get(control.id)?.(params[control.id]);
+      const value = params[control.id];
+      if (this.shown.get(control.id) !== value || control.kind === "text") this.setters.get(control.id)?.(value);
+      this.shown.set(control.id, value);
       const row = this.rows.get(control.id);
       if (row) row.hidden = control.shown ? !control.shown(params) : false;
     }
@@ -107,7 +111,10 @@ export class Controls {
     const told = el("p", { class: "told", role: "status", id: `${id}-told` });
     number.setAttribute("aria-describedby", told.id);
     slider.addEventListener("input", () => this.store.adjust({ [control.id]: fromPlace(control, Number(slider.value)) }));
-    slider.addEventListener("change", () => this.store.commit());
+    slider.addEventListener("change", () => {
+      this.shown.delete(control.id); // a slider let go between two values stands on the nearer one
+      this.store.commit();
+    });
     slider.addEventListener("keydown", (event) => this.step(event, control));
     for (const end of ["keyup", "blur"]) slider.addEventListener(end, () => { if (this.store.moving) this.store.commit(); });
     number.addEventListener("input", () => { number.dataset.typing = "1"; });

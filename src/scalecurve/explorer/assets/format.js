@@ -32,7 +32,7 @@ export const percent = (value) => `${(value * 100).toFixed(value < 0.1 && value 
 
 /** @param {number} value */
 export function dollars(value) {
-  if (value >= 1e6) return `$${short(value / 1e6)}M`;
+  for (const [limit, suffix] of /** @type {Array<[number, string]>} */ ([[1e12, "T"], [1e9, "B"], [1e6, "M"]])) if (value >= limit) return `$${short(value / limit)}${suffix}`;
   if (value > 0 && value < 0.1) return `$${short(value)}`;
   return value >= 100 ? `$${whole(value)}` : `$${value.toFixed(2)}`;
 }
@@ -73,6 +73,9 @@ export function formatSeconds(seconds) {
   for (const [limit, divisor, unit] of /** @type {Array<[number, number, string]>} */ ([[7200, 60, "min"], [172800, 3600, "h"]])) if (seconds < limit) return `${significant(seconds / divisor)} ${unit}`;
   return `${significant(seconds / 86400)} d`;
 }
+
+/** Seconds of the unit that `formatSeconds` takes. @param {number} seconds */
+export const timeUnit = (seconds) => (seconds < 120 ? 1 : seconds < 7200 ? 60 : seconds < 172800 ? 3600 : 86400);
 
 /** A size as the command line writes it. @param {number} count */
 export function formatBytes(count) {

@@ -69,7 +69,7 @@
  * @property {Mark[]} [marks]
  * @property {Mark[]} [levels]
  * @property {Mark[]} [handles]
- * @property {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} [zones]
+ * @property {Array<{from: number, to: number, label: string, color: string}>} [zones]
  * @property {Array<{name: string, cells: Array<{x: number, text: string, changed?: boolean}>}>} [strip]  rows under the axis
  * @property {Array<{x: number, y: number, text: string, color?: string}>} [labels]  texts beside points
  * @property {Map<number, string[]>} [hints]  further lines of the readout at an x

@@ -13,7 +13,7 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -42,7 +42,7 @@ CLUSTERS = (
     "h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h800-ib400", "h100-eth100", "v100-ib100",
 )  # fmt: skip
 DRAGGING = "While you drag: fewer layouts at every second P; on release the planner's own answer."
-JOBS = {"strong": "The fixed job", "batch grows": "With the batch growing,", "weak": "With the model growing,"}
+JOBS = {"strong": "The fixed job", "batch grows": "With the batch growing", "weak": "With the model growing"}
 STACKS = ("usual", "megatron-core", "megatron-lm", "fsdp", "torchtitan", "deepspeed-zero3", "jax")
 SIXTEENTHS = (8, 10, 12, 14, 15)  # a batch is one of these times a power of two, so that replicas divide it
 COMMUNICATION = ("tensor", "context", "expert", "data", "pipeline", "bubble")
@@ -82,18 +82,18 @@ class TrainingRequest(Request):
     weak: bool = Field(False, description="model, tokens and batch grow with P; the fixed job beside it")
     exact: bool = Field(True, description="every layout at every P; false answers sooner, while a slider moves")
 
-    @property
+    @cached_property
     def transformer(self) -> Transformer:
         return nearest_shape(self.size) if self.model == BY_SIZE else model_preset(self.model)
 
-    @property
+    @cached_property
     def sequences(self) -> int:
         """The global batch as whole sequences that replicas divide: the nearest of SIXTEENTHS times a power of two."""
         wanted = max(self.batch_tokens / self.seq, 1.0)
         counts = {max(part << power >> 3, 1) for power in range(40) for part in SIXTEENTHS}
         return min(counts, key=lambda count: (abs(count - wanted), count))
 
-    @property
+    @cached_property
     def tokens(self) -> float:
         """Tokens of the run, to four digits, so that the command can say them."""
         return float(f"{self.tokens_per_parameter * self.transformer.active_parameters:.4g}")
@@ -332,10 +332,9 @@ def _sentences(plan: Plan) -> list[str]:
     best = next(row for row in plan.rows if row.gpus == plan.cost_effective_gpus)
     paying = next(mark.meaning for mark in plan.marks if mark.name == "cost-effective scale")
     told = [
-        f"{JOBS[plan.regime]} from {first.gpus:,} to {last.gpus:,} accelerators: the compute share goes from "
-        f"{first.outcome.efficiency:.2f} to {last.outcome.efficiency:.2f} and MFU from {100 * first.mfu:.1f}% to "
-        f"{100 * last.mfu:.1f}%.",
-        f"The cost-effective scale is {best.gpus:,} ({paying}).",
+        f"{JOBS[plan.regime]}: cost-effective up to {best.gpus:,} accelerators ({paying}). From {first.gpus:,} to "
+        f"{last.gpus:,} the compute share goes from {first.outcome.efficiency:.2f} to {last.outcome.efficiency:.2f} "
+        f"and MFU from {100 * first.mfu:.1f}% to {100 * last.mfu:.1f}%.",
     ]
     caps = [
         f"{mark.name} at {mark.gpus:,.0f} ({mark.meaning})" for mark in plan.marks if "cap" in mark.name and mark.gpus

@@ -39,6 +39,7 @@ from scalecurve.study.file import count_steps
 
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
+MOST_ROWS = 16  # of the table at the front; the appendix has all of them
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
 FRONT = {  # how many blocks of a part stand at the front, and the title of the others in the appendix
     "why": (1, "The evidence for the cause"),
@@ -125,9 +126,11 @@ class Page:
 def sections_of(material: Material) -> tuple[Section, ...]:
     """Everything but the answer, in reading order: what a reader needs at once, then the appendix, folded."""
     table_blocks = without_findings(material.table.document().blocks)
+    is_long = len(material.table.rows) > MOST_ROWS
+    whole = Section(key="table-rest", title=f"The table at all {len(material.table.rows)} K", contents=table_blocks)
     sections = (
         curve_section(material),
-        Section(key="table", title="The table", contents=table_blocks),
+        Section(key="table", title="The table", contents=shortened(table_blocks, material.table)),
         part_section("why", "Why it bends", material.diagnosis),
         forecast_section(material),
         cost_section(material),
@@ -137,6 +140,7 @@ def sections_of(material: Material) -> tuple[Section, ...]:
     )
     fronts, behind = zip(*(split(section) for section in sections if section is not None), strict=True)
     appendix = (
+        whole if is_long else None,
         *behind,
         phase_section(material.study),
         rank_section(material.study),
@@ -156,6 +160,26 @@ def split(section: Section) -> tuple[Section, Section | None]:
     rest = section.contents[count:]
     behind = Section(key=f"{section.key}-rest", title=title, contents=rest) if rest else None
     return replace(section, contents=section.contents[:count]), behind
+
+
+def shortened(blocks: Sequence[Block], own: SpeedupTable) -> tuple[Block, ...]:
+    """The blocks of a table; of many K it shows the ends, those next to doublings, and those at the bend."""
+    workers = [row.k for row in own.rows]
+    if len(workers) <= MOST_ROWS:
+        return tuple(blocks)
+    doublings = [workers[0] << power for power in range((workers[-1] // workers[0]).bit_length())]
+    near = {min(workers, key=lambda k: max(k / wanted, wanted / k)) for wanted in doublings}
+    bend = workers.index(own.bend.k) if own.bend else 0
+    kept = near | {workers[0], workers[-1], *workers[max(bend - 1, 0) : bend + 1]}
+    words = f"{len(kept)} of {len(workers)} K: the ends, doublings and the bend; the appendix has all."
+    shown: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Table) and len(block.rows) == len(workers):
+            rows = tuple(row for row, k in zip(block.rows, workers, strict=True) if k in kept)
+            shown += [replace(block, rows=rows), Paragraph(words, "muted")]
+        else:
+            shown.append(block)
+    return tuple(shown)
 
 
 def without_findings(blocks: Sequence[Block]) -> tuple[Block, ...]:

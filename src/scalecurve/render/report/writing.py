@@ -101,17 +101,19 @@ def page_of(materials: Sequence[Material], more: Section | None = None) -> Page:
         StudyPart(name=name, answer=answer(material), sections=sections_of(material))
         for name, material in zip(names, materials, strict=True)
     )
-    subtitles = []
+    subtitles: dict[str, int] = {}
     for study in (material.study for material in materials):
         held = f"{study.regime.capitalize()} scaling, {study.regime.held_fixed}"
         k = f"K = {study.all_k[0]} to {study.all_k[-1]} {study.k_unit[:40]}"
-        subtitles.append(f"{held}: {len(study.samples):,} observations from {k}")
+        words = f"{held}: {len(study.samples):,} observations from {k}"
+        subtitles[words] = subtitles.get(words, 0) + 1
     shared: tuple[Section, ...] = ()
     if len(materials) > 1:
         beside = _side_by_side([material.table for material in materials])
         shared = (beside,) if more is None else (beside, more)
-    subtitle = ". ".join(dict.fromkeys(subtitles)) + "."
-    title = " and ".join(names) if len(names) <= MOST_BESIDE else f"{names[0]} and {len(names) - 1} more curves"
+    subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
+    title = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    title = title if len(names) <= MOST_BESIDE else f"{names[0]} and {len(names) - 1} more curves"
     return Page(title=title, subtitle=subtitle, parts=parts, shared=shared)
 
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -294,11 +294,11 @@ class Transformer:
     def is_moe(self) -> bool:
         return bool(self.experts)
 
-    @property
+    @cached_property
     def parameters(self) -> float:
         return float(self.shape().parameters)
 
-    @property
+    @cached_property
     def active_parameters(self) -> float:
         return float(self.shape().active_parameters)
 

@@ -185,7 +185,13 @@ class BestLayouts:
 
 
 def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
-    """The fastest `top` layouts that fit, for each (gpus, sequences)."""
+    """The fastest `top` layouts that fit, for each (gpus, sequences); a search is made once, whatever the price."""
+    free = replace(task.cluster, usd_per_gpu_hour=None, price_source=None)
+    return list(_search(replace(task, cluster=free), tuple(sizes), top))
+
+
+@lru_cache(maxsize=256)
+def _search(task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int) -> tuple[BestLayouts, ...]:
     places = space(task, sizes)
     device = task.device
     whole = places.valid.shape
@@ -211,7 +217,7 @@ def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) 
                 data_parallel_valid=bool((plain & valid).any()),
             )
         )
-    return best
+    return tuple(best)
 
 
 def _ranked(

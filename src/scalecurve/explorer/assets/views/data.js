@@ -142,8 +142,7 @@ export class DataView extends View {
       id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${formatSeconds(row.elapsed_seconds)}`).join("; "),
       x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost", scale: "linear", min: 0, format: dollars },
       series: [{ name: "measured", points: points(true), color: "var(--green)", kind: "points" }, { name: "forecast (not measured)", points: points(false), color: "var(--orange)", kind: "points", marker: "diamond" }].filter((each) => each.points.length),
-      labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K ${whole(row.k)}`, color: row.kind === "measured" ? "var(--green)" : "var(--orange)" })),
-      marks: least ? [{ x: least.elapsed_seconds, label: `cheapest: K = ${whole(cheapest)}`, color: "var(--blue)" }] : [],
+      labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K ${whole(row.k)}${row === least ? ", cheapest" : ""}`, color: row.kind === "measured" ? "var(--green)" : "var(--orange)" })),
     }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), formatSeconds(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);
   }
 

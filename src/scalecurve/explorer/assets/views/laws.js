@@ -95,7 +95,7 @@ export class LawsView extends View {
     this.iso.show({
       id: "iso", title: "Isoefficiency", alt: last ? `Work per worker that holds ${percent(Number(this.params.hold))}: ${short(last.y)} at K = ${last.x}.` : "No amount of work holds the efficiency.",
       x: { label: "K (workers)", scale: "log2" }, y: { label: "work per worker w(K)", scale: "linear", min: 0 },
-      series: [{ name: `w(K) that holds E = ${percent(Number(this.params.hold))}`, points: points(now), color: "var(--purple)", kind: "both" }, ...pinned(answers, settings, points)],
+      series: [{ name: `w(K) that holds E = ${percent(Number(this.params.hold))}`, points: points(now), color: "var(--blue)", kind: "both" }, ...pinned(answers, settings, points)],
     }, now.isoefficiency.table, now.commands[2], "In units of the work one worker does in T(1); 0 where the serial part alone keeps workers busy.");
   }
 }

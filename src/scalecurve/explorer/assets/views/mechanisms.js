@@ -125,9 +125,9 @@ export class MechanismsView extends View {
     const fastest = (/** @type {any[]} */ rows) => rows.map((row) => ({ x: row.x, y: Math.min(.../** @type {number[]} */ (Object.values(row.algorithms))) }));
     this.head(answer, [`Against message size, at ${whole(Number(params.ranks))} ranks`, `Against ranks, at ${formatBytes(Number(params.bytes))}`]);
     const curves = (/** @type {any[]} */ rows) => [
-      ...answer.algorithms.map((/** @type {string} */ name, /** @type {number} */ place) => ({ name, color: COLORS[place % COLORS.length], dash: place >= COLORS.length ? "4 3" : undefined,
+      ...answer.algorithms.map((/** @type {string} */ name, /** @type {number} */ place) => ({ name, color: COLORS[place % COLORS.length], dash: place % 2 ? "8 3" : undefined,
         points: rows.filter((row) => row.algorithms[name] !== undefined).map((row) => ({ x: row.x, y: row.algorithms[name], label: formatSeconds(row.algorithms[name]) })) })),
-      { name: "no algorithm beats", points: rows.map((row) => ({ x: row.x, y: row.bound, label: formatSeconds(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
+      { name: "lower bound: no algorithm beats it", points: rows.map((row) => ({ x: row.x, y: row.bound, label: formatSeconds(row.bound) })), color: "var(--muted)", dash: "2 3", width: 1.5 }];
     const numbers = (/** @type {any[]} */ rows, /** @type {string} */ head) => tableOf([head, ...answer.algorithms, "bound"], rows.map((row) => [head === "bytes" ? formatBytes(row.x) : row.x, ...answer.algorithms.map((/** @type {string} */ name) => row.algorithms[name] === undefined ? null : formatSeconds(row.algorithms[name])), formatSeconds(row.bound)]));
     const alt = `${answer.sentences[0]} Curves: ${answer.algorithms.join(", ")}.`;
     this.first.show({ id: "size", title: "Against size", alt, x: { label: "message size", scale: "log10", format: formatBytes }, y: { label: "time", scale: "log10", format: formatSeconds }, series: [...curves(answer.by_size), ...pins(others, (other) => fastest(other.by_size), "fastest")], marks: [{ x: Number(params.bytes), label: `${formatBytes(Number(params.bytes))} (drag)`, param: "bytes" }] }, numbers(answer.by_size, "bytes"), answer.commands[0]);

@@ -121,6 +121,7 @@ export class TrainingView extends View {
       const control = this.controls.control(id);
       if (control) control.shown = () => false;
     }
+    this.controls.shown.clear(); // other values to choose from
     this.controls.show();
   }
 
@@ -167,8 +168,10 @@ export class TrainingView extends View {
   showAll(answers, settings) {
     const answer = answers[0];
     this.mine = answer.commands;
-    this.say(answer.sentences);
-    this.showCommands(answer.commands, answer.files);
+    if (answer.exact) { // while dragging the sentences and the command wait, so that nothing jumps under the pointer
+      this.say(answer.sentences);
+      this.showCommands(answer.commands, answer.files);
+    }
     const heading = this.curve.element.querySelector("h2");
     if (heading) heading.textContent = this.params.grows ? "The batch grows up to the critical batch" : "Strong: the job is fixed";
     this.drawCurve(this.curve, answers, settings, false);
@@ -319,13 +322,14 @@ const thousands = (value) => (value >= 1024 && value % 1024 === 0 ? `${value / 1
 /** @param {string} split */
 function styleOf(split) {
   if (STYLES[split]) return STYLES[split];
-  return split.includes("expert") ? { color: "var(--red)", marker: "square" } : { color: "var(--sky)", marker: "triangle" };
+  const marker = split.includes("pipeline") ? (split.includes("tensor") ? "diamond" : "triangle") : split.includes("tensor") ? "square" : "dot";
+  return { color: split.includes("expert") ? "var(--red)" : "var(--sky)", marker };
 }
 
 /** Stretches of P by what a doubling gives there. @param {any[]} rows */
 function gains(rows) {
   const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "less than 1.3x", color: "var(--red)" }];
-  /** @type {Array<{from: number, to: number, label: string, color: string, high?: boolean}>} */
+  /** @type {Array<{from: number, to: number, label: string, color: string}>} */
   const zones = [];
   rows.slice(1).forEach((row, place) => {
     if (row.doubling_speedup === null) return;
