@@ -16,7 +16,9 @@ settings.load_profile("any machine")  # tests never depend on timing
 def pytest_configure() -> None:
     """A shell that starts the tests in the background leaves Ctrl-C ignored, and children would inherit that.
 
-    `python` is the Python of the tests, also where the environment was not activated.
+    `python` is the Python of the tests, also where the environment was not activated.  COLUMNS, which a shell may
+    export and pytest-xdist sets, would wrap what the tests read.
     """
+    os.environ.pop("COLUMNS", None)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
