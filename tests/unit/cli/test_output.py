@@ -7,6 +7,7 @@ import pytest
 
 from scalecurve.cli.main import complain
 from scalecurve.cli.output import Output, note, progress_display, progress_line
+from scalecurve.study import Run, RunStatus
 
 
 def launch(**changes: Any) -> Any:
@@ -33,14 +34,14 @@ def test_a_launch_of_a_grid_names_its_cell() -> None:
     assert "] workers 4, 2 threads, size 1000000 repeat 2: T" in progress_line(launch(cell="2 threads, size 1000000"))
 
 
-def test_a_failed_launch_says_its_first_line() -> None:
-    run = SimpleNamespace(value=None, status="failed", error="boom\nmore")
+def test_a_failed_launch_says_how_it_ended_and_its_last_words() -> None:
+    run = Run(k=4, status=RunStatus.FAILED, error="boom\nmore")
 
-    assert ": failed: boom  (elapsed 30 s)" in progress_line(launch(run=run, load=None, remaining=None))
+    assert ": failed: boom: more  (elapsed 30 s)" in progress_line(launch(run=run, load=None, remaining=None))
 
 
 def test_control_characters_do_not_reach_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    hostile = SimpleNamespace(value=None, status="failed", error="\x1b[2Jgone")
+    hostile = Run(k=4, status=RunStatus.FAILED, error="\x1b[2Jgone")
     note("file \x1b[2J.svg", Output())
     note("not printed", Output(quiet=True))
     with progress_display(quiet=False) as listener:
