@@ -333,16 +333,18 @@ class StackedGains:
     shares: Array
     floors: tuple[IntervalFloor, ...]
     ceiling: IntervalFloor
+    sources: int
     intervals: dict[float, GainInterval] = field(default_factory=dict, repr=False, compare=False)
 
     def interval(self, level: float) -> GainInterval:
         """The mixture's quantiles moved halfway to the point, the low end at least as deep as the floors.
 
-        The level is that of the mixture: with whole sources left out it holds without being raised (docs/accuracy.md).
+        The mixture's level is raised by 1/sources: a new user is a new source, and few sources were learned from.
         """
         if level not in self.intervals:
             shift = (self.point - self.median) / 2
-            low, high = self.density.quantile((1 - level) / 2, (1 + level) / 2) + shift
+            raised = min(level * (1 + 1 / self.sources), (1 + level) / 2)
+            low, high = self.density.quantile((1 - raised) / 2, (1 + raised) / 2) + shift
             low, high = np.minimum(low, self.point), np.maximum(high, self.point)
             tail = math.log(1 - level) / math.log(1 - FLOOR_LEVEL)  # as that of a Laplace density
             deeper = [low - floor.share * np.maximum(low - tail * floor.gain, 0.0) for floor in self.floors]
@@ -364,7 +366,7 @@ def stacked_gains(case: Circumstances, stack: ExpertStack) -> StackedGains:
     median = density.quantile(0.5)[0]
     share = (MIXTURE_SHARE * (1 - law) * (1 - device))[..., 0]
     point = (1 - share) * (shares * case.gains).sum(axis=-1) + share * median
-    return StackedGains(np.asarray(point), median, density, shares, floors_of(case), ceiling_of(case))
+    return StackedGains(np.asarray(point), median, density, shares, floors_of(case), ceiling_of(case), stack.sources)
 
 
 def law_share(features: Array) -> Array:
