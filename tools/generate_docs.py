@@ -134,7 +134,7 @@ def reliability_page() -> str:
         "the tests. A kill ends a measurement (or its watchdog) by a signal at a random moment, looks for processes or",
         "runs that are lost, resumes, and looks again. The local job hides fully (no environment, own session, two",
         "forks); that of Dask has no environment and its own session, that of MPI no environment, that of Slurm does",
-        "not hide. Not tried: Ray; the tool and its watchdog killed together; resuming before any run was complete.",
+        "not hide. Not tried: the tool and its watchdog killed together; resuming before any run was complete.",
         "",
         "| harness | tried | failed | date | command |",
         "|---|---|---|---|---|",
