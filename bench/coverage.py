@@ -1,11 +1,15 @@
 """Does a nominal 95 % interval hold?  Prints coverage of S by repeats, noise and its shape, and of E under drift.
 
 python -m bench.coverage            20,000 trials per line
+
+The last part draws tables with noise of many shapes: how often `outliers`, `two-modes` and `rare-slow-runs` are told of
+them, and how often the intervals of T and E hold the true mean.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +19,19 @@ from scalecurve.analysis.table import mean_intervals, tabulate
 from scalecurve.study import Quantity, Regime, Run, Samples, Study
 
 LEVEL = 0.95
+SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "5 % normal": lambda rng, size: 1 + 0.05 * rng.standard_normal(size),
+    "lognormal 5 %": lambda rng, size: rng.lognormal(0, 0.05, size),
+    "lognormal 30 %": lambda rng, size: rng.lognormal(0, 0.3, size),
+    "gamma 0.7": lambda rng, size: 1 + 0.1 * rng.gamma(0.7, size=size),
+    "5 % exponential": lambda rng, size: 1 + 0.05 * rng.standard_exponential(size),
+    "30 % exponential": lambda rng, size: 1 + 0.3 * rng.standard_exponential(size),
+    "2 % Student t(3)": lambda rng, size: np.maximum(1 + 0.02 * rng.standard_t(3, size), 0.2),
+    "3 of 10 at +15 %": lambda rng, size: _two_speeds(rng, size, 0.3, 0.15),
+    "2 of 10 at +30 %": lambda rng, size: _two_speeds(rng, size, 0.2, 0.3),
+    "5 % take 3 times": lambda rng, size: _two_speeds(rng, size, 0.05, 2.0),
+}
+TOLD = ("outliers", "two-modes", "rare-slow-runs")
 TRUE_TIMES = {1: 1.0, 8: 0.19}
 
 
@@ -90,6 +107,25 @@ def coverage_of_times(n: int, noise: float, *, trials: int, rng: np.random.Gener
     return float(np.mean(held)), float(np.mean([(one.low or 0.0) < 0 for one in means]))
 
 
+def _two_speeds(rng: np.random.Generator, size: tuple[int, ...], share: float, slower: float) -> np.ndarray:
+    speeds: np.ndarray = (1 + slower * (rng.random(size) < share)) * (1 + 0.01 * rng.standard_normal(size))
+    return speeds
+
+
+def tables_of(shape: str, n: int, *, trials: int, rng: np.random.Generator) -> list[float]:
+    """Shares of tables of 5 K and n runs with each finding of TOLD, and how often intervals of T and of E hold."""
+    mean = float(SHAPES[shape](rng, (400_000,)).mean())
+    told, times, efficiencies = np.zeros(len(TOLD)), [], []
+    for _ in range(trials):
+        samples = {k: SHAPES[shape](rng, (n,)) / k for k in (1, 2, 4, 8, 16)}
+        table = tabulate(Study.from_samples(samples, regime="strong"))
+        codes = {finding.code for finding in table.findings}
+        told += [code in codes for code in TOLD]
+        times += [(row.mean.low or 0.0) <= mean / row.k <= (row.mean.high or 0.0) for row in table.rows]
+        efficiencies += [(row.efficiency.low or 0.0) <= 1 <= (row.efficiency.high or 0.0) for row in table.rows[1:]]
+    return [*(told / trials).tolist(), float(np.mean(times)), float(np.mean(efficiencies))]
+
+
 def main(trials: int = 20_000) -> None:
     rng = np.random.default_rng(20261115)
     print(f"coverage of the nominal {LEVEL:.0%} interval of S, {trials} trials each")
@@ -112,6 +148,12 @@ def main(trials: int = 20_000) -> None:
             )
             words = f"drift {drift:.0%}, {blocks:2} blocks"
             print(f"{words}: {held:.3f}, {width:.3f}  ({held_free:.3f}, {width_free:.3f})")
+    print("tables of 5 K: findings, and intervals of T and E that hold")
+    print(f"{'noise':18} {'n':>3} " + " ".join(f"{name:>14}" for name in (*TOLD, "T", "E")))
+    for shape in SHAPES:
+        for n in (3, 5, 10):
+            shares = tables_of(shape, n, trials=max(100, trials // 50), rng=rng)
+            print(f"{shape:18} {n:3} " + " ".join(f"{share:14.3f}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How the explorer holds up: many clients at once, slow clients, slow questions, and its memory over many requests.
 
-    python bench/explorer_load.py [--requests 10000] [--clients 200]
+    python -m bench.explorer_load [--requests 10000] [--clients 200]
 
 Starts a real server, drives it over sockets, prints the figures, and keeps them in bench/reliability.json under the key
 `explorer`.
@@ -16,12 +16,11 @@ import re
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-RELIABILITY = Path(__file__).parent / "reliability.json"
+from bench.reliability import record
+
 LARGE = "gpus,seconds\n" + "".join(f"{k},{1 / k + 0.0001 * i:.6f}\n" for k in range(1, 200) for i in range(40))
 
 
@@ -36,7 +35,7 @@ class Client:
 
     def head(self, name: str, length: int) -> bytes:
         lines = [
-            f"POST /api/{name} HTTP/1.1", f"Host: {self.host}:{self.port}", f"Cookie: scalecurve={self.token}",
+            f"POST /api/{name}?token={self.token} HTTP/1.1", f"Host: {self.host}:{self.port}",
             "Content-Type: application/json", f"Content-Length: {length}", "Connection: close", "", "",
         ]  # fmt: skip
         return "\r\n".join(lines).encode()
@@ -110,9 +109,7 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
         statuses += [status for status, _ in await burst(50)]
         levels.append(memory(process))
     early = sum(levels[len(levels) // 5 : 2 * len(levels) // 5]) / max(1, len(levels) // 5)
-    return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "command": f"python bench/explorer_load.py --requests {requests} --clients {clients}",
+    figures: dict[str, Any] = {
         "clients_at_once": clients,
         "crowd_unanswered": sum(status not in (200, 422) for status, _ in crowd),
         "crowd_p90_seconds": round(quantiles([taken for _, taken in crowd], n=10)[-1], 3),
@@ -126,6 +123,9 @@ async def drive(client: Client, process: int, requests: int, clients: int) -> di
         "memory_mb_last": round(levels[-1], 1),
         "memory_growth_of_the_later_part": round(levels[-1] / early - 1, 4),
     }
+    unanswered = sum(count for name, count in figures.items() if name.endswith("_unanswered"))
+    tried = len(crowd) + len(beside) + len(meanwhile) + len(statuses)
+    return {"tried": tried, "failed": unanswered, **figures}
 
 
 def main() -> None:
@@ -145,8 +145,8 @@ def main() -> None:
         process.terminate()
         process.wait()
     print(json.dumps(figures, indent=1))
-    kept = json.loads(RELIABILITY.read_text()) if RELIABILITY.exists() else {}
-    RELIABILITY.write_text(json.dumps(kept | {"explorer": figures}, indent=1, sort_keys=True) + "\n")
+    asked = f"--requests {chosen.requests} --clients {chosen.clients}"
+    record("explorer", figures, f"python -m bench.explorer_load {asked}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """Damaged files of every kind that the product reads, and what follows loading them.
 
-    python -m bench.file_fuzz [--count 100000] [--seed 1] [--keep FOLDER] [--record]
+    python -m bench.file_fuzz [--count 100000] [--seed 1] [--keep FOLDER] [--figures FILE] [--record]
+    python -m bench.file_fuzz --sum FILE... --record
 
 Every input is one damaged file and one command line over it: studies and their sidecars, journals, settings, claims,
 proposals, plans, model configurations, machines, histories, every sample of another tool's output, and packed copies
 (gzip, bzip2, xz) damaged inside and outside.  A failure is an internal error (exit 70 or an exception), a refusal
 without a message, or more than 5 s; the run fails also above 1 GB of memory.  `--record` writes the figures to
-bench/reliability.json, from which docs/reliability.md is made.
+bench/reliability.json, from which docs/reliability.md is made; `--sum` adds up the figures
+of several runs, each with a seed of its own.
 """
 
 from __future__ import annotations
@@ -29,18 +31,17 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.mutation import mutated
+from bench.reliability import add_options, figures_of, record, runs_of
 from scalecurve.cli.main import run
 from scalecurve.errors import ScalecurveError
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "tests" / "formats" / "samples"
 FORMATS, EXAMPLES = SAMPLES.parent, ROOT / "examples"
-RELIABILITY = ROOT / "bench" / "reliability.json"
 MOST_SECONDS = 5.0
 MOST_BYTES = 1024**3
 RARELY = 0.01  # a report takes as long as a hundred tables
@@ -200,12 +201,12 @@ def _made_by_the_product(study_lines: tuple[tuple[str, ...], ...]) -> list[Seed]
 
 def _read_journal(path: Path) -> object:
     """What a resumed measurement does first: every line of the journal, then the runs in them."""
-    from scalecurve.measurement.journal import Workspace, journal_on_disk
+    from scalecurve.measurement.journal import Workspace
 
     space = Workspace(path.parent / "study.json")
     space.folder.mkdir(exist_ok=True)
     space.journal.write_bytes(path.read_bytes())
-    return journal_on_disk(space).successes()
+    return space.contents()
 
 
 def lines_for(seed: Seed, chance: random.Random) -> tuple[str, ...]:
@@ -311,26 +312,15 @@ def fuzz(
     }
 
 
-def record(harness: str, figures: dict[str, Any], command: str) -> None:
-    """Add the figures of a harness to bench/reliability.json, with the date and the command."""
-    known = json.loads(RELIABILITY.read_text(encoding="utf-8")) if RELIABILITY.exists() else {}
-    kept = {name: value for name, value in figures.items() if name != "failures"}  # messages hold paths of the machine
-    known[harness] = {**kept, "date": datetime.now(UTC).date().isoformat(), "command": command}
-    RELIABILITY.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=None)
     parser.add_argument("--minutes", type=float, default=None, help="stop after this long")
-    parser.add_argument("--figures", type=Path, default=None, help="write the figures of this run to a file")
-    parser.add_argument("--record", action="store_true")
+    add_options(parser)
     options = parser.parse_args()
-    figures = fuzz(seeds(), options.count, options.seed, options.keep, options.minutes)
-    if options.figures is not None:
-        options.figures.write_text(json.dumps(figures), encoding="utf-8")
+    figures = figures_of(options, lambda: fuzz(seeds(), options.count, options.seed, options.keep, options.minutes))
     for kind, counts in figures["kinds"].items():
         print(f"{kind:<20} " + ", ".join(f"{word} {number}" for word, number in counts.items()))
     for message, number in figures["failures"].items():
@@ -340,7 +330,8 @@ def main() -> int:
         f"peak memory {figures['peak_megabytes']} MB"
     )
     if options.record:
-        record("files", figures, f"python -m bench.file_fuzz --count {options.count} --seed {options.seed}")
+        kept = {name: value for name, value in figures.items() if name != "failures"}  # messages hold paths
+        record("files", kept, f"python -m bench.file_fuzz --count {figures['tried']}{runs_of(options)}")
     return 1 if figures["failed"] or figures["peak_megabytes"] * 1e6 > MOST_BYTES else 0
 
 

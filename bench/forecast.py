@@ -20,7 +20,7 @@ from tools import crossvalidation as crossed
 from tools.learn_stack import Crossed, crossvalidate
 from tools.pages import table_lines, write_block
 from tools.published import Published, domains, folder, judged, read, read_collectives, read_loads
-from tools.scores import cluster_errors, coverage, curve_errors, headline
+from tools.scores import cluster_errors, coverage, curve_errors, distances, headline
 from tools.siblings import leave_one_sibling_out
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
@@ -50,6 +50,7 @@ def report(curves: list[Published], sweeps: list[Published]) -> Iterator[str]:
     errors = {name: curve_errors(result, ahead) for name, ahead in _singles(result)}
     errors[OURS] = curve_errors(result)
     yield from _accuracy(result, errors)
+    yield from _by_distance(result)
     yield from _by_domain(result, errors)
     yield from _intervals(result)
     yield from _measured_here(crossed.judged_rows(trial, here=True))
@@ -92,6 +93,18 @@ def _accuracy(result: crossed.Judged, errors: Mapping[str, Array]) -> Iterator[s
     ours, panel = (float(np.median(errors[name][loads])) for name in (OURS, "expert: panel"))
     yield f"Database and threads together: {ours:.1f} against {panel:.1f} by the panel ({ours / panel - 1:+.0%})."
     yield ""
+
+
+def _by_distance(result: crossed.Judged) -> Iterator[str]:
+    """Errors of single points by how far beyond the last fitted K they lie."""
+    yield "### By distance: error of a point at a multiple of the last fitted K, in % of performance"
+    yield ""
+    percent = 100 * np.abs(np.expm1(np.clip(result.ahead - result.truth, -50, 50)))
+    table = {}
+    for name, own in distances(result).items():
+        figures = {"points": f"{own.sum()}", "median": f"{np.median(percent[own]):.1f}"}
+        table[name] = {**figures, "one in ten beyond": f"{np.percentile(percent[own], 90):.1f}"}
+    yield from table_lines(table, "{}")
 
 
 def _by_domain(result: crossed.Judged, errors: Mapping[str, Array]) -> Iterator[str]:

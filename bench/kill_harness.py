@@ -1,9 +1,9 @@
 """Kills measurements at random moments and counts what is lost or left: `python -m bench.kill_harness --kills 500`.
 
-Every trial measures a job that hides (no environment, own session, two forks), kills the tool or its watchdog, and then
-resumes.  Counted are runs that were reported and are not on the disk, runs that the resumed study does not hold,
-processes that outlive the tool, and files left behind.  `--record` writes the figures to bench/reliability.json, from
-which docs/reliability.md is made.
+Every trial measures a job that hides (no environment, own session, two forks), kills the tool, its watchdog or both,
+and then resumes.  Counted are runs that were reported and are not on the disk, runs that the resumed study does not
+hold, processes that outlive the tool, and files left behind.  `--record` writes the figures to bench/reliability.json,
+from which docs/reliability.md is made.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.reliability import add_options, figures_of, record, runs_of
 from scalecurve.cli.main import run
 from scalecurve.study.file import read_study
 
-RECORD = Path(__file__).parent / "reliability.json"
+KINDS = ("lost", "orphans", "leftovers", "hang", "resume", "preparation")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENCE_SECONDS = 30.0
 HIDING = "(setsid env -i sh -c '(env -i sleep {mark} &)' > /dev/null 2>&1 &); env -i sleep 0.02"
@@ -43,7 +44,8 @@ def work(rank, size, mark):
     subprocess.Popen(["env", "-i", "sleep", mark], start_new_session=True)
     time.sleep(0.05)
 """
-SCENARIOS = ("measure", "resume", "extend", "setup", "launch", "watchdog")
+SCENARIOS = ("measure", "resume", "extend", "setup", "launch", "watchdog", "both", "early")
+"""`launch`: at a launch.  `both`: the tool and its watchdog at once.  `early`: before any run is complete."""
 LAUNCHERS = {
     "local": (),
     "mpi": ("--launcher", "mpi", "--size-check", "off"),
@@ -160,16 +162,14 @@ def faults_of(trial: Trial) -> Iterator[str]:
         first = trial.words(repeats, "--resume")
     before = trial.runs_on_disk()
     tool = trial.start(first, "killed.log")
-    target, number = aim(trial, tool)
-    try:
-        if target is not None:
+    targets, number = aim(trial, tool)
+    for target in targets:
+        with suppress(ProcessLookupError):
             os.kill(target, number)
-    except ProcessLookupError:
-        target = None
     code = ended(tool)
     if code is None:
         yield f"hang: the tool did not end after {signal.Signals(number).name}"
-    if target not in (None, tool) and code == 2 and not trial.out.exists():
+    if trial.scenario == "watchdog" and code == 2 and not trial.out.exists():
         yield "lost: no study after the watchdog was killed"
     yield from losses(trial, before)
     yield from faults_after_resuming(trial, repeats)
@@ -178,7 +178,8 @@ def faults_of(trial: Trial) -> Iterator[str]:
 def faults_after_resuming(trial: Trial, repeats: int) -> Iterator[str]:
     """Resume, and say which saved runs the study lacks, and which processes, jobs and files are left."""
     saved = trial.runs_on_disk()
-    code = ended(trial.start(trial.words(repeats, *(["--resume"] if saved else ["--force"])), "after.log"))
+    again = "--resume" if saved or trial.chance.random() < 0.5 else "--force"
+    code = ended(trial.start(trial.words(repeats, again), "after.log"))
     for _ in range(3):  # an engine that does not start on a loaded machine fails a launch: do what the finding says
         if "[failed-runs]" not in (trial.folder / "after.log").read_text():
             break
@@ -208,8 +209,8 @@ def queued() -> list[str]:
 EXPECTED = {"s.json", "before.log", "killed.log", "after.log", "kill_job.py", "__pycache__"}
 
 
-def aim(trial: Trial, tool: int) -> tuple[int | None, int]:
-    """Whom to kill with which signal, after waiting for a random moment; None when the tool ended before it."""
+def aim(trial: Trial, tool: int) -> tuple[list[int], int]:
+    """Whom to kill with which signal, after waiting for a random moment; nobody when the tool ended before it."""
     chance = trial.chance
     number = chance.choice(SIGNALS)
     journal = trial.out.with_name("s.json.work") / "journal.jsonl"
@@ -223,21 +224,20 @@ def aim(trial: Trial, tool: int) -> tuple[int | None, int]:
     def over() -> bool:
         return bool(os.waitid(os.P_PID, tool, os.WEXITED | os.WNOHANG | os.WNOWAIT))
 
-    if trial.scenario == "launch":
-        wanted = begun() + chance.randint(1, 3)
-        awaited(lambda: begun() >= wanted or over())
-        time.sleep(chance.uniform(0.0, 0.006))
-        return (None if over() else tool), signal.SIGKILL
-    if trial.scenario == "watchdog":
-        wanted = begun() + chance.randint(1, 3)
-        awaited(lambda: begun() >= wanted or over())
-        time.sleep(chance.uniform(0.0, 0.05))
-        dogs = [pid for pid in with_word(str(tool)) if pid != tool]
-        return (dogs[0] if dogs and not over() else None), signal.SIGKILL
+    def dogs() -> list[int]:
+        return [pid for pid in with_word(str(tool)) if pid != tool]
+
     longest = {"local": 2.5, "mpi": 4.0, "slurm": 8.0, "ray": 12.0, "dask": 8.0}[trial.launcher]
-    deadline = time.monotonic() + chance.uniform(0.0, longest)
-    awaited(lambda: time.monotonic() >= deadline or over(), longest)
-    return (None if over() else tool), number
+    if trial.scenario in ("launch", "watchdog", "both", "early"):
+        wanted = begun() + (1 if trial.scenario == "early" else chance.randint(1, 3))
+        awaited(lambda: begun() >= wanted or over())
+        time.sleep(chance.uniform(0.0, 0.006 if trial.scenario == "launch" else 0.05))
+        number = signal.SIGKILL if trial.scenario != "early" else number
+    else:
+        deadline = time.monotonic() + chance.uniform(0.0, longest)
+        awaited(lambda: time.monotonic() >= deadline or over(), longest)
+    targets = {"watchdog": dogs, "both": lambda: [*dogs(), tool]}.get(trial.scenario, lambda: [tool])
+    return ([] if over() else targets()), number
 
 
 def losses(trial: Trial, before: list[dict[str, Any]]) -> Iterator[str]:
@@ -249,7 +249,8 @@ def losses(trial: Trial, before: list[dict[str, Any]]) -> Iterator[str]:
     old = [run for run in before if run.get("value") is not None]
     if len(fresh) < len(old) + reported:
         yield f"lost: {reported} runs were reported, {len(fresh) - len(old)} are on the disk"
-    if trial.launcher != "slurm" and not awaited(lambda: not with_word(trial.mark)):
+    alone = trial.scenario == "both"  # nobody was left to end the job: the next start ends it
+    if trial.launcher != "slurm" and not alone and not awaited(lambda: not with_word(trial.mark)):
         yield f"orphans: {with_word(trial.mark)}"
 
 
@@ -280,9 +281,9 @@ def main() -> int:
     parser.add_argument("--launcher", choices=tuple(LAUNCHERS), default="local")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no further kill after this long")
-    parser.add_argument("--record", action="store_true")
+    add_options(parser)
     options = parser.parse_args()
-    if options.launcher == "slurm":
+    if options.launcher == "slurm" and options.sum is None:
         from tests.testbed.slurm_cluster import slurm_cluster
 
         with slurm_cluster() as env:
@@ -293,6 +294,23 @@ def main() -> int:
 
 def kill_and_count(options: argparse.Namespace) -> int:
     """Kill as often as asked, in parallel, print the counts and record them; 1 when anything failed."""
+    figures = figures_of(options, lambda: kill_in_parallel(options))
+    tried = ", ".join(f"{name} {count}" for name, count in figures["scenarios"].items())
+    print(f"{options.launcher}: {figures['tried']} kills ({tried})")
+    print(", ".join(f"{kind} {count}" for kind, count in figures["figures"].items()))
+    if options.record:
+        command = f"python -m bench.kill_harness --launcher {options.launcher} --kills {figures['tried']}"
+        entry = {
+            "what": f"kills of measurements by {options.launcher}: {tried}",
+            "asked": "reported runs lost 0, orphans 0, leftovers 0",
+            **{name: figures[name] for name in ("tried", "failed", "figures")},
+        }
+        record(f"kills, {options.launcher}", entry, command + runs_of(options))
+    return 1 if figures["failed"] else 0
+
+
+def kill_in_parallel(options: argparse.Namespace) -> dict[str, Any]:
+    """The kills of each scenario and the faults of each kind."""
     share = -(-options.kills // options.parallel)
     pipes = [os.pipe() for _ in range(options.parallel)]
     for number, (_, write) in enumerate(pipes):
@@ -308,31 +326,12 @@ def kill_and_count(options: argparse.Namespace) -> int:
             some, wrong = json.load(file)
         tried.update(some)
         faults.update(wrong)
-    kinds = ("lost", "orphans", "leftovers", "hang", "resume", "preparation")
-    print(f"{options.launcher}: {tried.total()} kills ({', '.join(f'{name} {n}' for name, n in tried.items())})")
-    print(", ".join(f"{kind} {faults[kind]}" for kind in kinds))
-    if options.record:
-        command = f"python -m bench.kill_harness --launcher {options.launcher} --kills {tried.total()}"
-        record(
-            f"kills, {options.launcher}",
-            {
-                "what": f"kills of measurements by {options.launcher}: "
-                + ", ".join(f"{name} {n}" for name, n in tried.items()),
-                "asked": "reported runs lost 0, orphans 0, leftovers 0",
-                "tried": tried.total(),
-                "failed": faults.total(),
-                "figures": {kind: faults[kind] for kind in kinds},
-                "date": datetime.now(UTC).date().isoformat(),
-                "command": command,
-            },
-        )
-    return 1 if faults else 0
-
-
-def record(name: str, entry: dict[str, Any]) -> None:
-    """Put an entry into bench/reliability.json; the others stay."""
-    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    RECORD.write_text(json.dumps({**known, name: entry}, indent=2, sort_keys=True) + "\n")
+    return {
+        "tried": tried.total(),
+        "failed": faults.total(),
+        "scenarios": dict(tried),
+        "figures": {kind: faults[kind] for kind in KINDS},
+    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What a launch costs beside hyperfine: `python -m bench.launch_overhead [LAUNCHES]` prints ratios on `true`.
 
 Both start the same program as often, in turns of 50 launches, so that a busy machine is busy for both.  Printed are the
-whole time per launch, the time T that each reports (median), and the growth of this process's peak memory between the
-first tenth of the launches and the last.
+whole time per launch, the time T that each reports (median), and the growth of this process's peak memory from the
+first tenth of the launches to the last, and by building and writing the study.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
@@ -31,9 +32,9 @@ class Beside:
 
     folder: Path
     seconds: float = 0.0
-    times: list[float] = field(default_factory=list)
-    own: list[float] = field(default_factory=list)
-    peaks: list[int] = field(default_factory=list)
+    times: array[float] = field(default_factory=lambda: array("d"))
+    own: array[float] = field(default_factory=lambda: array("d"))
+    peaks: array[float] = field(default_factory=lambda: array("d"))
     away: float = 0.0
 
     def __call__(self, progress: Progress) -> None:
@@ -47,7 +48,7 @@ class Beside:
             words = ["hyperfine", "--shell=none", "--warmup", "0", "--runs", str(TURN), "--style", "none"]
             subprocess.run([*words, "--export-json", str(result), "true"], check=True, capture_output=True)
             self.seconds += time.perf_counter() - begin
-            self.times += json.loads(result.read_text())["results"][0]["times"]
+            self.times.extend(json.loads(result.read_text())["results"][0]["times"])
             self.away += time.perf_counter() - begin
 
 
@@ -71,7 +72,8 @@ def main() -> None:
     world.runner.close()
     growth = (beside.peaks[-1] - beside.peaks[len(beside.peaks) // 10]) / 1024
     print(f"scalecurve measure: {1e3 * ours:.2f} ms per launch of `true`, T {1e3 * median(beside.own):.3f} ms (median)")
-    print(f"{launches} launches, memory +{growth:.1f} MiB after the first tenth")
+    writing = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - beside.peaks[-1]) / 1024
+    print(f"{launches} launches, memory +{growth:.1f} MiB after the first tenth, +{writing:.1f} MiB by the study")
     if not beside.times:
         print("hyperfine is not installed (tools/engines-install debian) or fewer than 50 launches: no ratio")
         return

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.written_tables import ANEW, PER_WORKER, WRITTEN
+from bench.written_tables import ANEW, FRESH, PER_WORKER, WRITTEN
 
 KS = (1, 2, 4, 8, 16)
 REPEATS = 3
@@ -260,7 +260,7 @@ def cases(seed: int = 11) -> Iterator[Case]:
     yield from _several_curves(rng, make)
     yield from _filters(rng, make)
     yield from _traps(rng, make)
-    for written in (*WRITTEN, *PER_WORKER, *ANEW):
+    for written in (*WRITTEN, *PER_WORKER, *ANEW, *FRESH):
         curves = {
             name: {k: v if isinstance(v, list) else [v] for k, v in truth.items()}
             for name, truth in (written.curves or {}).items()
@@ -493,14 +493,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args(arguments)
     counts: Counter[str] = Counter()
+    readable = 0
     with tempfile.TemporaryDirectory() as folder:
         for case in cases(options.seed):
             outcome, why = check(case, Path(folder))
             counts[outcome] += 1
+            readable += not case.only_refuse
             if options.list or outcome == "wrong" or (options.why and outcome == "refused"):
                 print(f"{outcome:8} {case.name}: {why}" if why else f"{outcome:8} {case.name}")
     total, share = sum(counts.values()), counts["read"] / sum(counts.values())
-    print(f"{total} tables: {counts['read']} read ({share:.0%}), {counts['refused']} refused, {counts['wrong']} wrong")
+    print(f"{total} tables: {counts['read']} read ({share:.1%}), {counts['refused']} refused, {counts['wrong']} wrong")
+    print(f"{readable} of them can be read by their text alone: {counts['read'] / readable:.1%} of these are read")
     return 1 if counts["wrong"] or share < 0.9 else 0
 
 

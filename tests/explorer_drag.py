@@ -98,15 +98,31 @@ def mechanisms(rng: random.Random) -> State:
     return f"mechanisms/{topic}", bodies[topic]
 
 
+def dressed(rng: random.Random, heads: list[str], rows: list[list[float]]) -> tuple[str, str]:
+    """A table as people keep it, and the ending of its name."""
+    kind = rng.choice(["csv", "csv", "tsv", "german.csv", "md", "txt"])
+    cells = [heads, *([f"{row[0]:.0f}", f"{row[1]:.6f}"] for row in rows)]
+    if kind == "md":
+        cells.insert(1, ["---", "---"])
+        return kind, "".join(f"| {' | '.join(row)} |\n" for row in cells)
+    if kind == "german.csv":
+        cells = [[cell.replace(".", ",") for cell in row] for row in cells]
+    between = {"csv": ",", "tsv": "\t", "german.csv": ";", "txt": "  "}[kind]
+    return kind, "".join(between.join(row) + "\n" for row in cells)
+
+
 def data(rng: random.Random) -> State:
+    """Runs that scale or not, from one worker or many, as times or rates, repeated or not, in files of all kinds."""
     serial, noise, regime = rng.uniform(0, 0.2), rng.uniform(0.002, 0.05), rng.choice(["strong", "weak"])
-    rows = [
-        f"{k},{((serial + (1 - serial) / k) if regime == 'strong' else 1 + serial * k**0.3) * rng.gauss(1, noise):.6f}"
-        for k in (1, 2, 4, 8, 16, 32)[: rng.randint(4, 6)]
-        for _ in range(rng.randint(2, 5))
-    ]
-    text = "gpus,seconds\n" + "\n".join(rows) + "\n"
-    body: dict[str, Any] = {"text": text, "name": f"run {rng.randint(1, 99)}.csv", "regime": regime}
+    first, repeats, is_rate = rng.choice([1, 1, 1, 8, 64]), rng.randint(1, 5), rng.random() < 0.25
+    rows = []
+    for k in (1, 2, 4, 8, 16, 32)[: rng.randint(2, 6)]:
+        for _ in range(repeats):
+            time = ((serial + (1 - serial) / k) if regime == "strong" else 1 + serial * k**0.3) * rng.gauss(1, noise)
+            work = 1.0 if regime == "strong" else float(k)
+            rows.append([float(first * k), 1000.0 * work / time if is_rate else time])
+    ending, text = dressed(rng, ["gpus", "images_per_second" if is_rate else "seconds"], rows)
+    body: dict[str, Any] = {"text": text, "name": f"run {rng.randint(1, 99)}.{ending}", "regime": regime}
     part = rng.choice(["table", "table", "forecast", "cost", "fits", "diagnosis", "audit"])
     if part == "table":
         rules = ["efficiency", "marginal", "knee"]
@@ -203,11 +219,23 @@ def missing_numbers(sentences: list[str], text: str) -> list[str]:
 def differences(question: str, body: dict[str, Any], folder: Path) -> list[str]:
     """What the page shows for these settings and the printed commands do not."""
     status, page = ask(question, body)
+    topic, _, part = question.partition("/")
+    if status == 422 and topic == "data":
+        return unlike_refusal(part, body, page["error"], folder)
     if status != 200:
-        return [f"status {status}: {page}"] if question != "data/forecast" else []
-    topic = question.partition("/")[0]
+        return [f"status {status}: {page}"]
     compare = {"training": unlike_plan, "laws": unlike_laws, "mechanisms": unlike_mechanism, "data": unlike_data}[topic]
     return [f"{question}: {found}" for found in compare(question, body, page, folder)]
+
+
+def unlike_refusal(part: str, body: dict[str, Any], error: str, folder: Path) -> list[str]:
+    """Whether the command refuses too, in the same words."""
+    verb = {"fits": "fit", "diagnosis": "diagnose"}.get(part, part)
+    options = f" --price {body['price']}" if part == "cost" else ""
+    command = f"scalecurve {verb} {shlex.quote(body['name'])} --regime {body['regime']}{options}"
+    code, _, complaints = command_line(command, {body["name"]: body["text"]}, folder)
+    told, refused = ("".join(text.split()) for text in (complaints, error))
+    return [] if code == 2 and refused[:80] in told else [f"{part}: {error!r} and {code}, {complaints!r}"]
 
 
 def unlike_plan(_: str, body: dict[str, Any], page: dict[str, Any], folder: Path) -> list[str]:

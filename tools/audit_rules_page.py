@@ -8,8 +8,8 @@ from scalecurve.auditing.rule import Item, Rule
 INTRODUCTION = """# Audit rules
 
 What `scalecurve audit` looks for. A rule that belongs to a row of the reporting checklist makes that row *missing* or
-*violated* and is named there; any other rule leaves a finding with its code. An error, a violated row, or more than two
-missing rows make a result *not publishable*.
+*violated* and is named there; any other rule leaves a finding with its code. An error or a violated
+row makes a result *not publishable*; so do more than two missing rows where fewer than three K have a time or a rate.
 
 """
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from training_picks import unnamed_errors
 from training_report import write_report
 from training_tables import STALL_RULE, Row, all_rows
 
@@ -29,6 +30,7 @@ from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_const
 from scalecurve.training.inputs.stack import (
     Constants,
     calibration_of,
+    host_factor,
     prior_constants,
     read_stack,
     stacks,
@@ -40,6 +42,8 @@ POOL_REFERENCE = 0.8
 FULL_SCOPE = 30
 RELATIVE = 0.7
 CLOSE = {name: 0.6 * width for name, width in SPREAD.items()}  # around the priors of a family
+CLOSE["grouped"] = SPREAD["grouped"]  # kernels for experts differ more than others between releases and accelerators
+UNMEASURED = 0.06  # spread of `matmul` where no product was measured on the accelerator
 WIDE = {**SPREAD, "matmul": 0.08, "low_precision": 0.06}
 
 
@@ -77,6 +81,14 @@ def by_row(row: Row) -> str:
 
 def by_source(row: Row) -> str:
     return row.source
+
+
+def by_stack(row: Row) -> str:
+    return f"{row.stack.name} {row.cluster.accelerator.name}"
+
+
+def by_machine(row: Row) -> str:
+    return f"{row.source} {row.cluster.accelerator.name}"
 
 
 CORE = ("bridge-dense", "bridge-moe", "simumax-dense", "simumax-moe")
@@ -127,14 +139,15 @@ def fitted(scope: Scope, rows: Sequence[Row]) -> Constants:
     if scope.family:
         related = tuple(row for row in used if row.table != "vtrain-single" and not belongs(scope, row))
         priors = family_priors(scope, related)
-        return fit_constants(observe(own), names, priors, tolerance=scope.tolerance, spread=CLOSE)
+        spread = CLOSE if chip.ceiling else CLOSE | {"matmul": UNMEASURED}
+        return fit_constants(observe(own), names, priors, tolerance=scope.tolerance, spread=spread)
     if not scope.pool:
         bf16 = [row for row in own if row.precision == "bf16" or "low_precision" in names]
         return fit_constants(observe(bf16), names, prior, tolerance=scope.tolerance, weight=scope.weight)
     pooled = [row for row in used if row.table in scope.pool]
     start = replace(prior, matmul=0.64, attention=0.4, low_precision=0.8, expert_launch=2.5e-3)
     common = fit_constants(observe(pooled), names, start, tolerance=0.1, reference=POOL_REFERENCE, spread=WIDE)
-    here = on_chip(common, chip, POOL_REFERENCE)
+    here = on_chip(common, chip, read_stack(scope.stack), POOL_REFERENCE)
     if scope.borrow:
         here = replace(here, matmul=borrowed(scope, rows).matmul)
     return fit_constants(observe(own), names, here, tolerance=0.1, spread=WIDE)
@@ -160,7 +173,7 @@ def family_priors(scope: Scope, rows: tuple[Row, ...]) -> Constants:
     ]  # fmt: skip
     start = replace(prior_constants(chip, stack), launch=stack.launch, expert_launch=2.5e-3, matmul=0.7, attention=0.36)
     common = fit_constants(steps, family_names(scope.stack), start, tolerance=0.1, reference=POOL_REFERENCE)
-    return on_chip(common, chip, POOL_REFERENCE)
+    return on_chip(common, chip, stack, POOL_REFERENCE)
 
 
 def borrowed(scope: Scope, rows: Sequence[Row]) -> Constants:
@@ -264,12 +277,21 @@ def half_width(scored: Sequence[Scored], tau: float, usual: float) -> float:
     return float(np.hypot(own if len(scored) >= FEW_ROWS else max(own, usual), 1.645 * tau))
 
 
+def weighted_quantile(errors: Sequence[float], weights: Sequence[float], level: float = 0.9) -> float:
+    order = np.argsort(errors)
+    total = np.cumsum(np.array(weights)[order]) / np.sum(weights)
+    return float(np.array(errors)[order][np.searchsorted(total, level)])
+
+
 def bounded_width(width: float, scored: Sequence[Scored], assumed: float) -> float:
     """Not wider than with nothing fitted (one model left out says little of the others), but never below what covers
-    90 % of its rows, stalled ones too."""
-    own = [one.in_sample for one in scored if one.row.excluded in (None, STALL_RULE)]
-    inside = float(np.quantile(np.abs(own), 0.9))
-    return max(min(width, assumed), inside)
+    90 % of its rows, stalled ones too, and, with enough rows, 90 % out of sample where every source counts alike."""
+    own = [one for one in scored if one.row.excluded in (None, STALL_RULE)]
+    inside = float(np.quantile([abs(one.in_sample) for one in own], 0.9))
+    sizes = Counter(one.row.source for one in own)
+    shares = [1.0 / sizes[one.row.source] for one in own]
+    alike = weighted_quantile([abs(one.held_out) for one in own], shares) if len(own) >= FEW_ROWS else 0.0
+    return max(min(width, assumed), inside, alike)
 
 
 def ratio_width(scored: Sequence[Scored]) -> float:
@@ -307,7 +329,7 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
         "stack": scope.stack,
         "accelerator": scope.accelerator,
         "ceiling": accelerator(scope.accelerator).ceiling or POOL_REFERENCE,
-        "host": accelerator(scope.accelerator).host,
+        "host": host_factor(accelerator(scope.accelerator), read_stack(scope.stack)),
         "tables": sorted({one.row.table for one in used}),
         "rows": len(used),
         "half_width": round(half_width(used, tau, usual), 4),
@@ -317,14 +339,17 @@ def entry(scope: Scope, constants: Constants, scored: Sequence[Scored], tau: flo
     }
 
 
-WORKERS = 3
+WORKERS = 2
+OTHER_MAKERS = ("tpu", "mi", "gaudi", "trainium")
 WORK: list[tuple[Scope, Sequence[Row]]] = []  # what the worker processes inherit
 
 
-def scope_answers(place: int) -> tuple[tuple[Constants, list[Scored]], dict[str, float]]:
-    """Constants, errors and biases of one scope."""
+def scope_answers(place: int) -> tuple[tuple[Constants, list[Scored]], dict[str, float], list[Scored]]:
+    """Constants, errors and biases of one scope; on other makers' accelerators also the errors by configuration."""
     scope, rows = WORK[place]
-    result = score(scope, rows), source_biases(scope, rows)
+    other = accelerator(scope.accelerator).name.startswith(OTHER_MAKERS)
+    by_configuration = score(replace(scope, left_out=by_layout), rows)[1] if other else []
+    result = score(scope, rows), source_biases(scope, rows), by_configuration
     print(scope.stack, scope.accelerator, flush=True)
     return result
 
@@ -335,9 +360,9 @@ def main(folder: Path) -> None:
     WORK.extend((scope, rows) for scope in scopes)
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("fork")) as pool:
         answers = list(pool.map(scope_answers, range(len(scopes))))
-    results = [(scope, *scope_scores) for scope, (scope_scores, _) in zip(scopes, answers, strict=True)]
+    results = [(scope, *scope_scores) for scope, (scope_scores, *_) in zip(scopes, answers, strict=True)]
     scored = [one for _, _, own in results for one in own]
-    biases = [each for _, each in answers]
+    biases = [each for _, each, _ in answers]
     pooled = pooled_bias([value for each in biases for value in each.values()])
     usual = usual_within([own for _, _, own in results])
     entries = [
@@ -346,14 +371,19 @@ def main(folder: Path) -> None:
     ]
     assumed = float(np.quantile(np.abs([one.assumed for one in scored if one.row.excluded is None]), 0.9))
     for one, (_, _, own) in zip(entries, results, strict=True):
-        one["half_width"] = round(bounded_width(one["half_width"], own, assumed), 4)
+        one["half_width"] = float(np.ceil(1e4 * bounded_width(one["half_width"], own, assumed)) / 1e4)
+    hidden = unseen_errors(entries, rows, scopes)
+    planned = unnamed_errors(entries, rows)
+    unnamed = recentred(planned)
     widths = {"assumed": round(assumed, 3), "transferred": round(transfer_half_width(entries, rows, scopes), 3),
-              "unseen": round(unseen_half_width(entries, rows, scopes), 3), "ratio": round(ratio_width(scored), 3),
-              "moe": round(moe_width(scored, entries), 3)}  # fmt: skip
+              "unseen": round(half_width_of(hidden, by_stack), 3), "ratio": round(ratio_width(scored), 3),
+              "moe": round(moe_width(scored, entries), 3), "slower": round(typical_excess(planned), 3),
+              "unnamed": round(half_width_of(unnamed, by_machine), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
     target = ROOT / "src/scalecurve/training/data/calibration.json"
     target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    write_report(ROOT / "docs/accuracy.md", scored, entries, rows, widths["moe"])
+    configurations = [one for _, _, own in answers for one in own]
+    write_report(ROOT / "docs/accuracy.md", scored, configurations, hidden, unnamed, record, rows)
 
 
 def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]) -> float:
@@ -368,13 +398,16 @@ def transfer_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scop
     return float(np.quantile(errors, 0.9))
 
 
-def unseen_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]) -> float:
-    """How far off the rows of each stack would be under a name that nobody knows and without its entries; every
-    accelerator and stack counts alike."""
-    errors: list[float] = []
-    weights: list[float] = []
+def unseen_errors(
+    entries: list[dict[str, Any]], rows: Sequence[Row], scopes: Sequence[Scope]
+) -> list[tuple[Row, float]]:
+    """log(predicted / measured) of each row under a name that nobody knows, without the entries of its stack and of all
+    stacks that its source calibrates."""
+    errors: list[tuple[Row, float]] = []
     for scope in scopes:
-        kept = [e for e in entries if e["stack"] != scope.stack]
+        sources = {row.source for row in rows if belongs(scope, row)}
+        hidden = {row.stack.name for row in rows if row.source in sources} | {scope.stack}
+        kept = [e for e in entries if e["stack"] not in hidden]
         record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
         own = [row for row in rows if belongs(scope, row) and row.excluded is None]
         for sharded in (False, True):
@@ -382,11 +415,32 @@ def unseen_half_width(entries: list[dict[str, Any]], rows: Sequence[Row], scopes
             stack = unseen_stack(accelerator(scope.accelerator), sharded=sharded)
             steps = [replace(one, job=replace(one.job, stack=stack)) for one in observe(group)]
             constants = calibration_of(accelerator(scope.accelerator), stack, record).constants
-            errors += list(np.abs(log_errors(steps, constants)))
-            weights += [1.0 / len(own)] * len(group)
-    order = np.argsort(errors)
-    total = np.cumsum(np.array(weights)[order]) / np.sum(weights)
-    return float(np.array(errors)[order][np.searchsorted(total, 0.9)])
+            errors += zip(group, map(float, log_errors(steps, constants)), strict=True)
+    return errors
+
+
+def typical_excess(errors: Sequence[tuple[Row, float]]) -> float:
+    """log(measured / planned) in the median over sources and accelerators, each by its own median."""
+    groups: dict[str, list[float]] = {}
+    for row, error in errors:
+        groups.setdefault(by_machine(row), []).append(-error)
+    return float(np.median([np.median(group) for group in groups.values()]))
+
+
+def recentred(errors: Sequence[tuple[Row, float]]) -> list[tuple[Row, float]]:
+    """The errors with the typical excess of all other sources added to the plan."""
+    excess = {
+        source: typical_excess([one for one in errors if one[0].source != source])
+        for source in {row.source for row, _ in errors}
+    }
+    return [(row, error + excess[row.source]) for row, error in errors]
+
+
+def half_width_of(errors: Sequence[tuple[Row, float]], group: Callable[[Row], str]) -> float:
+    """What covers 90 % of the rows; every group counts alike."""
+    sizes = Counter(group(row) for row, _ in errors)
+    weights = [1.0 / sizes[group(row)] for row, _ in errors]
+    return weighted_quantile([abs(error) for _, error in errors], weights)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ SCHEMAS = Path(__file__).parents[1] / "src" / "scalecurve" / "schemas.json"
 WIDTH = 120
 HEAD = """# JSON
 
-Every command answers with `--json`. Absent values are `null`; a `?` marks a key that is not always there. Keys may be
-added; those listed here stay. `src/scalecurve/schemas.json` holds the same as JSON Schema, and a test validates every
-example below against it.
+Every command but `export`, `report`, `explore` and `completion` answers with `--json`. In the JSON of `table`,
+efficiency is `rows[].efficiency`, with `efficiency_low` and `efficiency_high`. Absent values are `null`; a `?` marks a
+key that is not always there. Keys may be added; those listed here stay. `src/scalecurve/schemas.json` holds the same as
+JSON Schema, and a test validates every example below against it.
 """
 
 

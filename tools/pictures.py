@@ -67,7 +67,7 @@ def explorer() -> None:
                     tab.wait_for_function("() => (document.documentElement.dataset.asking ?? '0') === '0'")
                     picture = PICTURES / f"explorer-{view}-{name}-{theme}.png"
                     tab.screenshot(path=picture)
-                    Image.open(picture).convert("RGB").quantize(64).save(picture, optimize=True)
+                    Image.open(picture).convert("RGB").quantize(128).save(picture, optimize=True)
                     if full is not None:
                         tab.screenshot(path=Path(full) / picture.name, full_page=True)
                 tab.close()

@@ -1,19 +1,25 @@
-"""The Python reference, which mkdocstrings fills with signatures, and the figures that README quotes."""
+"""The Python reference, which mkdocstrings fills with signatures."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import re
-from pathlib import Path
 
 import scalecurve
 
-ROOT = Path(__file__).parents[1]
 HEAD = """# Python
 
-`import scalecurve as sc`; every name is imported on first use. Below the table stand types and defaults (on the site;
-`help(sc.load)` prints the same).
+```python
+import scalecurve as sc
+
+table = sc.tabulate("times.csv", regime="strong")  # a path, a Study, a mapping {K: seconds} or a frame
+table.bend, table.rows[-1].efficiency  # attributes; print(table) shows the text, table.to_dict() the JSON
+```
+
+A function that answers a question returns a result with `findings` (what a reader must know), `to_dict()` ([the
+JSON](json.md)) and, if it has a table, `records()` and `to_frame()` (pandas or polars: `pip install
+'scalecurve[frames]'`). Errors are `sc.InputError` (your input) and `sc.Refused` (the data cannot answer).
+Types and defaults follow below the table on the site; `help(sc.load)` prints them too.
 """
 
 
@@ -35,18 +41,3 @@ def glance(name: str) -> str:
     call = f"({', '.join([*names[:5], *(['...'] if len(names) > 5 else [])])})" if names else ""
     sentence = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
     return f"| `sc.{name}{call}` | {sentence.replace('|', '/')} |"
-
-
-def accuracy_summary() -> str:
-    """The figures of the accuracy page that a reader of README must know first."""
-    page = (ROOT / "docs" / "accuracy.md").read_text()
-    curves = re.search(r"### Strong scaling and throughput: (\d+) curves of (\d+) sources", page)
-    row = re.search(r"^\| \*\*scalecurve\*\* \| ([\d.]+) [^|]*\| ([\d.]+)", page, re.MULTILINE)
-    if curves is None or row is None:
-        raise SystemExit("docs/accuracy.md has no figures for README")
-    many = f"On {curves[1]} published strong-scaling and throughput curves of {curves[2]} sources, each forecast"
-    error = f"without any curve of its own source, the median error is {row[1]} % and one curve in ten is off by more"
-    rest = (
-        f"than {row[2]} %. Intervals, weak scaling, training, and where it fails: [docs/accuracy.md](docs/accuracy.md)."
-    )
-    return f"{many}\n{error}\n{rest}\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -88,8 +89,10 @@ def attempt(file: Path, place: Path) -> list[str]:
         (["report", "study.json", "-o", "report.html"], (0,)),
     ]
     shutil.copytree(ROOT / "examples", home / "examples")
-    readme = re.findall(r"^\$ scalecurve (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    steps += [(line.split(), (0, 1)) for line in readme if not line.startswith(("measure", "explore"))]
+    shutil.copy(ROOT / "examples" / "reference" / "strong.csv", home / "times.csv")
+    readme = re.findall(r"^\$ scalecurve (.+?)(?: \| head .*)?$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    lines = (shlex.split(line, comments=True) for line in readme)
+    steps += [(words, (0, 1)) for words in lines if words[0] not in ("measure", "explore")]
     for words, good in steps:
         done = scalecurve(*words)
         if done.returncode not in good:

@@ -51,20 +51,25 @@ def headline(judged: Judged, errors: Array) -> dict[str, float]:
     return figures | {name: float(np.median(errors[domain == name])) for name in domains(curves)}
 
 
-def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
-    """Share of points inside, overall, by domain and by range of extrapolation, and the median high/low."""
-    inside = (judged.truth >= low) & (judged.truth <= high)
-    domain = np.array([curve.facts["domain"] for curve in judged.curves])[judged.curve]
-    ranges = {
+def distances(judged: Judged) -> dict[str, Array]:
+    """Which points lie how many times beyond the last fitted K."""
+    far = {
         "up to 2x": judged.ratio <= 2.001,
         "2-4x": (judged.ratio > 2.001) & (judged.ratio <= 4.001),
         "beyond 4x": judged.ratio > 4.001,
     }
+    return {name: own for name, own in far.items() if own.any()}
+
+
+def coverage(judged: Judged, low: Array, high: Array) -> dict[str, float]:
+    """Share of points inside, overall, by domain and by range of extrapolation, and the median high/low."""
+    inside = (judged.truth >= low) & (judged.truth <= high)
+    domain = np.array([curve.facts["domain"] for curve in judged.curves])[judged.curve]
     source = np.array([curve.facts["source_repo"] for curve in judged.curves])[judged.curve]
     by_source = float(np.mean([inside[source == name].mean() for name in np.unique(source)]))
     figures = {"overall": float(inside.mean()), "by source": by_source}
     figures |= {name: float(inside[domain == name].mean()) for name in domains(judged.curves)}
-    figures |= {name: float(inside[own].mean()) for name, own in ranges.items() if own.any()}
+    figures |= {name: float(inside[own].mean()) for name, own in distances(judged).items()}
     return figures | {"median high/low": float(np.median(np.exp(high - low)))}
 
 

@@ -37,6 +37,11 @@ CHARTS = {  # the state of the static explorer that belongs to a law's page
     "roofline": "mechanisms",
     "stragglers": "mechanisms",
     "queueing": "mechanisms",
+    "workdepth": "mechanisms",
+}
+DRAWN = {  # laws that the explorer does not have: the command of the page draws them
+    "usl": "S over K: rises to the peak, then falls",
+    "sun-ni": "S over K beside the ideal line",
 }
 FRAME = """
 ## Move the numbers
@@ -60,12 +65,17 @@ NAV: dict[str, str | list[str]] = {
     "Extending it": [f"guide/adding-{name}.md" for name in ("a-law", "a-reader", "a-launcher", "an-accelerator")],
     "Project": ["architecture.md", "project", "decisions"],
 }
+PROJECT_PAGES = {  # pages of the repository's root, and what they are called in docs/project
+    name: name.lower().replace("_", "-")
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+}
 SEARCH_SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme would fetch it: docs/assets/folder-worker.js is ours
 
 
 def main() -> int:
     prepare()
     make_reports()
+    draw_laws()
     export_explorer()
     config = ROOT / "out" / "mkdocs.yml"
     config.write_text(f"INHERIT: ../mkdocs.yml\ndocs_dir: {SOURCE}\nsite_dir: {SITE}\nnav:\n{navigation()}")
@@ -87,15 +97,23 @@ def prepare() -> None:
     shutil.rmtree(SITE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE, ignore=shutil.ignore_patterns("man"))
     for page in SOURCE.rglob("*.md"):
-        page.write_text(OUTSIDE.sub(rf"]({REPOSITORY}\1)", page.read_text()))
+        inner = page.read_text().replace("](../CHANGELOG.md)", "](project/changelog.md)")
+        page.write_text(OUTSIDE.sub(rf"]({REPOSITORY}\1)", inner))
     for name, state in CHARTS.items():
         page = SOURCE / "laws" / f"{name}.md"
         page.write_text(page.read_text() + FRAME.format(state))
     project = SOURCE / "project"
     project.mkdir(exist_ok=True)
-    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"):
-        text = (ROOT / name).read_text().replace("](docs/", "](../")
-        (project / f"{name.lower().replace('_', '-')}").write_text(text)
+    for name, page_name in PROJECT_PAGES.items():
+        (project / page_name).write_text(project_links((ROOT / name).read_text()))
+
+
+def project_links(text: str) -> str:
+    """A page of the project with links that hold beside docs/project."""
+    text = text.replace("](docs/", "](../")
+    for name, page_name in PROJECT_PAGES.items():
+        text = text.replace(f"]({name}", f"]({page_name}")
+    return text
 
 
 def make_reports() -> None:
@@ -107,6 +125,19 @@ def make_reports() -> None:
             target = page.parent / match["file"]
             with contextlib.chdir(ROOT):
                 output_of(f"{match['line']} -o {target} -q")
+
+
+def draw_laws() -> None:
+    """A picture below the table of each law in `DRAWN`."""
+    from tools.generate_docs import output_of
+
+    for name, words in DRAWN.items():
+        page = SOURCE / "laws" / f"{name}.md"
+        command = re.search(r"^\$ (scalecurve law .+)$", page.read_text(), re.MULTILINE)
+        if command is None:
+            raise SystemExit(f"{page.name} shows no command")
+        output_of(f"{command[1]} --plot {page.with_suffix('.svg')} -q")
+        page.write_text(f"{page.read_text()}\n![{words}]({name}.svg)\n")
 
 
 def export_explorer() -> None:

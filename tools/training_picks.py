@@ -1,14 +1,18 @@
-"""The layout that the planner picks beside the best published one of the same model, machine, P, batch and stack."""
+"""The layout that the planner picks beside the best published one of the same model, machine, P and batch: under the
+same stack, and where nobody names the stack."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from training_tables import Row
 
 from scalecurve.training.answers.evaluation import evaluate_jobs
-from scalecurve.training.inputs.stack import calibration_of
+from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import ONLY_STACKS, StackCalibration, calibration_of, read_stack
 from scalecurve.training.search.search import SearchTask, search
 
 WITHIN = 1.05
@@ -37,21 +41,46 @@ def best_published(rows: Sequence[Row]) -> list[Row]:
     return list(best.values())
 
 
+def picked_layout(row: Row, calibration: StackCalibration) -> Layout | None:
+    """The layout that the planner picks for the row's job under its stack, if some layout fits."""
+    task = SearchTask(
+        model=row.model, cluster=row.cluster, stack=row.stack, calibration=calibration, seq=row.seq,
+        precision=row.precision,
+    )  # fmt: skip
+    [best] = search(task, [(row.layout.gpus, row.layout.sequences)])
+    return best.layouts[0] if best.layouts else None
+
+
 def picks(rows: Sequence[Row]) -> list[Pick]:
     """A pick for each best published row that some layout of the search fits for."""
     chosen = []
     for row in best_published(rows):
         calibration = calibration_of(row.cluster.accelerator, row.stack)
-        task = SearchTask(
-            model=row.model, cluster=row.cluster, stack=row.stack, calibration=calibration, seq=row.seq,
-            precision=row.precision,
-        )  # fmt: skip
-        [best] = search(task, [(row.layout.gpus, row.layout.sequences)])
-        if best.layouts:
-            jobs = [row.job, replace(row.job, layout=best.layouts[0])]
-            published, picked = evaluate_jobs(jobs, calibration)
-            chosen.append(Pick(row, best.layouts[0].short(), picked.seconds / published.seconds))
+        layout = picked_layout(row, calibration)
+        if layout is not None:
+            published, picked = evaluate_jobs([row.job, replace(row.job, layout=layout)], calibration)
+            chosen.append(Pick(row, layout.short(), picked.seconds / published.seconds))
     return chosen
+
+
+def unnamed_errors(entries: Sequence[dict[str, Any]], rows: Sequence[Row]) -> list[tuple[Row, float]]:
+    """log(planned / measured) of each best published row where nobody names the stack: the layout that the planner
+    picks under the accelerator's usual stack, without the entries that only the row's source stands behind."""
+    errors = []
+    for row in best_published(rows):
+        stack = read_stack(None, row.cluster.accelerator)
+        if stack.name in ONLY_STACKS:
+            continue
+        tables = {other.table for other in rows if other.source == row.source}
+        kept = [entry for entry in entries if not set(entry["tables"]) <= tables]
+        record = {"entries": kept, "half_widths": {"assumed": 0.0, "transferred": 0.0}}
+        calibration = calibration_of(row.cluster.accelerator, stack, record)
+        unnamed = replace(row, stack=stack)
+        layout = picked_layout(unnamed, calibration)
+        if layout is not None:
+            [planned] = evaluate_jobs([replace(unnamed.job, layout=layout)], calibration)
+            errors.append((row, math.log(planned.seconds / row.seconds)))
+    return errors
 
 
 def share_within(chosen: Sequence[Pick]) -> float:

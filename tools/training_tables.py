@@ -332,6 +332,7 @@ def measurements(folder: Path) -> list[Measurement]:
 GUESSED = {"layout", "stack", "sequence length", "FLOP count"}  # rows that lack these say nothing of constants
 STALLED = 3.0
 STALL_RULE = "stalled beside its neighbours"
+DOUBT_RULE = "source contradicts itself (CHECK in its note)"
 
 
 def measured(folder: Path) -> list[Row]:
@@ -343,6 +344,7 @@ def measured(folder: Path) -> list[Row]:
             table=one.row.source, label=one.row.label, model=job.model, cluster=job.cluster, stack=job.stack,
             layout=job.layout, seq=job.seq, seconds=one.row.seconds * job.layout.sequences / first.layout.sequences,
             memory=one.row.memory, precision=job.precision, group=job.model.name, adapter=job.adapter,
+            excluded=DOUBT_RULE if one.row.doubtful else None,
         )
         for one in scored
         if one.row.seconds and (job := one.outcome.job) and (first := one.row.jobs[0])
@@ -372,7 +374,7 @@ def mark_stalled(rows: list[Row]) -> list[Row]:
         near = [times.get(key(row, 1 - zero, micro)), times.get(key(row, zero, micro * 2)),
                 times.get(key(row, zero, micro / 2))]  # fmt: skip
         slow = any(other is not None and each(row) > STALLED * other for other in near)
-        marked.append(replace(row, excluded=STALL_RULE) if slow else row)
+        marked.append(replace(row, excluded=STALL_RULE) if slow and row.excluded is None else row)
     return marked
 
 

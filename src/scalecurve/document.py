@@ -1,6 +1,6 @@
 """Documents: the neutral tables and text that every result builds, and `Result`, the base of all results.
 
-A Document becomes plain text (`str(result)`) here; `render` makes HTML, Markdown, LaTeX and the report from it.
+`render` makes text, HTML, Markdown, LaTeX and the report from a Document.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from scalecurve.errors import Fault, InputError, MissingExtra
+from scalecurve.errors import Fault, InputError, MissingExtra, one_line
 from scalecurve.findings import Finding
 
 Tone = Literal["plain", "good", "warn", "bad", "muted", "assumed"]
 
 ABSENT = "-"
-TEXT_WIDTH = 100
 FRAME_LIBRARIES = ("pandas", "polars", "xarray")
 
 
@@ -112,7 +110,7 @@ def follow(value: Any, path: str) -> Any:
     """What stands at the end of a dotted path of attributes and indices; methods are called, and None ends it."""
     for name in path.split("."):
         if value is not None:
-            value = value[int(name)] if name.isdigit() else getattr(value, name)
+            value = value[int(name)] if name.isdecimal() else getattr(value, name)
             value = value() if callable(value) else value
     return value
 
@@ -157,10 +155,12 @@ class Result(JsonRecord):
         return [json_value(row) for row in rows]
 
     def __str__(self) -> str:
+        from scalecurve.render.terminal import to_text  # the renderers stand above
+
         return to_text(self.document())
 
     def _repr_html_(self) -> str:
-        from scalecurve.render.html import fragment  # the renderer stands above; notebooks alone need it
+        from scalecurve.render.html import fragment
 
         return fragment(self.document())
 
@@ -175,19 +175,22 @@ def table(
     *,
     caption: str | None = None,
 ) -> Table:
-    """A Table from plain values; None is shown as absent."""
-    heads = tuple(column if isinstance(column, Column) else Column(column) for column in columns)
+    """A Table from plain values; None is shown as absent.  A column named by a text stands left if it holds words."""
     cells = [
         tuple(Cell(ABSENT, "muted") if cell is None else Cell(cell) if isinstance(cell, str) else cell for cell in row)
         for row in rows
     ]
+    heads = tuple(
+        column if isinstance(column, Column) else Column(column, _side([row[place].text for row in cells]))
+        for place, column in enumerate(columns)
+    )
     return Table(heads, tuple(cells), caption)
 
 
-def one_line(text: str) -> str:
-    """The text with control characters made visible, so that a name from a file cannot move the cursor."""
-    hidden = {ord(char) for char in text if not (char.isprintable() or char == "\xa0")}
-    return text.translate({code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in hidden})
+def _side(texts: Sequence[str]) -> Literal["left", "right"]:
+    """Words stand left and numbers right; a few words among numbers, or the reverse, change nothing."""
+    words = sum(text[:1].isalpha() and not text[:2].lstrip("x").isdigit() for text in texts)  # x1.5 is a number
+    return "left" if 2 * words > len([text for text in texts if text != ABSENT]) else "right"
 
 
 def spreadsheet_safe(value: Any) -> Any:
@@ -198,46 +201,6 @@ def spreadsheet_safe(value: Any) -> Any:
 def safe_lines(text: str) -> list[str]:
     """The lines of a text, each safe to print on a terminal."""
     return [one_line(line) for line in text.splitlines()]
-
-
-def to_text(document: Document) -> str:
-    """The document as plain text, with one empty line between blocks and no control characters."""
-    parts = [one_line(document.title)] if document.title else []
-    for block in document.blocks:
-        match block:
-            case Heading(text):
-                parts.append(f"{one_line(text)}\n{'-' * len(one_line(text))}")
-            case Paragraph(text):
-                parts.append("\n".join(line for part in safe_lines(text) for line in wrap(part, TEXT_WIDTH) or [""]))
-            case Listing(text):
-                parts.append("\n".join("    " + line for line in safe_lines(text)))
-            case Table():
-                parts.append(table_text(block))
-            case FindingList(findings):
-                parts.append("\n".join(finding_text(finding) for finding in findings))
-    return "\n\n".join(part for part in parts if part)
-
-
-def finding_text(finding: Finding, width: int = TEXT_WIDTH) -> str:
-    """A finding as lines wrapped at `width`: severity, code, sentence and remedy."""
-    text = f"{finding.severity} [{finding.code}] {finding.message}"
-    if finding.remedy:
-        text += f" -> {finding.remedy}"
-    return "\n".join(wrap(one_line(" ".join(text.split())), width, subsequent_indent="    "))
-
-
-def table_text(block: Table) -> str:
-    """A table with aligned columns, its caption above."""
-    grid = [[one_line(column.header) for column in block.columns]]
-    grid += [[one_line(cell.text) for cell in row] for row in block.rows]
-    widths = [max(len(row[i]) for row in grid) for i in range(len(block.columns))]
-    lines = []
-    for row in grid:
-        cells = zip(row, widths, block.columns, strict=True)
-        padded = [f"{text:{'<' if column.align == 'left' else '>'}{width}}" for text, width, column in cells]
-        lines.append("  ".join(padded).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*safe_lines(block.caption or ""), *lines])
 
 
 def frame_of(records: Sequence[dict[str, Any]], library: str | None = None) -> Any:

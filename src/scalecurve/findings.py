@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
+from scalecurve.errors import make_inert
+
 
 class Severity(StrEnum):
     """How much a finding should change the reader's trust in the result."""
@@ -32,6 +34,9 @@ class Finding:
     message: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     remedy: str | None = None
+
+    def __post_init__(self) -> None:
+        make_inert(self, "code", "message", "remedy")
 
     def to_dict(self) -> dict[str, Any]:
         return {

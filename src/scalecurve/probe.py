@@ -360,15 +360,15 @@ def _find_identity() -> tuple[int | None, int | None]:
     if group is not None and group.is_available() and group.is_initialized():
         return group.get_rank(), group.get_world_size()
     for rank, size in _LAUNCHERS:
-        if os.environ.get(rank, "").isdigit():
+        if os.environ.get(rank, "").isdecimal():
             count = os.environ.get(size, "")
-            return int(os.environ[rank]), int(count) if count.isdigit() else None
+            return int(os.environ[rank]), int(count) if count.isdecimal() else None
     return None, None
 
 
 def _thread_counts() -> dict[str, int]:
     """Sizes of the thread pools of this worker: variables, torch, and loaded BLAS and OpenMP (threadpoolctl)."""
-    counts = {name: int(os.environ[name]) for name in _THREAD_VARIABLES if os.environ.get(name, "").isdigit()}
+    counts = {name: int(os.environ[name]) for name in _THREAD_VARIABLES if os.environ.get(name, "").isdecimal()}
     torch = sys.modules.get("torch")
     if torch is not None:
         counts["torch"] = torch.get_num_threads()

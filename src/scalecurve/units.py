@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsFloat
 
 from scalecurve.errors import Fault, InputError
@@ -22,9 +22,17 @@ _SECONDS = {
     "w": 604800.0, "week": 604800.0, "weeks": 604800.0,
 }  # fmt: skip
 
+_TIME_UNITS = (  # shown below this many seconds, seconds of the unit, its name
+    (1e-6, 1e-9, "ns"), (1e-3, 1e-6, "us"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (7200.0, 60.0, "min"),
+    (172800.0, 3600.0, "h"),
+)  # fmt: skip
+
 _DECIMAL = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
+SMALLEST, LARGEST = 1e-100, 1e100
+MAX_WORKERS = 10**9
+WIDEST_COLUMN = 1e4  # the ratio of durations that one unit can show
 MAX_WORKERS_LISTED = 100_000
 
 
@@ -33,11 +41,15 @@ def _split(text: str, kind: str, example: str) -> tuple[float, str]:
     if match is None:
         raise InputError(Fault(f"not {kind}", value=text, remedy=f"write it like {example}"))
     value = float(match[1].replace("_", ""))
-    if not math.isfinite(value):
-        raise InputError(
-            Fault(f"not a finite {kind.removeprefix('a ')}", value=text, remedy=f"write it like {example}")
-        )
+    refuse_extremes(value, text, example)
     return value, match[2] or ""
+
+
+def refuse_extremes(value: float, text: str, example: str) -> None:
+    """Raise InputError for a number whose squares and ratios no float can hold."""
+    if value and not SMALLEST <= abs(value) <= LARGEST:
+        fault = Fault("too large or too small to compute with", value=text, remedy=f"write it like {example}")
+        raise InputError(fault)
 
 
 def parse_seconds(text: str) -> float:
@@ -48,8 +60,7 @@ def parse_seconds(text: str) -> float:
         hint = "write it like 90s, 1h30m or 2d; units: ns us ms s min h d w"
         raise InputError(Fault("not a duration", value=text, remedy=hint))
     seconds = sum(float(number.replace("_", "")) * _SECONDS[unit or "s"] for number, unit in parts)
-    if not math.isfinite(seconds):
-        raise InputError(Fault("not a finite duration", value=text, remedy="write it like 90s, 1h30m or 2d"))
+    refuse_extremes(seconds, text, "90s, 1h30m or 2d")
     return seconds
 
 
@@ -110,24 +121,40 @@ def parse_level(text: str) -> float:
 
 def level_faults(level: float) -> list[Fault]:
     """What is wrong with a confidence level: nothing, or that it is not strictly between 0 and 1."""
-    if 0 < as_number(level, "level") < 1:
+    level = as_number(level, "level")
+    if 0 < level < 1:
         return []
-    return [Fault("a level lies between 0 and 1", where="level", value=f"{level:g}", remedy="0.95 is usual")]
+    return [
+        Fault(
+            "a level lies between 0 and 1",
+            where="level",
+            value=f"{level:g}",
+            remedy="0.95 is usual",
+        )
+    ]
 
 
 def as_number(value: object, where: str) -> float:
     """A real number of Python or numpy as a float, for arguments that callers may get wrong; NaN and infinity pass."""
     if isinstance(value, SupportsFloat) and not isinstance(value, bool | str | bytes | type):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of more than 308 digits
+            return math.inf
     raise InputError(Fault("a number is needed", where=where, value=repr(value)[:80], remedy="such as 0.95 or 2.50"))
 
 
 def parse_number(text: str) -> float:
     """`1.5` or `20%` as a number; a bare number stays as it is."""
-    value, suffix = _split(text, "a number", "0.05 or 5%")
+    value, suffix = _split(text, "a number", "2.5 or 5%")
     if suffix not in ("", "%"):
-        raise InputError(Fault("not a number", value=text, remedy="write 0.05 or 5%"))
+        raise InputError(Fault("not a number", value=text, remedy="write it like 2.5 or 5%"))
     return value / 100 if suffix == "%" else value
+
+
+def parse_factor(text: str) -> float:
+    """`180x` or `180` as a number."""
+    return parse_number(text.strip().rstrip("xX×"))
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -154,7 +181,7 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
     """
     if isinstance(value, str):
         return parse_workers(value)
-    accepted = 'pass 16, [16, 32], an array of whole numbers from 1, or text such as "16..64"'
+    accepted = 'pass 16, [16, 32], an array of whole numbers from 1 to a billion, or text such as "16..64"'
     items: list[Any]
     try:
         odd = isinstance(value, Mapping | bytes)
@@ -168,8 +195,8 @@ def as_workers(value: WorkersLike) -> tuple[int, ...]:
             count = 0 if isinstance(item, bool) else operator.index(item)
         except TypeError:
             count = 0
-        if count < 1:
-            faults.append(Fault("not a worker count", value=str(item), remedy=accepted))
+        if not 1 <= count <= MAX_WORKERS:
+            faults.append(Fault("not a worker count", value=str(item)[:80], remedy=accepted))
         counts.append(count)
     if not counts:
         faults.append(Fault("there are no worker counts", remedy=accepted))
@@ -183,15 +210,15 @@ def parse_workers(text: str) -> tuple[int, ...]:
     counts: set[int] = set()
     faults: list[Fault] = []
     for item in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:\.\.(\d+)(?::(\d+))?)?\s*", item)
+        match = re.fullmatch(r"\s*(\d{1,10})(?:\.\.(\d{1,10})(?::(\d{1,10}))?)?\s*", item, re.ASCII)
         if match is None:
-            hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step)"
+            hint = "write 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step), up to a billion"
             faults.append(Fault("not a worker count", value=item.strip(), remedy=hint))
             continue
         first, last = int(match[1]), int(match[2] or match[1])
         step = None if match[3] is None else int(match[3])
-        if first < 1 or last < first or step == 0:
-            message = "worker counts are whole numbers from 1, rising"
+        if first < 1 or last < first or last > MAX_WORKERS or step == 0:
+            message = "worker counts are whole numbers from 1 to a billion, rising"
             faults.append(Fault(message, value=item.strip(), remedy="write 1..512"))
         elif step is None:
             counts |= {last, *(first << doubling for doubling in range((last // first).bit_length()))}
@@ -207,15 +234,37 @@ def parse_workers(text: str) -> tuple[int, ...]:
 
 def format_seconds(seconds: float) -> str:
     """A duration for people: three or four significant digits and a unit that suits its size."""
-    if seconds < 0:
-        return "-" + format_seconds(-seconds)
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s")):
-        if seconds < limit:
-            return f"{_significant(seconds * factor)} {unit}"
-    for limit, divisor, unit in ((7200.0, 60.0, "min"), (172800.0, 3600.0, "h")):
-        if seconds < limit:
-            return f"{_significant(seconds / divisor)} {unit}"
-    return f"{_significant(seconds / 86400.0)} d"
+    size, unit = _time_unit(abs(seconds))
+    return f"{_significant(seconds / size)} {unit}"
+
+
+def seconds_alike(durations: Iterable[float | None]) -> Callable[[float], str]:
+    """Writes durations that are compared: all in the unit of their geometric middle, below a second of the largest.
+
+    Where they span more than four decades, each has the unit that suits its size.
+    """
+    known = [duration for duration in durations if duration]
+    if not known or min(known) <= 0 or max(known) > WIDEST_COLUMN * min(known):
+        return format_seconds
+    middle = math.sqrt(min(known) * max(known))
+    size, unit = _time_unit(max(known) if middle < 1 else middle)  # 1.016 s is no 1016 ms, but 150 min may stay
+    return lambda seconds: f"{_significant(seconds / size)} {unit}"
+
+
+def format_seconds_range(low: float, high: float, between: str = "..") -> str:
+    """Two durations in one unit, that of their geometric middle: `47.1..76.2 s`."""
+    size, unit = _time_unit(math.sqrt(low * high) if low > 0 else abs(high))
+    return f"{_significant(low / size)}{between}{_significant(high / size)} {unit}"
+
+
+def format_interval(low: float, high: float, write: Callable[[float], str]) -> str:
+    """Two values as `write` writes them, their unit once: `47.1..76.2 s`."""
+    (start, unit), (end, other) = write(low).partition(" ")[::2], write(high).partition(" ")[::2]
+    return f"{start}..{end} {other}".rstrip() if unit == other else format_seconds_range(low, high)
+
+
+def _time_unit(seconds: float) -> tuple[float, str]:
+    return next(((size, unit) for limit, size, unit in _TIME_UNITS if seconds < limit), (86400.0, "d"))
 
 
 def format_bytes(count: float) -> str:
@@ -226,12 +275,23 @@ def format_bytes(count: float) -> str:
     return f"{_significant(count)} B"
 
 
+def format_memory(count: float) -> str:
+    """Bytes of memory in the binary units that devices are sold and report in."""
+    size, unit = (2.0**30, "GiB") if count == 0 or abs(count) >= 2.0**30 else (2.0**20, "MiB")
+    return f"{_significant(count / size, 3)} {unit}"
+
+
 def format_count(count: float) -> str:
     """A count with a decimal suffix: 1.5k, 4M, 70B."""
     for factor, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k")):
         if abs(count) >= factor:
             return f"{_significant(count / (1e3 if unit == 'k' else factor))}{unit}"
     return f"{count:g}"
+
+
+def format_rate(rate: float) -> str:
+    """A rate in its own unit with four digits: 0.8123, 1234, 637.8k."""
+    return format_count(float(f"{rate:.4g}"))
 
 
 def format_flops(rate: float) -> str:

@@ -333,6 +333,46 @@ def test_a_link_reproduces_the_view(open_page: Callable[..., Any], settle: Calla
     assert second.locator(".lead").inner_html() == first.locator(".lead").inner_html()
 
 
+@pytest.mark.parametrize(
+    ("hash", "told"),
+    [
+        ("#laws?serial=banana&sereal=0.3", ['"banana", cannot be read; took 0.05', 'sets "sereal"']),
+        ("#laws?serial=&largest=1e999", ['serial, "", cannot be read', '"1e999", cannot be read']),
+        ("#training?measure=bogus", ['"bogus" is not known; took "compute share']),
+        ("#mechanisms?topic=zzz", ['"zzz" is not known']),
+        ("#data?regime=what&z.text=!!!!", ["text", '"what" is not known']),
+        ("#nosuch?serial=1", ['names a view "nosuch"']),
+        ("#laws?serial=0.2&pinA=serial%3Dx", ['"x", cannot be read']),
+    ],
+)
+def test_a_link_edited_by_hand_is_never_misread_in_silence(
+    open_page: Callable[..., Any], settle: Callable[[Any], None], hash: str, told: list[str]
+) -> None:
+    page = open_page(hash)
+    settle(page)
+    note = page.locator(".took")
+    assert [words for words in told if words not in note.text_content()] == []
+    assert page.evaluate("[...document.querySelectorAll('select')].every(select => select.selectedIndex >= 0)")
+    page.locator("button.pin").click()  # the next step answers only to itself
+    assert note.is_hidden()
+
+
+def test_a_link_that_the_server_refuses_is_said(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    page = open_page("#laws?serial=7")
+    page.wait_for_selector(".view.stale")
+    assert "less than or equal to 1" in page.locator(".problem").text_content()
+    assert page.locator(".summary").inner_text() == ""
+
+
+def test_two_tabs_keep_their_own_settings(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
+    one, other = open_page("#laws?serial=0.1"), open_page("#laws?serial=0.3")
+    settle(one)
+    settle(other)
+    slide(one, "comm", 0.05)
+    assert "--serial 0.1 --comm 0.05" in one.locator(".commands").inner_text().replace("\n", " ")
+    assert "--serial 0.3 --comm 0.01" in other.locator(".commands").inner_text().replace("\n", " ")
+
+
 def test_data_travels_in_the_link(open_page: Callable[..., Any], settle: Callable[[Any], None]) -> None:
     page = open_page("#data")
     settle(page)

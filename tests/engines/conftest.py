@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scalecurve.study import Study
-from scalecurve.study.file import read_study
+import scalecurve as sc
 from tests.testbed import shaped_hosts, slurm_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,16 +72,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"engine {mark.args[0]}: {reason}")
 
 
-Measure = Callable[..., tuple[subprocess.CompletedProcess[str], Study]]
+Measure = Callable[..., tuple[subprocess.CompletedProcess[str], Any]]
 
 
 @pytest.fixture
 def measure(tmp_path: Path) -> Measure:
-    """Run `scalecurve measure` as a user would, and read the study it wrote."""
+    """Run `scalecurve measure` as a user would, and read the study or the set of studies that it wrote."""
 
     def run(
         *words: str, env: dict[str, str] | None = None, check: bool = True, python: str = sys.executable
-    ) -> tuple[subprocess.CompletedProcess[str], Study]:
+    ) -> tuple[subprocess.CompletedProcess[str], Any]:
         out = tmp_path / "study.json"
 
         def once(*more: str) -> subprocess.CompletedProcess[str]:
@@ -90,7 +90,7 @@ def measure(tmp_path: Path) -> Measure:
                 env={**(env or os.environ), "PYTHONPATH": str(ROOT / "src")},
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=900,
             )
 
         done = once()
@@ -99,7 +99,7 @@ def measure(tmp_path: Path) -> Measure:
             done = once("--resume")
         if check:
             assert done.returncode == 0, done.stderr + done.stdout
-        return done, read_study(out)
+        return done, sc.load(out)
 
     return run
 

@@ -92,4 +92,7 @@ def test_a_real_imbalance(tmp_path: Path) -> None:
 
     findings = told(found)
     assert found.cause == "imbalance"
-    assert "slow-host" not in findings
+    slow_host = findings.get(
+        "slow-host"
+    )  # beside other programs a host may be a little slow; 2.5 times the work is not
+    assert slow_host is None or slow_host.evidence["factor"] < 1.5

@@ -58,7 +58,7 @@ def test_the_curve_bends_by_communication(tmp_path: Path) -> None:
 
 def _communication(study: sc.Study, k: int) -> float:
     parts = [
-        rank.phases["communication"] / rank.seconds
+        rank.phases["all_reduce"] / rank.seconds
         for run in study.runs
         if run.counts and run.k == k
         for rank in run.ranks

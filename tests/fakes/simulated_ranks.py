@@ -18,6 +18,7 @@ Messages = dict[tuple[int, int], Vector]
 Round = tuple[Messages, bool]  # messages, and whether the receiver combines what arrives
 Group = Generator[Round, dict[int, Vector], None]
 Data = dict[int, Vector]
+Edge = tuple[int, int, int]  # tree (0 or 1), parent, child
 
 
 @dataclass
@@ -324,13 +325,81 @@ def bruck_alltoall(ranks: Sequence[int], data: Data) -> Group:
             data[rank][block(data[rank], p, i - d)] = held[rank][d]
 
 
+def _parent(label: int, count: int) -> int:
+    """Parent in the lowest-set-bit tree over labels 1 .. count; 0 is above the root."""
+    bit = label & -label
+    above = (label ^ bit) | (bit << 1)
+    return above if above <= count else label ^ bit
+
+
+def tree_edges(p: int) -> tuple[Edge, ...]:
+    """Every (tree, parent, child) of the two trees over ranks 0 .. p-1."""
+    count = p - 1
+    listed: list[Edge] = []
+    for label in range(1, count + 1):
+        above = _parent(label, count)
+        listed += [(0, above, label), (1, _second(above, count), _second(label, count))]
+    return tuple(listed)
+
+
+def _second(label: int, count: int) -> int:
+    """A label of the first tree as a rank of the second: mirrored if the count is even, shifted by one if odd."""
+    if label == 0:
+        return 0
+    return count + 1 - label if count % 2 == 0 else label % count + 1
+
+
+def _colours(p: int) -> tuple[int, ...]:
+    """0 or 1 for every edge, so that no rank sends or receives twice in one colour: a walk along paths and cycles."""
+    listed = tree_edges(p)
+    partners = _partners(listed, 1), _partners(listed, 2)
+    colour = [-1] * len(listed)
+    for start in range(len(listed)):
+        if colour[start] >= 0:
+            continue
+        colour[start] = 1  # odd rounds come first
+        for side in (0, 1):
+            edge, turn = start, side
+            while (following := partners[turn][edge]) >= 0 and colour[following] < 0:
+                colour[following] = 1 - colour[edge]
+                edge, turn = following, 1 - turn
+    return tuple(colour)
+
+
+def _partners(listed: tuple[Edge, ...], end: int) -> list[int]:
+    """For every edge, the other edge that shares its parent (end 1) or its child (end 2); -1 where there is none."""
+    partner = [-1] * len(listed)
+    first: dict[int, int] = {}
+    for i, edge in enumerate(listed):
+        other = first.setdefault(edge[end], i)
+        if other != i:
+            partner[i], partner[other] = other, i
+    return partner
+
+
+def tree_arrivals(p: int) -> dict[tuple[int, int], int]:
+    """The round in which the first segment of each tree reaches each rank: the next round of its edge's colour."""
+    arrival: dict[tuple[int, int], int] = {(0, 0): 0, (1, 0): 0}
+    by_parent: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for (tree, parent, child), colour in zip(tree_edges(p), _colours(p), strict=True):
+        by_parent.setdefault((tree, parent), []).append((child, colour))
+    waiting = [(0, 0), (1, 0)]
+    while waiting:
+        tree, parent = waiting.pop()
+        for child, colour in by_parent.get((tree, parent), ()):
+            after = arrival[tree, parent] + 1
+            arrival[tree, child] = after + (after - colour) % 2
+            waiting.append((tree, child))
+    return arrival
+
+
 def tree_schedule(p: int, segments: int) -> list[list[tuple[int, int, int, int]]]:
     """(tree, parent, child, segment) of each round of a double binary tree broadcast."""
-    from scalecurve.laws import collective_algorithms as double_tree
+    from scalecurve.laws.collective_algorithms import fill_rounds
 
-    came = double_tree.arrivals(p)
-    rounds: list[list[tuple[int, int, int, int]]] = [[] for _ in range(double_tree.fill_rounds(p) + 2 * (segments - 1))]
-    for tree, parent, child in double_tree.edges(p):
+    came = tree_arrivals(p)
+    rounds: list[list[tuple[int, int, int, int]]] = [[] for _ in range(fill_rounds(p) + 2 * (segments - 1))]
+    for tree, parent, child in tree_edges(p):
         for segment in range(segments):
             assert came[tree, parent] < came[tree, child], "a segment cannot be passed on before it came"
             rounds[came[tree, child] - 1 + 2 * segment].append((tree, parent, child, segment))

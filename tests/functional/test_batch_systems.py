@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scalecurve.errors import InputError
+from scalecurve.errors import InputError, RunError
 from scalecurve.measurement import measure
 from scalecurve.measurement.launchers.batch import SYSTEMS
 from scalecurve.study import RunStatus, Study
@@ -62,6 +62,39 @@ def test_a_job_that_fails_is_a_failed_run(kind: str, tmp_path: Path, monkeypatch
     assert [run.status for run in failed] == [RunStatus.FAILED]
     assert "exit code 3" in (failed[0].error or "")
     assert "diverged" in (failed[0].error or "")
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_what_a_job_prints_is_read_although_the_system_delivers_it_late(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "sleep 0.2; echo 'Run time : 0.150 sec.'; : $0"
+    timing = {"pattern": r"Run time : (\S+) sec"}
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], workers="1", timing=timing)
+
+    assert [(run.value, run.error) for run in study.runs] == [(0.15, None)]
+    assert study.runs[0].observed["time_matches"] == 1
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_system_that_does_not_answer_for_a_while_is_waited_for(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "outage").write_text("15")
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", "sleep 1.5; : $0", "{workers}"], workers="1")
+
+    assert [(run.status, run.error) for run in study.runs] == [(RunStatus.OK, None)]
+
+
+def test_a_job_that_its_system_ends_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walltime: the script has no time left to write its exit code, and PBS says why in its own file."""
+    script = 'echo "=>> PBS: job killed: walltime 61 exceeded limit 60" > system-err; kill -9 $PPID; : $0'
+    words = ["/bin/sh", "-c", f"cd $(dirname $SCALECURVE_PROBE) && {script}", "{workers}"]
+    with pytest.raises(RunError, match="without an exit code") as problem:
+        run_by("sge", tmp_path, monkeypatch, words, workers="1")
+
+    assert "walltime 61 exceeded" in str(problem.value)
 
 
 @pytest.mark.parametrize("kind", COMMANDS)

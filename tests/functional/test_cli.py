@@ -113,6 +113,7 @@ BAD_LINES = [
     ("table {missing} --regime strong", "No such file"),
     ("table {good}", "never guessed"),
     ("table {good} --regime sideways", "unknown regime"),
+    ("table {good} {one_k} --regime strong", "scalecurve import FILE FILE"),
     ("table {empty} --regime strong", "empty"),
     ("table {one_k} --regime strong", "two worker counts"),
     ("table {good} --regime strong --threshold x", "share"),

@@ -83,6 +83,8 @@ def test_a_shell_completes_commands(shell: str, tmp_path: Path, capsys: pytest.C
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert any(line.startswith("forecast") for line in done.stdout.splitlines()), done.stdout + done.stderr
     assert "diagnose" not in done.stdout
+    if shell == "fish":
+        assert "predict T, S and E at larger K, with intervals" in done.stdout, "a comma does not end the description"
 
 
 def test_the_manual_page_names_every_command() -> None:

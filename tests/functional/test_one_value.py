@@ -101,11 +101,18 @@ def values_of(tables: list[list[list[str]]], names: dict[str, str]) -> Iterator[
                 if name in names and row[i] not in ("", "-"):
                     yield names[name], row[place], row[i]
                     if i + 1 < len(head) and head[i + 1] == "interval" and row[i + 1] not in ("", "-"):
-                        low, high = row[i + 1].split("..")
+                        low, high = ends_of(row[i + 1])
                         yield from ((f"low {names[name]}", row[place], low), (f"high {names[name]}", row[place], high))
                     if head[i + 1 : i + 3] == ["low", "high"]:
                         yield f"low {names[name]}", row[place], row[i + 1]
                         yield f"high {names[name]}", row[place], row[i + 2]
+
+
+def ends_of(interval: str) -> tuple[str, str]:
+    """The ends of `522.4..546.6 ms`, both with the unit that stands behind them."""
+    low, high = interval.split("..")
+    unit = high.partition(" ")[2]
+    return (f"{low} {unit}" if unit and " " not in low else low), high
 
 
 SENTENCES = (  # what the answer and the findings say of a K

@@ -1,4 +1,4 @@
-"""Every command and every Python block of README, the tutorial, the course and the guides runs as written.
+"""Every command and Python block of README, the tutorial, the course, the guides and the reference runs as written.
 
 Blocks between `<!-- run: ... -->` and `<!-- end -->` are run by tools/generate_docs.py; `make check` compares them.
 A block behind `<!-- not run: reason -->` is left out.  A block with a title is a file of that name: data is written to
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import re
 import shlex
 import shutil
@@ -20,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
 from scalecurve.cli.main import COMMANDS, app, run
@@ -28,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "docs" / "README.md", ROOT / "docs" / "tutorial.md"]
     + [page for folder in ("guide", "course") for page in (ROOT / "docs" / folder).glob("*.md")]
+    + [ROOT / "docs" / "reference" / f"{name}.md" for name in ("python", "study-file")]
 )
 GENERATED = re.compile(r"<!-- run: .+? -->\n.*?<!-- end -->", re.DOTALL)
 BLOCK = re.compile(
@@ -123,6 +126,43 @@ def test_a_page_runs_as_written(page: Path, desk: Path, capsys: pytest.CaptureFi
             else:
                 assert block["kind"] in DATA, f"is ```{block['kind']} run by anything?"
     capsys.readouterr()
+
+
+def test_the_notebook_runs(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its cells as IPython would run them: `!` is the shell, doubled braces are single ones."""
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert sources[0] == "%cd .."
+    with contextlib.chdir(desk):
+        for source in sources[1:]:
+            if source.startswith("!"):
+                run_command(source[1:].replace("{{", "{").replace("}}", "}"))
+            else:
+                exec(compile(source, "tutorial.ipynb", "exec"), {})
+    capsys.readouterr()
+
+
+RESULTS = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "course").glob("0*.md"))]
+RESULTS += [ROOT / "docs" / "gallery" / "README.md"]
+FIGURE = re.compile(r"(?<![\w.])(\d+\.\d\d+|\d{2,3}(?= %))")
+NOT_PRINTED = {  # figures of prose that no command of the page prints: ratios of two rows, factors of textbooks, inputs
+    "04-bends": {"1.65"},
+    "05-honest-measurement": {"1.96", "2.78", "88", "95", "0.1884", "0.0039", "0.1850", "0.1918", "0.1837", "0.1933"},
+    "06-training-ceiling": {"50", "30"},
+}
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_figures_in_prose_are_printed_on_the_page(page: Path) -> None:
+    """A result that a sentence quotes is one that a command of the page prints, rounded, or as a share or percent."""
+    text = page.read_text()
+    printed = re.findall(r"\d[\d,]*(?:\.\d+)?", " ".join(GENERATED.findall(text)))
+    values = np.array([float(number.replace(",", "")) for number in printed])
+    shown = np.concatenate([values, 100 * values, values / 100, 1 - values, 100 * (1 - values)])
+    prose = re.sub(r"`[^`\n]*`|<!--.*?-->", "", BLOCK.sub("", GENERATED.sub("", text)))
+    for figure in set(FIGURE.findall(prose)) - NOT_PRINTED.get(page.stem, set()):
+        digits = len(figure.partition(".")[2])
+        assert np.isclose(np.round(shown, digits), float(figure), atol=1e-9).any(), f"{figure} is printed nowhere"
 
 
 def options_of(words: list[str]) -> set[str] | None:

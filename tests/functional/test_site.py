@@ -43,6 +43,11 @@ def test_titles_of_the_menu_end_at_the_colon(tmp_path: Path) -> None:
     assert site.short_title(page) == "The Universal Scalability Law"
 
 
+def test_links_between_pages_of_the_root_hold() -> None:
+    text = site.project_links("[a hole](SECURITY.md), [conduct](CODE_OF_CONDUCT.md#scope), [laws](docs/laws/usl.md)")
+    assert text == "[a hole](security.md), [conduct](code-of-conduct.md#scope), [laws](../laws/usl.md)"
+
+
 def test_every_guide_is_in_the_menu() -> None:
     named = {name for entry in site.NAV.values() if isinstance(entry, list) for name in entry}
     assert {f"guide/{page.name}" for page in (site.ROOT / "docs" / "guide").glob("*.md")} <= named

@@ -39,7 +39,7 @@ def test_a_bare_claim(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = answer(capsys, "audit", "--speedup", "180", "--workers", "256")
 
     assert code == 1
-    assert "E = 0.70, 30% of the fleet is idle" in out
+    assert "E = 0.70, 30% of the fleet is idle" in " ".join(out.split())
     assert "What to ask for" in out
 
 

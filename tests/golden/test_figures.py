@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -27,6 +29,7 @@ from tests.reference_study import strong_study, weak_study
 FILES = Path(__file__).parent / "files"
 ROOT = Path(__file__).parents[2]
 NEAR = 4.0  # pixels
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def several() -> Any:
@@ -56,12 +59,33 @@ FIGURES: dict[str, Callable[[], Any]] = {
 
 
 def outline(svg: str) -> list[str]:
-    """The words of a drawing, then the points of every line and area."""
-    words = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
-    shapes = re.findall(
-        r'id="(?:line2d|FillBetweenPolyCollection|PolyCollection|LineCollection|patch)_\d+">\s*<path d="([^"]+)"', svg
-    )
-    return [*words, *(" ".join(re.findall(r"-?\d+\.?\d*", shape)) for shape in shapes)]
+    """The words of a drawing in their order, then every path, marker and image with the group it belongs to."""
+    root = ElementTree.fromstring(svg[svg.index("<svg") :])
+    words = [escape(" ".join("".join(text.itertext()).split())) for text in root.iter(f"{SVG}text")]
+    return [*words, *shapes(root, "figure")]
+
+
+def shapes(element: ElementTree.Element, group: str) -> Iterator[str]:
+    """What stands inside an element and is drawn, as `group: its numbers`; definitions are left out."""
+    for child in element:
+        kind = child.tag.removeprefix(SVG)
+        if kind in ("defs", "metadata"):
+            continue
+        own_name = "" if kind == "image" else child.get("id", "")  # the id of an image is a hash of its pixels
+        name = re.sub(r"_\d+$", "", own_name) or group
+        if kind == "path":
+            yield f"{name}: {numbers(child.get('d', ''))} {colours(child)}".rstrip()
+        elif kind in ("use", "image"):
+            yield f"{name} {kind}: {numbers(' '.join(child.get(key, '') for key in ('x', 'y', 'width', 'height')))}"
+        yield from shapes(child, name)
+
+
+def numbers(text: str) -> str:
+    return " ".join(re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text))
+
+
+def colours(path: ElementTree.Element) -> str:
+    return " ".join(re.findall(r"#[0-9a-f]{6}", path.get("style", "")))
 
 
 def is_near(one: str, other: str) -> bool:
@@ -69,10 +93,11 @@ def is_near(one: str, other: str) -> bool:
     pairs = list(zip(one.split(), other.split(), strict=False))
     if one == other or len(one.split()) != len(other.split()):
         return one == other
-    try:
-        return all(abs(float(a) - float(b)) <= NEAR for a, b in pairs)
-    except ValueError:
-        return False
+    return all(a == b or (is_number(a) and is_number(b) and abs(float(a) - float(b)) <= NEAR) for a, b in pairs)
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+\.?\d*(?:e-?\d+)?", text) is not None
 
 
 def compare(name: str, svg: str) -> None:
@@ -93,8 +118,16 @@ def test_the_figures_of_a_report() -> None:
     material = gather(sc.load(ROOT / "examples/hosts/study.json"), price=2.5)
     for section in sections_of(material):
         for own in section.pictures:
-            for screen, size in (("wide", own.wide), ("narrow", own.narrow)):
+            for panel in own.panels:
+                compare(f"report-{panel.name}", paint(panel.painter, "svg", panel.wide).decode())
+            for screen, size in (("wide", own.wide), ("narrow", own.narrow))[: 1 if own.panels else 2]:
                 compare(f"report-{own.name}-{screen}", paint(own.painter, "svg", size).decode())
+
+
+def test_a_lost_error_bar_is_a_difference() -> None:
+    whole = outline(picture(sc.tabulate(strong_study()), "svg").decode())
+    bars = [line for line in whole if line.startswith("LineCollection")]
+    assert len(bars) == sum(row.speedup.low is not None for row in sc.tabulate(strong_study()).rows)
 
 
 @pytest.mark.parametrize("width", ["column", "page"])

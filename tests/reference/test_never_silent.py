@@ -49,6 +49,13 @@ def test_min_beside_a_central_value_is_a_minimum(tmp_path: Path, header: str) ->
     assert {"seconds-assumed", "summary"} <= codes(read)
 
 
+def test_hyperfine_writes_seconds_even_where_times_rise(tmp_path: Path) -> None:
+    text = "command,mean,stddev,median,user,system,min,max,parameter_threads\n"
+    read = study(tmp_path, text + "x,0.02,0,0.02,0,0,0.02,0.02,1\nx,0.05,0,0.05,0,0,0.05,0.05,2\n")
+
+    assert values(read) == {1: [0.02], 2: [0.05]}
+
+
 def test_hyperfine_writes_seconds_into_its_csv(tmp_path: Path) -> None:
     header = "command,mean,stddev,median,user,system,min,max,parameter_threads"
     rows = ["job 1,0.451,0.012,0.449,0.44,0.01,0.43,0.47,1", "job 2,0.263,0.008,0.262,0.45,0.01,0.25,0.28,2"]
@@ -170,11 +177,59 @@ def test_failed_runs_and_warm_ups_are_left_out_and_counted(tmp_path: Path, colum
         ("threads,size,time (s)\n1,10,10\n1,20,100\n2,30,5\n2,40,50\n", "size"),
         ("nodes,gpus,time (s)\n1,4,10\n2,8,5\n", "gpus"),
         ("threads,solve (s),setup (s)\n1,4,10\n2,8,5\n", "setup"),
+        ("strategy,cores,time (s)\nserial,1,455\nmclapply,8,66\nfuture,8,70\ntargets,1,448\n", "strategy"),
+        ("dataset,gpus,time (s)\ncifar10,1,100\nimagenet,4,2400\n", "dataset"),
+        ("threads,cpu time (ms),cuda time (ms)\n1,120,98\n2,70,51\n4,45,28\n", "cuda time"),
+        ("type,ranks,time (s)\nstrong,1,10\nstrong,2,5.2\nweak,1,10\nweak,2,10.4\n", "type"),
+        ("# compile time in s, run time in ms\nthreads,time\n1,100\n2,53\n", "several units"),
     ],
 )
 def test_what_cannot_be_told_is_refused_by_its_column(tmp_path: Path, text: str, column: str) -> None:
     with pytest.raises(sc.InputError, match=column):
         load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# all times in milliseconds\nthreads,time\n1,10000\n2,5000\n",
+        "Threads;Zeit\n1;10000\n2;5000\n\n# Zeiten in Millisekunden\n",
+        "| threads | time |\n|---|---|\n| 1 | 10000 |\n| 2 | 5000 |\n\nTable 1: Runtime (in ms) of the solver.\n",
+        "\\begin{table}\\caption{Time per step in milliseconds.}\n\\begin{tabular}{rr}\n"
+        "threads & CG \\\\ \\hline \\hline\n"
+        "1 & 10000 \\\\\n2 & 5000 \\\\\n\\end{tabular}\n\\end{table}\n",
+    ],
+)
+def test_a_unit_beside_the_table_is_honoured(tmp_path: Path, text: str) -> None:
+    assert values(study(tmp_path, text)) == {1: [10.0], 2: [5.0]}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("host,threads,time (s)\na1,1,10\na1,2,5\nb7,1,14\nb7,2,7\n", {"a1", "b7"}),
+        ("threads,Copy MB/s,Scale MB/s\n1,12000,11800\n2,23500,23000\n4,44000,43000\n", {"Copy", "Scale"}),
+        ("nodes,CPU (s),GPU (s)\n1,400,40\n2,210,22\n", {"CPU", "GPU"}),
+        ("# A\n| np | s |\n|--|--|\n| 1 | 9 |\n| 2 | 5 |\n\n"
+         "# B\n| np | s |\n|--|--|\n| 1 | 8 |\n| 2 | 4 |\n", {"A", "B"}),
+    ],
+)  # fmt: skip
+def test_machines_columns_and_tables_are_curves(tmp_path: Path, text: str, names: set[str]) -> None:
+    loaded = load(tmp_path, text)
+
+    assert isinstance(loaded, StudySet)
+    assert set(loaded.studies) == names
+
+
+def test_a_text_that_names_the_other_regime_is_pointed_at(tmp_path: Path) -> None:
+    assert "other-regime-in-text" in codes(load(tmp_path, "# Weak scaling\ncores,time (s)\n1,10\n2,10.4\n"))
+
+
+def test_rows_that_sum_up_the_runs_are_no_runs(tmp_path: Path) -> None:
+    text = "threads,1,2\nrun 1,10.2,5.3\nrun 2,10.0,5.4\navg,10.1,5.35\nstdev,0.14,0.07\n"
+    read = study(tmp_path, text)
+
+    assert values(read) == {1: [10.2, 10.0], 2: [5.3, 5.4]}
 
 
 def test_rows_of_json_follow_the_same_rules(tmp_path: Path) -> None:
@@ -286,6 +341,15 @@ def test_powers_units_below_the_header_and_rows_of_means_are_understood(
         ("resources,time (s)\n1 core,100\n4 cores,27\n1 GPU,3\n", "resources"),
         ("node 1: time 3.2 s\nnode 2: time 3.3 s\nnode 4: time 3.1 s\n", "node"),
         ("clients,rate\n1,900 MB/s\n2,9 Gbit/s\n", "rate states a unit"),
+        ("threads,idle time (s)\n1,0.1\n2,0.5\n", "idle time"),
+        ("ranks,MPI wait time (s)\n1,0.1\n2,0.5\n", "wait time"),
+        ("nodes,queue time (s)\n1,100\n2,500\n", "queue time"),
+        ("ranks,startup [s]\n1,0.1\n2,0.5\n", "startup"),
+        ("ranks,compute (s),comm (s)\n1,100,0\n2,50,3\n", "compute .s., comm .s."),
+        ("GPUs,ETA (h)\n1,100\n2,55\n", "ETA"),
+        ("nodes,timelimit\n1,01:00:00\n2,01:00:00\n", "timelimit"),
+        ("instances,$/hour\n1,3.06\n2,6.12\n", "/hour"),
+        ("threads,1,2,3\n1,10,11,10.5\n2,6,6.1,5.9\n", "columns"),
     ],
 )
 def test_what_is_no_elapsed_time_or_no_count_is_refused(tmp_path: Path, text: str, names: str) -> None:
@@ -310,3 +374,41 @@ def test_parts_of_a_file_are_curves_and_never_repeats(tmp_path: Path, text: str)
 
     assert isinstance(loaded, StudySet)
     assert [values(one) for one in loaded.studies.values()] == [{1: [100.5], 2: [52.3]}, {1: [9.5], 2: [5.3]}]
+
+
+@pytest.mark.parametrize(
+    ("text", "truth", "quantity"),
+    [
+        ("GPUs,cells/us\n1,12.1\n2,23\n", {1: [12.1], 2: [23.0]}, Quantity.THROUGHPUT),
+        ("threads,time (ms x 1000)\n1,100\n2,53\n", {1: [100.0], 2: [53.0]}, Quantity.SECONDS),
+        ("np,max over ranks (s),avg over ranks (s)\n1,10,10\n2,6,5.5\n", {1: [10.0], 2: [6.0]}, Quantity.SECONDS),
+        ("procs,time (s),time/iter (s)\n1,100,2\n2,56,1.08\n", {1: [100.0], 2: [56.0]}, Quantity.SECONDS),
+        ("replicas,requests/s,p50 (ms),p99 (ms)\n1,100,9,12\n2,190,9,14\n", {1: [100.0], 2: [190.0]}, "throughput"),
+        ("threads,start,elapsed_s\n1,10:00:00,100\n2,10:05:00,53\n", {1: [100.0], 2: [53.0]}, Quantity.SECONDS),
+        ("nodes,rate Mean ± SD,Error\n1,9 ± 1 req/s,0%\n2,17 ± 1 req/s,0%\n", {1: [9.0], 2: [17.0]}, "throughput"),
+        ("cores,time (s)\n1,12.3\ncores,time (s)\n2,6.7\n", {1: [12.3], 2: [6.7]}, Quantity.SECONDS),
+    ],
+    ids=["per us", "multiple", "slowest rank", "per item", "latency", "moment", "mean and spread", "header again"],
+)  # fmt: skip
+def test_the_column_that_is_the_result_is_read(tmp_path: Path, text: str, truth: Values, quantity: str) -> None:
+    loaded = study(tmp_path, text)
+
+    assert (values(loaded), loaded.quantity) == (truth, quantity)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "threads,gcc time (s),clang time (s)\n1,100.5,9.5\n2,52.3,5.3\n",
+        "threads,gcc (s),gcc std (s),clang (s),clang std (s)\n1,100.5,1,9.5,2\n2,52.3,1,5.3,2\n",
+        "threads,master [s],PR #12 [s]\n1,100.5,9.5\n2,52.3,5.3\n",
+        "cores,time (s)\n1,100.5\n2,52.3\n\ncores,time (s)\n1,9.5\n2,5.3\n",
+    ],
+    ids=["columns", "spreads between", "a number sign", "two tables"],
+)
+def test_columns_of_one_unit_and_tables_of_one_file_are_curves(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, text)
+
+    assert isinstance(loaded, StudySet)
+    assert [values(one) for one in loaded.studies.values()] == [{1: [100.5], 2: [52.3]}, {1: [9.5], 2: [5.3]}]
+    assert all(not one.summary for one in loaded.studies.values())  # the spread of one curve is not that of another

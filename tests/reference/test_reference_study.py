@@ -4,7 +4,7 @@ import pytest
 
 from scalecurve.analysis import tabulate
 from scalecurve.formats import load
-from tests.golden.test_golden import EXAMPLES
+from tests.golden.test_golden import ROOT
 from tests.reference_study import strong_samples, strong_study, weak_study
 
 MEANS = ["1.0047", "0.5343", "0.3032", "0.1884", "0.1392", "0.1189", "0.1140"]
@@ -29,6 +29,6 @@ def test_the_same_machine_succeeds_under_weak_scaling() -> None:
 
 
 def test_the_committed_example_is_this_study() -> None:
-    example = load(EXAMPLES / "reference" / "strong.csv", regime="strong")
+    example = load(ROOT / "examples" / "reference" / "strong.csv", regime="strong")
 
     assert {k: values.tolist() for k, values in example.samples.by_k().items()} == strong_samples()

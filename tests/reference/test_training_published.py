@@ -30,7 +30,7 @@ def activations(name: str, pp: int, chunks: int, micro: int, **choices) -> float
     [columns] = columns_of_jobs([job])
     device = columns.device(calibration_of(cluster.accelerator, stack).constants)
     shape, grid = columns.shape, columns.grid
-    return (activation_bytes(device, shape, grid) * layers_in_flight(shape, grid)).item()
+    return (activation_bytes(device, shape, grid) * layers_in_flight(device, shape, grid)).item()
 
 
 @pytest.mark.parametrize(

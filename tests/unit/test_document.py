@@ -16,12 +16,12 @@ from scalecurve.document import (
     Paragraph,
     Result,
     table,
-    to_text,
 )
 from scalecurve.errors import InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import warning
 from scalecurve.render.html import fragment
+from scalecurve.render.terminal import to_text
 
 HOSTILE = '</script><script>alert(1)</script>"\x1b[31m\u202e'
 

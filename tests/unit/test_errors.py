@@ -24,3 +24,8 @@ def test_long_and_binary_values_are_cut_and_escaped() -> None:
 
 def test_a_missing_extra_says_what_to_install() -> None:
     assert "pip install 'scalecurve[web]'" in str(MissingExtra("the page", "web"))
+
+
+def test_a_damaged_file_without_a_remedy_of_its_own_still_has_a_way_out() -> None:
+    assert str(FormatError("not JSON", subject="a.json")) == "a.json: not JSON; check the file, or write it anew"
+    assert str(FormatError("empty; give rows")) == "empty; give rows"

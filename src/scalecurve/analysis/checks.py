@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,24 +17,34 @@ from scalecurve.study.run import FloatArray, IntArray
 if TYPE_CHECKING:
     from scalecurve.analysis.table import TableRow
 
-FALSE_ALARMS = 0.05  # the chance of an outlier in a clean table, over all K
-TWO_MODES = 0.01  # the same for two modes
-LEAST_MODES = 10
-MODE_DRAWS = 20_000
+FALSE_ALARMS = 0.04  # the chance of an outlier in a clean table, over all K
+SLOW_SHARE = 0.7  # of these alarms, for slow samples; the rest is for fast ones
+TAIL_RUNS = 20  # runs up to which the square root of a deviation has an exponential tail at worst
+COMMON = 4  # runs that the spread of all K counts for in that of one K
+MOST_FAR, LEAST_FAR = 5, 4.0
+TINY = 1e-12  # deviations below are rounding
+TWO_MODES = 0.01  # the chance of two modes in a clean table
+LEAST_MODES, MODE_SHARE, ONE_GROUP = 10, 0.15, 0.2
+MODE_DRAWS, MOST_CUT, MOST_K = 4000, 30, 12
+TWO_SPEEDS = ("rare-slow-runs", "two-modes")
 SEED = 7
 LEAST_RARE = 3
 RARE_FACTOR, RARE_SCORE, RARE_SHARE = 1.5, 8.0, 0.2
 OUTLIERS_CHECKED = 100_000
-FEW_REPEATS = 3
+FEW_REPEATS = 5
+MANY_RUNS = 10  # of a K, from which its own spread is enough
 
 
-def check_table(study: Study, curve: Curve, rows: Sequence[TableRow]) -> Iterator[Finding]:
+def check_table(study: Study, curve: Curve, rows: Sequence[TableRow], shape: Sequence[Finding]) -> Iterator[Finding]:
     """All findings about a table, the most important first."""
     if single := curve.k[curve.n == 1].tolist():
         message = f"one sample only at K = {_listed(single)}: no standard deviation and no interval there"
         yield warning("single-sample", message, remedy="make at least 3, better 5, fresh launches per K", k=single)
     if few := curve.k[(curve.n > 1) & (curve.n < FEW_REPEATS)].tolist():
-        message = f"fewer than {FEW_REPEATS} samples at K = {_listed(few)}: the intervals there are very wide"
+        message = (
+            f"fewer than {FEW_REPEATS} samples at K = {_listed(few)}: the intervals there are wide, and hold for noise "
+            "near normal only (runs of two speeds would not show)"
+        )
         yield info("few-repeats", message, remedy="make 5 fresh launches per K", k=few)
     if above := [row for row in rows if (row.efficiency.low or 0.0) > 1]:
         most = max(row.efficiency.value for row in above)
@@ -52,7 +63,7 @@ def check_table(study: Study, curve: Curve, rows: Sequence[TableRow]) -> Iterato
     if study.baseline_k != 1:
         message = f"the baseline is K0 = {study.baseline_k}: S and E assume that K0 workers are perfectly efficient"
         yield info("baseline-not-one", message, baseline_k=study.baseline_k)
-    yield from check_shape(study)
+    yield from shape
     over = sorted({run.k for run in study.runs if run.oversubscribed and run.counts})
     if over and all(finding.code != "oversubscribed" for finding in study.findings):
         message = f"K = {_listed(over)} had more workers than cores: these rows show the cost of sharing cores"
@@ -60,63 +71,118 @@ def check_table(study: Study, curve: Curve, rows: Sequence[TableRow]) -> Iterato
 
 
 def check_shape(study: Study) -> Iterator[Finding]:
-    """Samples far from the others, rare slow runs, and K with two modes: reported, never removed."""
+    """Samples far from the others, rare slow runs, and runs of two speeds: reported, never removed."""
     if len(study.samples) > OUTLIERS_CHECKED:
         return
     samples = study.samples.by_k()
-    slow = _rare_slow(study, samples)
-    if slow:
+    if slow := _rare_slow(study, samples):
         yield slow
-    for k, values in samples.items():
-        far = outliers(values, FALSE_ALARMS / len(samples))
-        if far:
-            yield warning(
-                "outliers",
-                f"{len(far)} of {len(values)} samples at K = {k} lie far from the others; they are kept",
-                remedy="look for a noisy neighbour, a cold start or a straggler in that run",
-                k=k,
-                count=len(far),
-                worst=float(far[0]),
-                median=float(np.median(values)),
-            )
-    modes = {k: split for k, values in samples.items() if (split := two_modes(values, TWO_MODES / len(samples)))}
+    modes = two_modes(samples)
     if modes:
         k, (low, high, share) = next(iter(modes.items()))
         message = (
             f"samples have two modes at K = {_listed([*modes])} (K = {k}: {low:.4g}, and {high:.4g} in {share:.0%})"
         )
         yield warning("two-modes", message, remedy="find what differs between the runs; a mean hides it", k=[*modes])
+    for k, far in outliers(samples).items():
+        if k not in modes:
+            yield warning(
+                "outliers",
+                f"{len(far)} of {len(samples[k])} samples at K = {k} lie far from the others; they are kept",
+                remedy="look for a noisy neighbour, a cold start or a straggler in that run",
+                k=k,
+                count=len(far),
+                worst=far[0],
+                median=float(np.median(samples[k])),
+            )
 
 
-def outliers(values: FloatArray, alpha: float) -> list[float]:
-    """Values that are outliers on the scale of the values and of their logarithms, the farthest first.
+def common_spread(curve: Curve, shape: Sequence[Finding]) -> Curve:
+    """The curve with the spread of all K together where that is larger and runs come in two speeds.
 
-    Generalised extreme Studentised deviates (Rosner 1983) with up to a fifth of the values: its cutoff counts how many
-    values and how many tests there are, so that clean normal or lognormal data gives one with probability `alpha`.
+    A K whose few runs were all fast by chance shows a small spread, and its own interval would miss the mean.
     """
-    plain, logs = _extreme(values, alpha), _extreme(np.log(values), alpha)
-    return [float(values[place]) for place in plain if place in logs]
+    if not any(finding.code in TWO_SPEEDS for finding in shape):
+        return curve
+    own, degrees = curve.std / curve.mean, np.where(curve.n > 1, curve.degrees, 0.0)
+    every = float(np.sqrt(np.nansum(own**2 * degrees) / max(degrees.sum(), 1.0)))
+    wider = own < every
+    std, pooled = np.where(wider, every * curve.mean, curve.std), np.where(wider, degrees.sum(), curve.degrees)
+    return replace(curve, std=std, pooled_degrees=pooled)
 
 
-def _extreme(values: FloatArray, alpha: float) -> list[int]:
-    """The places of the outliers, the farthest first."""
+def spread_of_neighbours(curve: Curve, level: float) -> Curve:
+    """The curve with the spread of each K and its two neighbours, below `MANY_RUNS` where that widens the interval.
+
+    Few runs that happen to be close show too small a spread.
+    """
     from scipy.special import stdtrit
 
-    left, count = list(range(len(values))), len(values)
-    removed, last = [], 0
-    for step in range(1, max(1, count // 5) + 1):
-        rest = values[left]
-        spread = float(np.std(rest, ddof=1)) if len(rest) > 2 else 0.0
-        if spread <= 1e-12 * abs(float(rest.mean())):
+    tail, error = 0.5 + level / 2.0, np.nan_to_num(curve.log_se)
+    squares = error**2 * curve.n * (curve.n - 1)
+    of_three, degrees = (np.convolve(part, np.ones(3))[1:-1] for part in (squares, curve.n - 1.0))
+    near = np.sqrt(of_three / np.maximum(degrees, 1.0) / curve.n)
+    widths = [stdtrit(np.maximum(own, 1.0), tail) * each for own, each in ((degrees, near), (curve.degrees, error))]
+    wider = (curve.n > 1) & (curve.n < MANY_RUNS) & (widths[0] > widths[1])
+    std = np.where(wider, near * curve.mean * np.sqrt(curve.n), curve.std)
+    return replace(curve, std=std, pooled_degrees=np.where(wider, degrees, curve.degrees))
+
+
+def outliers(samples: dict[int, FloatArray]) -> dict[int, list[float]]:
+    """The samples of each K that lie far from the others, the farthest first; K without any are left out.
+
+    A sample is far where the gap below it is too large for the tail of all samples together.  Deviations are
+    logarithms of sample over median.  The largest j of them, to a power that turns noise with a tail heavier than
+    exponential into one with an exponential tail, have independent exponential spacings (Renyi 1953), so that the gap
+    over the mean excess of the next ones follows F(2, 2r); lighter tails have smaller gaps.  It must be far both on
+    the scale that all K share and on the own scale of its K, and `LEAST_FAR` usual spreads from its median.
+    """
+    rest = {k: np.log(values / np.median(values)) for k, values in samples.items() if len(values) > 1}
+    if not rest:
+        return {}
+    worker = np.concatenate([np.full(len(own), k) for k, own in rest.items()])
+    value = np.concatenate([samples[k] for k in rest])
+    shared = np.concatenate(list(rest.values()))
+    scaled = np.concatenate([own / scale for own, scale in zip(rest.values(), _scales(rest), strict=True)])
+    near = LEAST_FAR * 1.4826 * float(np.median(np.abs(shared)))
+    far_samples: dict[int, list[float]] = {}
+    for sign, share in ((1.0, SLOW_SHARE), (-1.0, 1.0 - SLOW_SHARE)):
+        level = FALSE_ALARMS * share
+        last = set(_beyond_gap(sign * scaled, level))
+        for place in _beyond_gap(sign * shared, level):
+            if place in last and abs(shared[place]) > near:
+                far_samples.setdefault(int(worker[place]), []).append(float(value[place]))
+    return far_samples
+
+
+def _scales(rest: dict[int, FloatArray]) -> list[float]:
+    """The mean deviation of each K without its largest, drawn towards that of all K by `COMMON` runs."""
+    own = {k: float(np.sort(np.abs(part))[:-1].mean()) for k, part in rest.items() if len(part) >= LEAST_RARE}
+    every = float(np.mean(list(own.values()))) if own else 1.0
+    runs = {k: len(part) - 2 for k, part in rest.items()}
+    squares = [(COMMON * every**2 + runs[k] * own[k] ** 2) / (COMMON + runs[k]) if k in own else every**2 for k in rest]
+    return [max(float(np.sqrt(square)), 1e-300) for square in squares]
+
+
+def _beyond_gap(deviation: FloatArray, alpha: float) -> list[int]:
+    """The places of the largest deviations above a gap that clean noise shows with probability `alpha`."""
+    order = np.argsort(-deviation, kind="stable")
+    tail = deviation[order][: int(np.sum(deviation > TINY))]
+    count = len(deviation)
+    power = min(0.5, TAIL_RUNS / count)  # more runs reach farther into a heavy tail
+    height = (tail / max(float(tail.mean()), TINY)) ** power if len(tail) else tail
+    most, depth = max(1, min(MOST_FAR, count // 8)), min(max(4, count // 4), 30)
+    weights = 1 / np.arange(1, most + 1)
+    last = 0
+    for j in range(1, most + 1):
+        below = min(depth, len(tail) - 1 - j)
+        if below < LEAST_RARE:
             break
-        deviation = np.abs(rest - rest.mean()) / spread
-        place = int(np.argmax(deviation))
-        degrees = count - step - 1
-        t = float(stdtrit(degrees, 1 - alpha / (2 * (count - step + 1)))) if degrees > 0 else np.inf
-        limit = (count - step) * t / np.sqrt((degrees + t * t) * (count - step + 1)) if np.isfinite(t) else np.inf
-        removed.append(left.pop(place))
-        last = step if float(deviation[place]) > limit else last
-    return removed[:last]
+        excess = float(np.mean(height[j : j + below] - height[j + below]))
+        gap = j * float(height[j - 1] - height[j])
+        if excess > 0 and (1 + gap / excess / below) ** -below < alpha * weights[j - 1] / weights.sum():
+            last = j
+    return [int(place) for place in order[:last]]
 
 
 def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
@@ -139,30 +205,49 @@ def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
     return warning("rare-slow-runs", message, remedy="use --statistic median, or many more runs", count=len(slow))
 
 
-def two_modes(values: FloatArray, alpha: float) -> tuple[float, float, float] | None:
-    """The means of two groups and the share of the second, where one normal group is unlikely; else None.
+def two_modes(samples: dict[int, FloatArray]) -> dict[int, tuple[float, float, float]]:
+    """For each K whose samples fall into two groups: their means and the share of the slower; no K where none does.
 
-    The values are cut where the squared distances from both group means are smallest; that sum, over the total, is
-    compared with simulated normal samples of the same size.
+    The samples of a K are cut where the squared distances from both group means are smallest.  What is left of the
+    distances is compared with simulated samples of one group, for every K with enough runs by itself and for the mean
+    of all K, which shows two modes in few runs of many K.
     """
-    count = len(values)
-    if count < LEAST_MODES or float(np.ptp(values)) == 0:
-        return None
-    ranked = np.sort(np.log(values))
-    ratio, cut = _best_cut(ranked[np.newaxis, :])
-    smallest = min(int(cut[0]), count - int(cut[0]))
-    if smallest < 0.15 * count or ratio[0] > _cut_limit(count, alpha):
-        return None
-    first, second = np.exp(ranked[: cut[0]]), np.exp(ranked[cut[0] :])
-    return float(first.mean()), float(second.mean()), len(second) / count
+    usable = {k: np.sort(np.log(v[:MOST_CUT])) for k, v in samples.items() if len(v) >= LEAST_RARE and np.ptp(v) > 0}
+    if not usable:
+        return {}
+    cuts = {k: _best_cut(ranked[np.newaxis, :]) for k, ranked in usable.items()}
+    left = {k: float(ratio[0]) for k, (ratio, _) in cuts.items()}
+    place = {k: int(cut[0]) for k, (_, cut) in cuts.items()}
+    sizes = tuple(sorted(len(own) for own in usable.values())[-MOST_K:])
+    slower = sum(len(own) - place[k] for k, own in usable.items()) / sum(len(own) for own in usable.values())
+    together = (
+        len(usable) > 1
+        and MODE_SHARE <= slower <= 1 - MODE_SHARE
+        and float(np.mean(list(left.values()))) < _cut_limit(sizes, TWO_MODES / 2)
+    )
+    modes = {}
+    for k, ranked in usable.items():
+        count, cut = len(ranked), place[k]
+        enough = count >= LEAST_MODES and MODE_SHARE * count <= min(cut, count - cut)
+        alone = enough and left[k] < _cut_limit((count,), TWO_MODES / 2 / len(usable))
+        if alone or (together and left[k] < ONE_GROUP):
+            first, second = np.exp(ranked[:cut]), np.exp(ranked[cut:])
+            modes[k] = (float(first.mean()), float(second.mean()), len(second) / count)
+    return modes
 
 
 @cache
-def _cut_limit(count: int, alpha: float) -> float:
-    """The share of squared distances left by the best cut that normal samples go below with probability `alpha`."""
+def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
+    """What the best cut leaves of samples of these sizes, on average, below which one group goes with chance `alpha`.
+
+    The least of three shapes of noise: normal, with an exponential tail, and with the heavy tails of Student's t(3).
+    """
     rng = np.random.default_rng(SEED)
-    ratios, _ = _best_cut(np.sort(rng.standard_normal((MODE_DRAWS, count)), axis=1))
-    return float(np.quantile(ratios, alpha))
+    limits = []
+    for draw in (rng.standard_normal, rng.standard_exponential, partial(rng.standard_t, 3)):
+        means = np.mean([_best_cut(np.sort(draw(size=(MODE_DRAWS, n)), axis=1))[0] for n in sizes], axis=0)
+        limits.append(float(np.quantile(means, alpha)))
+    return min(limits)
 
 
 def _best_cut(ranked: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scalecurve.analysis.checks import check_shape, common_spread, spread_of_neighbours
 from scalecurve.analysis.curve import curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
 from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
@@ -96,8 +97,13 @@ def compare(
         counts = f"{first.all_k} and {second.all_k}"
         fault = Fault("the studies have no K in common", value=counts, remedy="measure one K in both")
         raise InputError(fault, subject=f"{first.name} and {second.name}")
-    old, new = curve_of(first), curve_of(second)
     level_of_one = level ** (1 / len(common))  # Sidak: all K together hold at `level`
+    shape = (
+        *check_shape(first),
+        *check_shape(second),
+    )  # runs of two speeds in one study are no less likely in the other
+    curves = (common_spread(curve_of(study), shape) for study in (first, second))
+    old, new = (spread_of_neighbours(curve, level_of_one) for curve in curves)
     rising = first.quantity.higher_is_better
     rows = []
     for k in common:

@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
+from scalecurve.findings import info
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import COUNTABLE_K, FloatArray, IntArray, Samples
 
@@ -42,20 +43,16 @@ IndexArray = npt.NDArray[np.int64]
 WELCH_LOG = "Welch's t on the logarithm of the ratio of means"
 ORDER_STATISTICS = "order statistics of the median"
 WIDER = 1.2533  # sqrt(pi/2): the error of a median against that of a mean, for normal noise
-LOAD_UNITS = frozenset(
-    {"clients", "users", "connections", "sessions", "terminals", "concurrency", "requests/s", "virtual users"}
-)
 MOST_STAND_INS = 1000  # values that stand for the runs behind one stated mean
 LARGEST_LOG = 300.0  # an interval this wide says nothing; a wider one would overflow
 DRAWS = 20_000
+FEWEST_DRAWS, MOST_DRAWN = 500, 4_000_000  # of curves, and of points on all of them: 32 MB an array
+MOST_K = 200
+FEWEST_ON_LINE, MOST_ON_LINE = 4, 64  # worker counts beside the baseline whose E may lie on one line
+BESIDE_LINE = 3.0
 NEIGHBOUR_CHANCE = 0.05
 NOT_REACHED = -1
 RULES = ("efficiency", "marginal", "knee")
-
-
-def is_load(k_unit: str) -> bool:
-    """Whether K counts the load on a server (clients, connections ...) and not workers that share a job."""
-    return k_unit.strip().lower() in LOAD_UNITS
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,8 @@ def conversion_of(study: Study) -> Conversion:
 class Curve:
     """Runs, means and standard deviations (n - 1) in the study's quantity at each distinct K, rising.
 
-    `std` is NaN where n = 1; `base` is the position of the baseline K0.
+    `std` is NaN where n = 1; `base` is the position of the baseline K0; `pooled_degrees` are those of a spread that
+    several K share.
     """
 
     conversion: Conversion
@@ -108,6 +106,7 @@ class Curve:
     n: IntArray
     mean: FloatArray
     std: FloatArray
+    pooled_degrees: FloatArray | None = None
 
     @cached_property
     def log_se(self) -> FloatArray:
@@ -117,8 +116,8 @@ class Curve:
 
     @cached_property
     def degrees(self) -> FloatArray:
-        """Degrees of freedom n - 1 of each mean."""
-        return (self.n - 1).astype(np.float64)
+        """Degrees of freedom of each spread: n - 1, or those of all K that share it."""
+        return (self.n - 1).astype(np.float64) if self.pooled_degrees is None else self.pooled_degrees
 
     @cached_property
     def time(self) -> FloatArray:
@@ -176,14 +175,14 @@ def samples_of(study: Study) -> Samples:
 
     Methods that use the number, the mean and the spread of the runs then give what the runs would have given.
     """
-    stated = {item.k: item for item in study.summary if item.n is not None and item.n > 1 and item.std is not None}
-    if not stated:
+    summaries = {item.k: item for item in study.summary if item.n is not None and item.n > 1 and item.std is not None}
+    if not summaries:
         return study.samples
     from scipy.special import ndtri
 
     k, values = [], []
     for workers, value in zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True):
-        item = stated.get(workers)
+        item = summaries.get(workers)
         n = 1 if item is None or item.n is None else min(item.n, MOST_STAND_INS)
         runs = np.array([value])
         if item is not None and item.n is not None and item.std is not None:
@@ -317,6 +316,60 @@ def _bends(rule: str, k: IntArray, speedups: FloatArray, threshold: float) -> In
     return np.where(hits.any(axis=1), hits.argmax(axis=1), NOT_REACHED)
 
 
+def thinned(study: Study, most: int = MOST_K) -> Study:
+    """The study with at most `most` worker counts, evenly spread over log K, and a finding that says so.
+
+    Neighbours among thousands of K say the same of a curve's shape; fits over all of them take minutes and gigabytes.
+    """
+    every = study.distinct_k
+    if len(every) <= most:
+        return study
+    spread = np.geomspace(every[0], every[-1], most)
+    places = np.unique(np.abs(np.searchsorted(np.log(every), np.log(spread) - 1e-9)).clip(0, len(every) - 1))
+    kept = {*every[places].tolist(), study.baseline_k}
+    text = f"{len(every)} worker counts were measured; {len(kept)} of them, evenly spread over log K, are used"
+    note = info("worker-counts-thinned", text, measured=len(every), used=len(kept))
+    if study.bulk is None:
+        chosen = replace(study, runs=tuple(run for run in study.runs if run.k in kept))
+    else:
+        used = np.isin(study.bulk.k, list(kept))
+        summary = tuple(item for item in study.summary if item.k in kept)
+        chosen = replace(study, bulk=Samples.of(study.bulk.k[used], study.bulk.values[used]), summary=summary)
+    return chosen.with_findings([note])
+
+
+def _log_errors(curve: Curve, count: int, rng: np.random.Generator) -> FloatArray:
+    """What may be added to each log S: `count` curves that the data could have come from, with Student-t errors.
+
+    Log E beyond the baseline is level, or a line over log K, as far as the means admit it; else each K is drawn by
+    itself.  With errors of each K by itself, some K of a long flat curve nearly always lies below a threshold just
+    below it.  All K share the error of the baseline.
+    """
+    error = np.nan_to_num(curve.log_se)
+    own = rng.standard_t(curve.degrees, size=(count, len(curve.k))) * error
+    errors: FloatArray = own - own[:, [curve.base]]
+    others = np.flatnonzero(np.arange(len(curve.k)) != curve.base)
+    if not FEWEST_ON_LINE <= len(others) <= MOST_ON_LINE or not np.all(error[others] > 0):
+        return errors
+    y, noise = np.log(curve.efficiency[others]), np.diag(error[others] ** 2) + error[curve.base] ** 2
+    line = np.column_stack([np.ones(len(others)), np.log2(curve.k[others])])
+    favours, fits = [0.0], []
+    for shape in (line[:, :1], line):  # a level, a line
+        scaled = np.linalg.solve(noise, shape)
+        fitted = shape @ np.linalg.solve(shape.T @ scaled, scaled.T)
+        off = y - fitted @ y
+        misfit = float(off @ np.linalg.solve(noise, off))
+        # Bayes factor against means that lie BESIDE_LINE of their errors beside it.
+        favours.append(0.5 * ((len(others) - shape.shape[1]) * math.log1p(BESIDE_LINE**2) - misfit))
+        fits.append((fitted, off))
+    weights = np.exp(np.array(favours) - max(favours))
+    chosen = rng.choice(len(weights), size=count, p=weights / weights.sum())
+    for place, (fitted, off) in enumerate(fits, start=1):
+        mine = np.ix_(np.flatnonzero(chosen == place), others)
+        errors[mine] = errors[mine] @ fitted.T - off
+    return errors
+
+
 def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generator) -> tuple[Bend | None, float | None]:
     """The bend by a rule, None where the measured range does not reach it, and the probability that it does not."""
     if rule not in RULES:
@@ -326,11 +379,10 @@ def find_bend(curve: Curve, rule: str, threshold: float, rng: np.random.Generato
     limit = None if rule == "knee" else threshold
     if np.any(curve.degrees < 1):
         return None if place == NOT_REACHED else Bend(int(curve.k[place]), rule, limit, None), None
-    # Curves the data could have come from: Student-t errors of each log mean; all points share the baseline's.
-    errors = rng.standard_t(curve.degrees, size=(DRAWS, len(curve.k))) * np.nan_to_num(curve.log_se)
-    draws = speedup * np.exp(np.clip(errors - errors[:, [curve.base]], -LARGEST_LOG, LARGEST_LOG))
+    count = min(DRAWS, max(FEWEST_DRAWS, MOST_DRAWN // len(curve.k)))
+    draws = speedup * np.exp(np.clip(_log_errors(curve, count, rng), -LARGEST_LOG, LARGEST_LOG))
     bends = _bends(rule, curve.k, draws, threshold)
-    beyond, *chances = (np.bincount(bends + 1, minlength=len(curve.k) + 1) / DRAWS).tolist()
+    beyond, *chances = (np.bincount(bends + 1, minlength=len(curve.k) + 1) / count).tolist()
     if place == NOT_REACHED:
         return None, beyond
     neighbours = tuple(

@@ -22,6 +22,7 @@ SOFTWARE_FACTS = ("python", "packages", "launcher")
 WORKLOAD_FACTS = ("name", "command", "description", "total", "per_worker", "work_unit")
 MEMORY_TOLERANCE = 0.02
 ANY_WORKER = "workers"
+SIDE_BY_SIDE = "keep them apart: `scalecurve report FIRST SECOND -o both.html` shows both"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def require_sameness(
         ("quantity", first.quantity, second.quantity),
     )
     faults = [
-        Fault(f"the studies differ in their {what}", value=f"{one} and {other}")
+        Fault(f"the studies differ in their {what}", value=f"{one} and {other}", remedy=SIDE_BY_SIDE)
         for what, one, other in terms
         if one != other
     ]

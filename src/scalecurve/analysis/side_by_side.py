@@ -121,13 +121,19 @@ class SideBySide(Result):
         return Document(f"{self.name}: {len(self.answers)} curves", tuple(blocks))
 
 
+def _axis_name(axis: str, value: str) -> str:
+    """The name of an axis of the placement after a number: 1 thread, 2 ranks per node."""
+    name, _, rest = axis.partition("_")
+    return " ".join([name.removesuffix("s") if value == "1" else name, *rest.split("_")]).strip()
+
+
 def best_splits(studies: StudySet, *, level: float = 0.95) -> tuple[BestSplit, ...]:
     """The fastest split of the same cores at each K and size, where the curves differ in nodes, ranks or threads."""
     placed: dict[str, str] = {}
     groups: dict[tuple[str, int], list[str]] = {}
     for name, study in studies.items():
         cells = studies.axes.get(name, {})
-        own = [f"{value} {axis.replace('_', ' ')}" for axis, value in cells.items() if axis in PLACEMENT]
+        own = [f"{value} {_axis_name(axis, value)}" for axis, value in cells.items() if axis in PLACEMENT]
         rest = ", ".join(f"{axis} {value}" for axis, value in cells.items() if axis not in PLACEMENT)
         if not own:
             return ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.analysis.checks import check_table
+from scalecurve.analysis.checks import check_shape, check_table, common_spread, spread_of_neighbours
 from scalecurve.analysis.curve import (
     LARGEST_LOG,
     WELCH_LOG,
@@ -27,6 +27,7 @@ from scalecurve.findings import Finding
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime
+from scalecurve.study.study import what_scales
 from scalecurve.units import as_number, level_faults
 
 SEED = 7
@@ -105,7 +106,7 @@ class SpeedupTable(Result):
     def document(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
         head = (
-            f"{self.name}: {self.regime} scaling, {self.regime.held_fixed}; values in "
+            f"{self.name}: {what_scales(self.regime, self.k_unit)}; values in "
             f"{self.quantity.replace('_', ' ')}{unit}; baseline K0 = {self.baseline_k}; intervals at {self.level:.0%}"
         )
         head += " for all K together (Sidak)" if self.simultaneous else ""
@@ -213,7 +214,8 @@ def tabulate(
         faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
     if faults:
         raise InputError(faults, subject=study.name)
-    curve, k0 = curve_of(study), study.baseline_k
+    shape, k0 = tuple(check_shape(study)), study.baseline_k
+    curve = common_spread(measured := curve_of(study), shape)
     ranks = statistic == "median" or len(study.samples) <= MOST_RANKED
     samples = study.samples.by_k() if ranks else {}
     centre = curve if statistic == "mean" else median_curve(curve, samples)
@@ -224,7 +226,7 @@ def tabulate(
     disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
     shows_serial = study.regime is Regime.STRONG and k0 == 1
     rows = []
-    columns = (curve.k, curve.n, curve.std, centre.efficiency)
+    columns = (curve.k, curve.n, measured.std, centre.efficiency)
     for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         if k == k0:
             efficiency = exact(1.0)
@@ -274,7 +276,7 @@ def tabulate(
         statistic=statistic,
         simultaneous=simultaneous,
         no_bend=no_bend,
-        findings=(*study.findings, *check_table(study, curve, rows), *order),
+        findings=(*study.findings, *check_table(study, measured, rows, shape), *order),
     )
 
 
@@ -285,7 +287,8 @@ def mean_intervals(curve: Curve, level: float) -> list[Estimate]:
     """
     from scipy.special import stdtrit
 
-    half = stdtrit(np.maximum(curve.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(curve.log_se)
+    wide = spread_of_neighbours(curve, level)
+    half = stdtrit(np.maximum(wide.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(wide.log_se)
     factors = np.exp(np.minimum(half, LARGEST_LOG))
     return [
         Estimate(mean, mean / factor, mean * factor, level, STUDENT)

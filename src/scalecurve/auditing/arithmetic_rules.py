@@ -346,7 +346,8 @@ def averaged(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "extrapolation-as-result", ERROR, Item.WORKLOAD, VIOLATED,
-    remedy="mark them, or leave them out", source="mlcommons/training_policies#458 (not allowed there)",
+    remedy="mark every K that was not measured, or leave it out",
+    source="mlcommons/training_policies#458 (not allowed there)",
 )  # fmt: skip
 def extrapolation_as_result(claim: Claim) -> Iterator[Hit]:
     """Extrapolated points among the results.
@@ -389,13 +390,17 @@ def unmarked_extrapolation(claim: Claim) -> Iterator[Hit]:
 
 def _flat_tail(points: list[tuple[ClaimPoint, float]]) -> tuple[int, int, float] | None:
     """The longest end of the curve along which E does not change: its K and its E, well below 1."""
-    for start in range(len(points) - FLAT_POINTS + 1):
-        tail = points[start:]
-        shares = [e for _, e in tail]
-        wide = tail[-1][0].k >= FLAT_RANGE * tail[0][0].k
-        if wide and max(shares) < WELL_BELOW and max(shares) / min(shares) - 1 < FLAT_SPREAD:
-            return tail[0][0].k, tail[-1][0].k, statistics.median(shares)
-    return None
+    flat, low, high = None, math.inf, 0.0
+    for start in reversed(range(len(points))):
+        point, e = points[start]
+        low, high = min(low, e), max(high, e)
+        if high >= WELL_BELOW or high >= low * (1 + FLAT_SPREAD):
+            break
+        if len(points) - start >= FLAT_POINTS and points[-1][0].k >= FLAT_RANGE * point.k:
+            flat = start
+    if flat is None:
+        return None
+    return points[flat][0].k, points[-1][0].k, statistics.median(e for _, e in points[flat:])
 
 
 def _on_amdahl(claim: Claim, points: list[tuple[ClaimPoint, float]]) -> tuple[int, float] | None:

@@ -1,8 +1,9 @@
 """The verb `audit`: may these numbers be believed, and what must be asked?
 
 Each fact stands once: a checklist row with its evidence, a finding for what no row says, and one question for each row
-that is not fulfilled.  The grade says how bad it is: a method that is wrong, figures that contradict each other, or
-facts that are merely not stated.  The score counts the rows, so that two results can be compared.
+that is not fulfilled.  The grade says how bad it is: a method that is wrong, figures that contradict each other, too
+few figures to check anything, figures that are hard to believe, or figures that agree while facts about them are not
+stated.  The first three are not publishable.  The score counts the rows, so that two results can be compared.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from scalecurve.document import (
     FindingList,
     Heading,
     JsonRecord,
-    Listing,
     Paragraph,
     Result,
     Tone,
@@ -35,20 +35,31 @@ from scalecurve.study import Study
 from scalecurve.units import format_seconds
 
 SOUND, WARNINGS, NOT_PUBLISHABLE = "sound", "warnings", "not publishable"
-WRONG, CONTRADICTORY, NOT_STATED = "wrong", "contradictory", "not stated"  # the grades below sound
+WRONG, CONTRADICTORY, UNCHECKED, DOUBTFUL, NOT_STATED = (
+    "wrong", "contradictory", "not checkable", "doubtful", "not stated"
+)  # fmt: skip
 GRADE_WORDS = {
-    SOUND: "nothing is wrong or left out",
-    NOT_STATED: "nothing is wrong in what is stated, but not all is stated",
-    CONTRADICTORY: "published figures contradict each other",
-    WRONG: "what was compared is not one job, or not fairly measured",
-}
+    SOUND: "Nothing is wrong or left out",
+    NOT_STATED: "The figures agree with each other, but not all that a reader needs is stated",
+    DOUBTFUL: "Nothing is proven wrong, but something is hard to believe",
+    UNCHECKED: "Fewer than three K have a time or a rate to check it by, and most of what a reader needs is not stated",
+    CONTRADICTORY: "The published figures cannot all be right",
+    WRONG: "What was compared is not one job, or was not measured fairly",
+}  # from the best to the worst
+VERDICTS = {SOUND: SOUND, NOT_STATED: WARNINGS, DOUBTFUL: WARNINGS}  # all other grades are not publishable
 WEIGHTS = {
     Item.BASELINE: 20, Item.WORKLOAD: 20, Item.STEADY: 10, Item.SPREAD: 20, Item.REGIME: 15, Item.EFFICIENCY: 15,
 }  # fmt: skip
 VIOLATION = 0.5  # of its row's points, taken off besides
 DOUBTS = {Severity.ERROR: 10, Severity.WARNING: 3, Severity.INFO: 0}  # points for findings outside the rows
 MOST_QUESTIONS = 3
-MOST_MISSING = 2  # of the six rows; with more, nobody could check the result
+MOST_MISSING = 2  # of the six rows
+LEAST_MEASURED = 3  # K with a time or a rate; with fewer and more rows missing, nobody could check the result
+ABSENT = frozenset(
+    ("baseline-unknown", "workload-unknown", "regime-unknown", "startup-unknown", "spread-missing", "single-run",
+     "speedup-only", "no-efficiency")
+)  # fmt: skip
+"""Rules that miss a fact; any other warning doubts one."""
 BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # errors of `measure`
 TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
@@ -71,9 +82,9 @@ class ChecklistRow(JsonRecord):
 class Audit(Result):
     """The verdict on a claim, the six rows, the findings beside them, and what to ask its author.
 
-    `grade` is "wrong", "contradictory", "not stated" or "sound"; `score` goes from 0 to 100 (each fulfilled row of the
-    checklist has its points).  `questions` start with the one whose answer can add the most points.  `violations` are
-    the findings behind all rows that are missing or violated.
+    `grade` is "wrong", "contradictory", "not checkable", "doubtful", "not stated" or "sound"; `score` goes from 0 to
+    100 (each fulfilled row of the checklist has its points).  `questions` start with the one whose answer can add the
+    most points.  `violations` are the findings behind all rows that are missing or violated.
     """
 
     claim: Claim
@@ -92,7 +103,7 @@ class Audit(Result):
         return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()]
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100), {self._counts()}>"
+        return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100)>"
 
     @property
     def publishable(self) -> bool:
@@ -112,26 +123,31 @@ class Audit(Result):
             )
             for row in self.checklist
         ]
-        grade = f"{self.grade}: {GRADE_WORDS[self.grade]}" if self.grade != self.verdict else GRADE_WORDS[SOUND]
-        summary = f"Verdict: {self.verdict} ({grade}). Score {self.score} of 100; of the six rows: {self._counts()}."
+        grade = "" if self.grade == self.verdict else f" ({self.grade})"
+        summary = (
+            f"Verdict: {self.verdict}{grade}. {GRADE_WORDS[self.grade]}. Score {self.score} of 100: {self._counts()}."
+        )
         blocks: list[Block] = [Paragraph(summary, TONES[self.verdict]), table(heads, rows)]
+        if self.questions:
+            questions = self.questions[:MOST_QUESTIONS]
+            listed = "\n".join(f"{i}. {question}" for i, question in enumerate(questions, 1))
+            blocks += [Heading("What to ask for"), Paragraph(listed)]
+        blocks.append(FindingList(self.findings))
         points = list(claim.efficiencies())
         if len(points) > 1:
             cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in points]
             k0 = claim.baseline_k
             caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
             blocks.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption=caption))
-        blocks.append(FindingList(self.findings))
-        if self.questions:
-            asked = self.questions[:MOST_QUESTIONS]
-            listed = "\n".join(f"{i}. {question}" for i, question in enumerate(asked, 1))
-            blocks += [Heading("What to ask for"), Listing(listed)]
         return Document(f"Audit of {claim.name}", tuple(blocks))
 
     def _counts(self) -> str:
         statuses = [row.status for row in self.checklist]
         counts = {status: statuses.count(status) for status in ("ok", "missing", "violated")}
-        return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        parts = [f"{count} {'is' if count == 1 else 'are'} {status}" for status, count in counts.items() if count]
+        if len(parts) == 1:
+            return f"all six rows below are {statuses[0]}"
+        return f"of the six rows below {', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None = None) -> Audit:
@@ -186,10 +202,11 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     ]
     score = round(min(100.0, max(0.0, points - sum(DOUBTS[finding.severity] for finding in beside))))
     questions.sort(key=lambda question: -question[0])
+    grade = _grade(claim, hits, own, [row.status for row in checklist])
     return Audit(
         claim=claim,
-        verdict=_verdict([row.status for row in checklist], [finding.severity for finding in everything]),
-        grade=_grade(hits, own, [row.status for row in checklist]),
+        verdict=VERDICTS.get(grade, NOT_PUBLISHABLE),
+        grade=grade,
         score=score,
         checklist=tuple(checklist),
         findings=tuple(beside),
@@ -198,21 +215,20 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
     )
 
 
-def _grade(hits: list[tuple[Rule, Hit, Finding]], own: tuple[Finding, ...], statuses: list[str]) -> str:
-    """The worst of what the rules say: wrong, contradictory, not stated, or sound."""
+def _grade(claim: Claim, hits: list[tuple[Rule, Hit, Finding]], own: tuple[Finding, ...], statuses: list[str]) -> str:
+    """The worst that the rules say."""
     bad = [rule for rule, _, _ in hits if rule.severity is Severity.ERROR or rule.effect is Effect.VIOLATED]
     if any(finding.severity is Severity.ERROR for finding in own) or any(not rule.contradiction for rule in bad):
         return WRONG
     if bad:
         return CONTRADICTORY
-    doubtful = any(finding.severity is Severity.WARNING for finding in (*own, *(finding for _, _, finding in hits)))
-    return NOT_STATED if Effect.MISSING in statuses or doubtful else SOUND
-
-
-def _verdict(statuses: list[str], severities: list[Severity]) -> str:
-    if Severity.ERROR in severities or Effect.VIOLATED in statuses or statuses.count(Effect.MISSING) > MOST_MISSING:
-        return NOT_PUBLISHABLE
-    return WARNINGS if Severity.WARNING in severities or Effect.MISSING in statuses else SOUND
+    measured = sum((p.seconds or p.rate or p.rate_per_worker) is not None for p in claim.points)
+    if measured < LEAST_MEASURED and statuses.count(Effect.MISSING) > MOST_MISSING:
+        return UNCHECKED
+    doubts = (*own, *(finding for _, _, finding in hits if finding.code not in ABSENT))
+    if any(finding.severity is Severity.WARNING for finding in doubts):
+        return DOUBTFUL
+    return NOT_STATED if Effect.MISSING in statuses else SOUND
 
 
 def evidence_for(item: Item, claim: Claim) -> str:

@@ -5,8 +5,9 @@ What the claim does not state is None; the audit asks for it.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,11 +16,14 @@ from pydantic import Field, FiniteFloat, model_validator
 from scalecurve.analysis.curve import curve_of
 from scalecurve.auditing.figures import PERCENT, SHARE, FigureRange, figure, settle_units
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.user_file import FileSection, Positive, Whole, read_toml, template, validate
-from scalecurve.study import Quantity, Run, Study, Treatment
-from scalecurve.study.file import parse_json, read_json, study_from_dict
+from scalecurve.files import read_toml
+from scalecurve.formats.detection import PLAIN, ROWS, STUDY, detect
+from scalecurve.formats.loading import load_sources
+from scalecurve.formats.reading import ReadOptions
+from scalecurve.formats.source import Source, sources_of
+from scalecurve.formats.user_file import FileSection, Positive, Whole, template, validate
+from scalecurve.study import Quantity, Regime, Run, Study, Treatment
 
-PEEK = 64
 IMPLAUSIBLE = 1.2  # an efficiency above this means that S(K0) is K0, not 1
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 HINT = "scalecurve audit --init claim.toml writes one to fill in"
@@ -160,16 +164,17 @@ class Claim(FileSection):
     def _with_plain_points(self) -> Claim:
         """`workers` with its speedup or efficiency is a point like any other, and every efficiency a share."""
         points = self.points
-        if self.workers is not None and self.at(self.workers) is None:
+        if self.workers is not None and all(point.k != self.workers for point in points):
             points = (*points, ClaimPoint(k=self.workers, speedup=self.speedup, efficiency=self.efficiency))
             object.__setattr__(self, "points", points)
         if self.kind != "study":
             units = settle_units(points, self.baseline_k, self.regime)
             plain = tuple(point.with_unit(unit) for point, unit in zip(points, units, strict=True))
             object.__setattr__(self, "points", plain)
+            self.__dict__.pop("baseline_k", None)  # it was that of the points as written
         return self
 
-    @property
+    @cached_property
     def baseline_k(self) -> int:
         """K0: as stated; else the smallest K of a table whose own figures there say 1, or that has only times."""
         if self.baseline.k is not None:
@@ -184,7 +189,7 @@ class Claim(FileSection):
         is_base = is_base or (first.efficiency is not None and abs(first.efficiency - 100) <= 0.5)
         return first.k if is_base else 1
 
-    @property
+    @cached_property
     def speedup_factor(self) -> float:
         """What S/K is multiplied by to give E: 1 where S(K0) = K0, else K0 (S(K0) = 1)."""
         k0 = self.baseline_k
@@ -198,7 +203,12 @@ class Claim(FileSection):
         return 1.0 if largest > IMPLAUSIBLE else float(k0)
 
     def at(self, k: int) -> ClaimPoint | None:
-        return next((point for point in self.points if point.k == k), None)
+        return self._by_k.get(k)
+
+    @cached_property
+    def _by_k(self) -> dict[int, ClaimPoint]:
+        """The first point of each K."""
+        return {point.k: point for point in reversed(self.points)}
 
     def efficiency_of(self, point: ClaimPoint) -> float | None:
         """E from the times or rates where the baseline's are stated too, else from the speedup, else as published.
@@ -236,7 +246,7 @@ class Claim(FileSection):
         agreeing = [way for way in ways if ways[0][1].agrees(way[1])]
         return min(agreeing, key=lambda way: way[1].high - way[1].low, default=None)
 
-    @property
+    @cached_property
     def reading_of_times(self) -> str | None:
         """The regime in which the times are read: as stated, else the only one that fits them and the stated sizes.
 
@@ -280,54 +290,52 @@ def load_claim(
     speedup: float | None = None,
     efficiency: float | None = None,
     regime: str | None = None,
-    k_unit: str | None = None,
+    options: ReadOptions | None = None,
 ) -> Study | Claim:
-    """A study file, a claim as TOML or JSON, or a published table.
+    """A study file, a claim as TOML or JSON, or a published table; `options` say how a table is read.
 
     Without a source it is the bare claim `workers=256, speedup=180`.
     """
+    options = options or ReadOptions.checked(regime)
+    if source is None:
+        return _bare_claim(workers, speedup, efficiency, options)
+    if Path(source).suffix == ".toml":
+        return validate(Claim, read_toml(Path(source), hint=HINT), subject=str(source))
+    file, *more = sources_of([source])
+    if more:
+        return _curve([file, *more], options)
+    content = file.json
+    if isinstance(content, Mapping) and "format" not in content and content.keys() & {"workers", "points", "statement"}:
+        return validate(Claim, {"regime": options.regime_word, **content}, subject=file.name)
+    format_name = detect(file).name
+    if format_name == STUDY:
+        return _curve([file], replace(options, regime=None))  # it states its own
+    of_study = (options.series, options.k_from, options.baseline_k, options.node_size)
+    if format_name not in (PLAIN, ROWS) or any(item is not None for item in of_study):
+        return _curve([file], options)  # what these say is of a study; a claim has no place for it
     from scalecurve.auditing.claim_table import read_claim_table
 
-    if source is None:
-        faults = []
-        if workers is None or workers < 1:
-            faults.append(Fault("a bare claim needs its number of workers", value=str(workers), remedy="--workers 256"))
-        if speedup is None and efficiency is None:
-            faults.append(Fault("a bare claim needs a speedup or an efficiency", remedy="--speedup 180"))
-        for name, value in (("speedup", speedup), ("efficiency", efficiency)):
-            if value is not None and not 0 < value < float("inf"):
-                faults.append(Fault(f"the {name} is not a positive number", value=f"{value:g}"))
-        if faults:
-            raise InputError(faults)
-        unit = k_unit or "workers"
-        result = f"{speedup:g}x" if speedup is not None else f"E = {efficiency:g}"
-        data: dict[str, Any] = {"name": f"{result} on {workers} {unit}", "regime": regime, "k_unit": unit}
-        data |= {"workers": workers, "speedup": speedup, "efficiency": efficiency}
-        return validate(Claim, data, subject="claim")
-    if str(source) == "-":
-        raw = sys.stdin.buffer.read()
-        if raw.lstrip()[:1] == b"{":
-            return _json_claim(parse_json(raw, subject="standard input"), "standard input", regime)
-        return read_claim_table(raw, subject="standard input", regime=regime)
-    path = Path(source)
-    if path.suffix == ".toml":
-        return validate(Claim, read_toml(path, hint=HINT), subject=str(path))
-    try:
-        with path.open("rb") as file:
-            head = file.read(PEEK).lstrip()[:1]
-    except OSError:
-        head = b""
-    if head == b"{" or (path.suffix == ".json" and head != b"["):
-        return _json_claim(read_json(path), str(path), regime, path.parent)
-    claim = read_claim_table(path, subject=str(path), regime=regime)
-    return _one_curve(path, regime) or claim
+    claim = read_claim_table(file, options)
+    return _one_curve(file, options, claim) or claim
 
 
-def _json_claim(value: Any, subject: str, regime: str | None, folder: Path | None = None) -> Study | Claim:
-    """A study, or the fields of a claim.toml written as JSON."""
-    if isinstance(value, Mapping) and "format" not in value and value.keys() & {"workers", "points", "statement"}:
-        return validate(Claim, {"regime": regime, **value}, subject=subject)
-    return study_from_dict(value, subject=subject, folder=folder)
+def _bare_claim(workers: int | None, speedup: float | None, efficiency: float | None, options: ReadOptions) -> Claim:
+    """`180x on 256` as a claim."""
+    faults = []
+    if workers is None or workers < 1:
+        faults.append(Fault("a bare claim needs its number of workers", value=str(workers), remedy="--workers 256"))
+    if speedup is None and efficiency is None:
+        faults.append(Fault("a bare claim needs a speedup or an efficiency", remedy="--speedup 180"))
+    for name, value in (("speedup", speedup), ("efficiency", efficiency)):
+        if value is not None and not 0 < value < float("inf"):
+            faults.append(Fault(f"the {name} is not above 0", value=f"{value:g}", remedy="give a positive number"))
+    if faults:
+        raise InputError(faults)
+    unit = options.k_unit or "workers"
+    result = f"{speedup:g}x" if speedup is not None else f"E = {efficiency:g}"
+    data: dict[str, Any] = {"name": f"{result} on {workers} {unit}", "regime": options.regime_word, "k_unit": unit}
+    data |= {"workers": workers, "speedup": speedup, "efficiency": efficiency}
+    return validate(Claim, data, subject="claim")
 
 
 def claim_from(fields: object) -> Claim:
@@ -338,17 +346,25 @@ def claim_from(fields: object) -> Claim:
     raise InputError(Fault("this cannot be audited", value=repr(fields)[:80], remedy=remedy))
 
 
-def _one_curve(path: Path, regime: str | None) -> Study | None:
-    """The table as a study where rows of it do not count; a table of several curves is refused, never pooled."""
-    from scalecurve.formats.loading import load
+def _curve(files: Sequence[Source], options: ReadOptions) -> Study:
+    """The one curve of a source; several are refused, never pooled."""
+    loaded = load_sources(files, options)
+    if isinstance(loaded, Study):
+        return loaded
+    names = ", ".join(loaded.names)
+    raise InputError(Fault("the table holds several curves", value=names, remedy=f"--series {loaded.names[0]!r}"))
 
+
+def _one_curve(file: Source, options: ReadOptions, claim: Claim) -> Study | None:
+    """The table as a study where rows of it do not count; a table of several curves is refused, never pooled."""
+    with_regime = replace(options, regime=options.regime or Regime.STRONG)
     try:
-        table = load(path, regime=regime or "strong")
-    except InputError:  # a table of speedups or efficiencies alone is a claim, not a study
-        return None
-    if not isinstance(table, Study):
-        hint = f"scalecurve import {path} --series {table.names[0]!r} -o one.json, then audit one.json"
-        raise InputError(Fault("the table holds several curves", value=", ".join(table.names), remedy=hint))
+        table = load_sources([file], with_regime)
+    except InputError:
+        if any(point.samples for point in claim.points):
+            raise  # rows of one K that are no repeats of one another
+        return None  # a table of speedups or efficiencies alone is a claim, not a study
+    table = table if isinstance(table, Study) else _curve([file], with_regime)
     marked = any(item.code == "rows-left-out" and "count" in item.evidence for item in table.findings)
     return table if marked else None  # failed runs and warm-ups; cells without a figure are no points of a claim either
 

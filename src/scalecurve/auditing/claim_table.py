@@ -14,18 +14,20 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.headers import in_english, k_unit_of, printed_ratio, value_meaning
+from scalecurve.formats.headers import in_english, k_unit_of, parse_header, printed_ratio, value_meaning
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import DecimalMark, counts_of, no_result, parse_cell
-from scalecurve.formats.tables.curves import mark_of, recognise_text
-from scalecurve.formats.tables.dialects import find_layout, lengthen, read_grid
+from scalecurve.formats.tables.cells import SUMMARY_ROW, DecimalMark, counts_of, no_result, parse_cell
+from scalecurve.formats.tables.choice import Chooser, Chosen
+from scalecurve.formats.tables.curves import mark_of, recognise_text, regime_in
+from scalecurve.formats.tables.dialects import LongGrid, find_layout, lengthen, read_grid
 from scalecurve.formats.tables.forms import formed_grid
 from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity
 
 PERCENT_HEADER = 0.01
 AVERAGED = r"^(?:geo(?:metric)?[ _-]?)?(?:mean|average|avg\.?)[ _-]?"
+EXTRAPOLATED = re.compile(r"\b(extrapolat|project|predict|estimat)ed\b", re.IGNORECASE)
 PRINTED = {"seconds", "rate", "rate_per_worker", "speedup", "efficiency"}
 TEXTS = {"target", "machine"}
 MEASURED = {
@@ -41,35 +43,38 @@ COLUMNS = {
     "iterations": r"steps|iterations|iters|epochs",
     "target": r"target|accuracy_target",
     "machine": r"machine|cluster|host_type|system|hardware",
-    "threads": r"threads_per_(rank|worker|process)|omp_num_threads",
+    "threads": r"threads(_per_(rank|worker|process))?|omp_num_threads",
     "extrapolated": r"extrapolated|projected|predicted",
 }
 
 
-def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime: str | None = None) -> Claim:
-    """The claim in a table of any form that `scalecurve table` reads."""
-    name = subject or str(source)
-    file = Source(name, raw=source) if isinstance(source, bytes) else Source(name, path=source)
+def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
+    """The claim in a table of any form that `scalecurve table` reads, with the same options."""
+    name, options = file.name, options or ReadOptions()
     try:
         cells = read_grid(file, find_layout(file)) if recognise_text(file) else formed_grid(file)[0]
-        grid = lengthen(cells, ReadOptions()).grid
+        long = lengthen(cells, options)
     except UnicodeDecodeError:
-        raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
+        if (western := file.in_windows_1252()) is None:
+            raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
+        return read_claim_table(western, options)
     except InputError as problem:
         remedy = "a header such as K,seconds,speedup and rows"
         faults = [*problem.faults, Fault("no table here", remedy=remedy)]
         raise FormatError(faults, subject=name) from None
-    mark, headers = mark_of(grid), [header.strip() for header in grid.headers]
-    columns, unit = _columns(headers, name)
+    grid, mark, headers = long.grid, mark_of(long.grid), [header.strip() for header in long.grid.headers]
+    measured = _measured(long, options, mark, cells.caption, name)
+    columns, unit = _columns(headers, measured, name)
+    unit = options.k_unit or unit
     counts = counts_of([str(cell) for cell in grid.columns[columns["k"][0]]], mark).values
     faults = []
     by_k: dict[int, list[dict[str, Any]]] = {}
-    said = [header for header in headers if re.match(rf"{AVERAGED}(speed|eff)", header, re.IGNORECASE)]
+    averages = [header for header in headers if re.match(rf"{AVERAGED}(speed|eff)", header, re.IGNORECASE)]
     for i in range(grid.rows):
         row = [str(column[i]).strip() for column in grid.columns]
         label = row[columns["k"][0]]
-        if re.match(r"(geo)?mean|average|avg|total|sum\b", label, re.IGNORECASE):
-            said.append(" ".join(row))
+        if SUMMARY_ROW.match(label.strip("*_` ")):
+            averages.append(" ".join(row))
             continue
         if not 1 <= counts[i] < 10**9 or counts[i] % 1:
             if any(not no_result(cell) for place, cell in enumerate(row) if place != columns["k"][0]):
@@ -79,34 +84,54 @@ def read_claim_table(source: Path | bytes, *, subject: str | None = None, regime
         values = _row_values(grid.where(i), row, columns, mark, faults)
         if any(values.get(figure) is not None for figure in PRINTED):
             by_k.setdefault(int(counts[i]), []).append(values | {"k": int(counts[i])})
+    for k, same in () if measured else by_k.items():
+        if any(len({row.get(ratio) for row in same}) > 1 for ratio in ("speedup", "efficiency")):
+            remedy = "keep the rows of one curve"
+            faults.append(Fault(f"rows of K = {k} have different speedups or efficiencies", remedy=remedy))
     if faults:
         raise FormatError(faults, subject=name)
     data = {
-        "statement": "; ".join(said) or None,
+        "statement": "; ".join(averages) or None,
         "name": Path(name).name,
         "kind": "table",
-        "regime": regime,
+        "regime": options.regime_word or regime_in(cells.caption),
         "k_unit": unit,
         "points": [_point(same) for same in by_k.values()],
     }
     return validate(Claim, data, subject=name)
 
 
-def _columns(headers: list[str], subject: str) -> tuple[dict[str, tuple[int, float]], str]:
+def _measured(long: LongGrid, options: ReadOptions, mark: DecimalMark, caption: str, subject: str) -> Chosen | None:
+    """The columns of K and of the observations as `table` chooses them; None where the table prints ratios alone."""
+    try:
+        return Chooser(long.grid, options, mark, long.value, caption).choose()
+    except InputError as problem:
+        heads = [parse_header(header) for header in long.grid.headers]
+        has_values = any(value_meaning(head.text) and not head.is_derived for head in heads)
+        if has_values or options.k_column is not None or options.value_column is not None:
+            raise FormatError(problem.faults, subject=subject) from None
+        return None
+
+
+def _columns(headers: list[str], measured: Chosen | None, subject: str) -> tuple[dict[str, tuple[int, float]], str]:
     """The place and the factor of every column with a known meaning, and the unit of K."""
     places: dict[str, tuple[int, float]] = {}
-    unit = "workers"
+    if measured is not None and measured.k is not None:
+        factor = 1.0 if measured.from_cells else measured.meaning.factor
+        places = {"k": (measured.k, 1.0), MEASURED[measured.meaning.quantity]: (measured.value, factor)}
+    taken = {place for place, _ in places.values()}
+    unit = next((unit for place in taken if (unit := k_unit_of(headers[place]))), "workers")
     for i, header in enumerate(headers):
         plain = re.sub(r"[\s-]+", "_", in_english(header).lower().strip("*`$\"'"))
         ratio = printed_ratio(re.sub(AVERAGED, "", header, flags=re.IGNORECASE))
         named = next((name for name, pattern in COLUMNS.items() if re.fullmatch(pattern, plain)), ratio)
+        if i in taken:
+            continue
         if "k" not in places and k_unit_of(header):
             places["k"], unit = (i, 1.0), k_unit_of(header) or unit
         elif named is not None:
             in_percent = named == "efficiency" and any(mark in plain for mark in ("%", "percent", "pct"))
             places.setdefault(named, (i, PERCENT_HEADER if in_percent else 1.0))
-        elif (value := value_meaning(header)) is not None:
-            places.setdefault(MEASURED[value.quantity], (i, value.factor))
     if "k" not in places or not places.keys() & {*MEASURED.values(), "speedup", "efficiency"}:
         needed = "one of worker counts and one of times, rates, speedups or efficiencies"
         hint = f"columns seen: {', '.join(headers)}; needed: {needed}"
@@ -119,6 +144,7 @@ def _row_values(
 ) -> dict[str, Any]:
     """The figures of one row; efficiencies stay in the unit they are written in."""
     values: dict[str, Any] = {"written": {}, "last_digit": {}}
+    values["extrapolated"] = any(EXTRAPOLATED.search(cell) for cell in row)
     for name, (place, factor) in columns.items():
         cell = row[place]
         if name == "k":
@@ -127,7 +153,7 @@ def _row_values(
             values[name] = cell or None
             continue
         if name == "extrapolated":
-            values[name] = cell.lower() in ("1", "yes", "true", "x")
+            values[name] |= cell.lower() in ("1", "yes", "true", "x")
             continue
         if "," in cell and name in ("speedup", "efficiency") and mark in (DecimalMark.UNKNOWN, DecimalMark.BOTH):
             remedy = "write decimals with a point, or semicolons between the columns"

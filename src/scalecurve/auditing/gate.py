@@ -138,9 +138,8 @@ class Gate(Result):
             cases.append(f'  <testcase {kind} name="K={check.k}">{body}{output}</testcase>')
         if not cases:
             output = f"<system-out>{escape(self.line)}</system-out>"
-            cases.append(
-                f'  <testcase classname="scalecurve.baseline" name="{escape(self.name)}"><skipped/>{output}</testcase>'
-            )
+            name = quoteattr(self.name)
+            cases.append(f'  <testcase classname="scalecurve.baseline" name={name}><skipped/>{output}</testcase>')
         failures = sum(check.passed is False for check in self.checks)
         skipped = sum(check.passed is None for check in self.checks) if self.checks else 1
         counts = f'tests="{len(cases)}" failures="{failures}" skipped="{skipped}"'
@@ -151,8 +150,8 @@ class Gate(Result):
         """The failed checks and the findings as workflow commands of GitHub, which shows them beside the change."""
         failed = [f"::error title=scalecurve K = {row.k}::{row}" for row in self.checks if row.passed is False]
         kinds = {Severity.INFO: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
-        said = [f"::{kinds[finding.severity]} title=scalecurve::{finding.message}" for finding in self.findings]
-        return tuple(line.replace("%", "%25").replace("\n", "%0A") for line in (*failed, *said))
+        lines = [f"::{kinds[finding.severity]} title=scalecurve::{finding.message}" for finding in self.findings]
+        return tuple(line.replace("%", "%25").replace("\n", "%0A") for line in (*failed, *lines))
 
     def append_history(self, study: Study, path: str | Path) -> None:
         """Add this check to a history file."""
@@ -270,7 +269,7 @@ def parse_floors(items: Sequence[str]) -> dict[int, float]:
             floor = parse_share(share)
         except InputError:
             floor = math.inf
-        if floor <= HIGHEST_FLOOR and k.strip().isdigit() and int(k) >= 1:
+        if floor <= HIGHEST_FLOOR and k.strip().isdecimal() and int(k) >= 1:
             floors[int(k)] = floor
         else:
             hint = f"write it like 0.8@8 or 80%@8, at most {HIGHEST_FLOOR:g}"

@@ -9,6 +9,7 @@ a check has reported.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -24,6 +25,7 @@ from scalecurve.analysis.curve import conversion_of
 from scalecurve.analysis.table import tabulate
 from scalecurve.document import Block, Cell, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
+from scalecurve.files import read_text
 from scalecurve.findings import Finding, info
 from scalecurve.study import Study
 from scalecurve.study.run import FloatArray
@@ -189,21 +191,22 @@ def append_entry(study: Study, path: str | Path, *, passed: bool, line: str, dri
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         try:
-            os.write(handle, (json.dumps(data, allow_nan=False) + "\n").encode())
+            raw, end = (json.dumps(data, allow_nan=False) + "\n").encode(), os.lseek(handle, 0, os.SEEK_END)
+            if os.write(handle, raw) < len(raw):  # the disk is full: a torn line would spoil the history
+                os.ftruncate(handle, end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(handle)
     except OSError as problem:
-        raise InputError(Fault(f"the history cannot be written: {problem.strerror}"), subject=str(path)) from None
+        raise InputError(
+            Fault(f"the history cannot be written: {problem.strerror}", remedy="make room, or name another file"),
+            subject=str(path),
+        ) from None
 
 
 def read_entries(path: str | Path, *, name: str | None = None) -> tuple[HistoryEntry, ...]:
     """The entries of a history file, oldest first; those of one study where a name is given."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise InputError(Fault(f"the history cannot be read: {problem.strerror}"), subject=str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError(Fault("not text in UTF-8"), subject=str(path)) from None
+    lines = read_text(Path(path), hint="give a file that scalecurve check --history wrote").splitlines()
     entries, faults = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -245,8 +248,13 @@ def history(path: str | Path, *, name: str | None = None) -> History:
     names = sorted({entry.name for entry in every})
     entries = tuple(entry for entry in every if name is None or entry.name == name)
     if not entries:
-        remedy = f"it holds {', '.join(names[:MOST_SHOWN])}" if names else "scalecurve check ... --history FILE"
-        raise InputError(Fault("the history holds no check", value=name, remedy=remedy), subject=str(path))
+        message, remedy = "the history has no checks", "scalecurve check STUDY --history FILE adds one"
+        if names:
+            message, remedy = (
+                "the history has no check of this study",
+                f"its checks are of {', '.join(names[:MOST_SHOWN])}",
+            )
+        raise InputError(Fault(message, value=name, remedy=remedy), subject=Path(path).name)
     if name is None and len(names) > 1:
         raise InputError(
             Fault("the history holds several studies", value=", ".join(names), remedy="choose with --name")

@@ -28,6 +28,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from scalecurve.analysis.curve import Curve, curve_of
 from scalecurve.document import JsonRecord
@@ -35,6 +36,8 @@ from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Study
 from scalecurve.study.run import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
 
 FEW_SHARES = {"one": 0.83, "larger": 0.04, "all": 0.13}  # of the false alarms, by kind of test
 MANY_SHARES = {"one": 0.37, "larger": 0.04, "all": 0.45}
@@ -44,9 +47,16 @@ TOO_LARGE = 3.0  # standard deviations of noise and shift
 SLOWER = 0.02  # a K that is not slower beyond this level by its own noise has lost nothing
 BOTH = 1.3  # two judgements of noise must agree, so each may be this much laxer from five runs on (bench/gate.py)
 ENOUGH = 4.0  # degrees of freedom of a mean, from which that holds
+FEW = 0.7  # below, two modes make Student's t too sure by this much
+LEAST_DEGREES = 3.0  # of a mean: with fewer, and at most FEW_K, chance alone passes 1 % ...
+FEW_K = 2
+TWO_SPEEDS = math.log(1.3)  # ... so that a loss must be larger than what parts the two speeds of most programs
 SESSION = 0.02  # the shift between sessions where no history says how large it is
 POWER = 0.8
+LEAST_P = 1e-4
 LEAST_ERROR = 0.002
+NO_BOUND = 700.0  # the logarithm of a gain that no number can hold: the interval has no lower end
+MOST_GATED = 2000  # tests of several K together grow with its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +94,13 @@ def has_many(new: LogMeans, old: LogMeans) -> bool:
     return new.value.shape[-1] > 1 and float(min(new.degrees.min(), old.degrees.min())) >= MANY
 
 
+def needs_more(new: LogMeans, old: LogMeans) -> BoolArray:
+    """Whether the runs are too few for a test of this level: three fast and three slow ones part in 1 of 20 orders."""
+    least = np.minimum(new.degrees, old.degrees).min(axis=-1)
+    few: BoolArray = (least < LEAST_DEGREES) & (new.value.shape[-1] <= FEW_K)
+    return few
+
+
 def alphas(count: int, false_alarm: float, *, many: bool) -> FloatArray:
     """The false alarms admitted for each test of `sets_of`; together they are at most `false_alarm`."""
     if count == 1:
@@ -104,8 +121,10 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: floa
     careful, careful_degrees = np.max([variance for variance, _ in judgements], axis=0), judgements[0][1]
     shared = np.abs(change) <= TOO_LARGE * np.sqrt(careful + shift)  # a larger change is the program's, no shift
     columns = []
-    enough = np.minimum(new.degrees, old.degrees).min(axis=-1) >= ENOUGH
-    laxer = np.where(enough & (not many), BOTH, 1.0)
+    least_degrees = np.minimum(new.degrees, old.degrees).min(axis=-1)
+    lone = change.shape[-1] == 1  # of one K both judgements of noise are the same
+    laxer = np.where(least_degrees >= (MANY if lone else ENOUGH), 1.0 if many or lone else BOTH, FEW)
+    least_limit = np.where(needs_more(new, old), TWO_SPEEDS, 0.0)
     for places, alpha in zip(sets_of(change.shape[-1]), alphas(change.shape[-1], false_alarm, many=many), strict=True):
         inside = np.zeros(change.shape[-1], dtype=bool)
         inside[list(places)] = True
@@ -127,6 +146,7 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: floa
             errors.append(np.sqrt(total))
             degrees.append(freedom)
             limits.append(_quantile(freedom, laxer * alpha) * errors[-1])
+        limits = [np.maximum(limit, least_limit) for limit in limits]
         larger = limits[-1] > limits[0]
         part = own[..., inside] / inside.sum() ** 2
         noise, freedom = part.sum(axis=-1), own_degrees[..., inside].sum(axis=-1)
@@ -215,14 +235,18 @@ class Regression(JsonRecord):
         quantity = "loss of speed" if self.tests == "T" else "loss of efficiency"
         if self.together:
             listed = ", ".join(map(str, self.together))
-            return f"K = {listed} together: {self.loss:.1%} {quantity}, beyond noise (p = {self.p_value or 0:.2g})"
+            return f"K = {listed} together: {self.loss:.1%} {quantity}, beyond noise ({_chance(self.p_value)})"
         if self.detectable is None:
             return f"K = {self.k}: {self.loss:+.1%} {quantity}, one sample only: not tested"
         smallest = f"smallest detectable loss {self.detectable:.1%}"
         if self.passed:
             return f"K = {self.k}: no {quantity} beyond noise ({self.loss:+.1%}; {smallest})"
-        chance = "" if self.p_value is None else f"p = {self.p_value:.2g}; "
-        return f"K = {self.k}: {self.loss:.1%} {quantity}, beyond noise ({chance}{smallest})"
+        return f"K = {self.k}: {self.loss:.1%} {quantity}, beyond noise ({_chance(self.p_value)}; {smallest})"
+
+
+def _chance(p_value: float | None) -> str:
+    """A p-value, no smaller than a test of so few runs can mean."""
+    return f"p = {p_value:.2g}" if p_value is not None and p_value >= LEAST_P else f"p < {LEAST_P:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,25 +268,33 @@ class Pair:
         rows += self.efficiency_rows(budget) if gate in ("efficiency", "both") else []
         return rows
 
+    @property
+    def repeated(self) -> list[int]:
+        """The places of the K that have more than one sample; `pair_of` refuses studies without any."""
+        return [i for i, k in enumerate(self.workers) if k not in self.single]
+
+    @property
+    def ends(self) -> tuple[LogMeans, LogMeans]:
+        """The new and the old study at those K."""
+        keep = self.repeated
+        new, old = (LogMeans(one.value[keep], one.variance[keep], one.degrees[keep]) for one in (self.new, self.old))
+        return new, old
+
     def time_rows(self, false_alarm: float) -> list[Regression]:
         """A row for each K; one for several K together where only that test fails."""
-        keep = [i for i, k in enumerate(self.workers) if k not in self.single]
+        keep, places = self.repeated, sets_of(len(self.repeated))
         change = self.new.value - self.old.value
-        tests, places, many = None, sets_of(len(keep)), False
-        if keep:
-            session, degrees = self.session or (SESSION, math.inf)
-            ends = [LogMeans(one.value[keep], one.variance[keep], one.degrees[keep]) for one in (self.new, self.old)]
-            many = has_many(*ends)
-            tests = losses_of(*ends, false_alarm=false_alarm, session=session, session_degrees=degrees)
-        levels = alphas(len(keep), false_alarm, many=many)
+        session, degrees = self.session or (SESSION, math.inf)
+        tests = losses_of(*self.ends, false_alarm=false_alarm, session=session, session_degrees=degrees)
+        levels = alphas(len(keep), false_alarm, many=has_many(*self.ends))
         rows = []
         for i, k in enumerate(self.workers):
             loss = -math.expm1(-float(change[i]))
-            if tests is None or i not in keep:
+            if i not in keep:
                 rows.append(Regression(k=k, tests="T", loss=loss, alpha=float(levels[0])))
                 continue
             rows.append(_tested(k, "T", loss, tests, keep.index(i), float(levels[0])))
-        if tests is not None and all(row.passed is not False for row in rows):
+        if all(row.passed is not False for row in rows):
             for place in range(len(keep), len(places)):
                 several = tuple(self.workers[keep[j]] for j in places[place])
                 loss = -math.expm1(-float(np.mean([change[keep[j]] for j in places[place]])))
@@ -305,6 +337,14 @@ class Pair:
             message = f"T of all K may shift by {shift:.1%} between sessions ({source})"
             remedy = "--history FILE estimates it from 8 checks on" if self.session is None else None
             findings.append(info("session-shift", message, remedy=remedy, shift=shift, source=source))
+            if needs_more(*self.ends):
+                listed = ", ".join(str(self.workers[i]) for i in self.repeated)
+                least = -math.expm1(-TWO_SPEEDS)
+                message = (
+                    f"the runs at K = {listed} are so few that a program with a fast and a slow mode would fail by "
+                    f"chance: only a loss above {least:.0%} fails"
+                )
+                findings.append(warning("few-repeats", message, remedy="repeat 5 times, or gate 3 K or more"))
         if self.single:
             message = f"K = {', '.join(map(str, self.single))} has one sample only and was not tested"
             findings.append(warning("not-tested", message, remedy="repeat 5 times", k=list(self.single)))
@@ -330,13 +370,21 @@ class Pair:
 
 def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: tuple[float, float] | None) -> Pair:
     """The gated K of two studies; Refused where none of them can be tested."""
-    common = [k for k in new.all_k if k in old.all_k and (not workers or k in workers)]
+    chosen_k, measured_k = set(workers), set(old.all_k)
+    common = [k for k in new.all_k if k in measured_k and (not chosen_k or k in chosen_k)]
     absent = [k for k in workers if k not in common]
     if absent or not common:
         raise InputError(
-            Fault("a gated K was not measured in both studies", value=", ".join(map(str, absent)) or "no common K"),
+            Fault(
+                "a gated K was not measured in both studies",
+                value=", ".join(map(str, absent)) or "no common K",
+                remedy="gate K that both studies measured",
+            ),
             subject=f"{new.name} and {old.name}",
         )
+    if len(common) > MOST_GATED:
+        remedy = f"at most {MOST_GATED}; name those that matter with --workers"
+        raise InputError(Fault("too many K to gate", value=f"{len(common)} K", remedy=remedy))
     k0 = new.baseline_k if new.baseline_k == old.baseline_k else None
     curves = [curve_of(study) for study in (new, old)]
     digit = _last_digit(np.concatenate([new.samples.values, old.samples.values]))
@@ -380,11 +428,12 @@ def _tested(
     estimate, error, limit, degrees = (
         float(part[..., place].item()) for part in (losses.estimate, losses.error, losses.limit, losses.degrees)
     )
+    room = limit - estimate
     return Regression(
         k=k,
         tests=tests,
         loss=loss,
-        low=-math.expm1(-(estimate - limit)),
+        low=-math.expm1(room) if room < NO_BOUND else None,
         p_value=float(stdtr(degrees, -estimate / error)) if error > 0 else None,
         alpha=alpha,
         detectable=-math.expm1(-(limit + float(stdtrit(degrees, POWER)) * error)),

@@ -27,7 +27,7 @@ NEARLY_LINEAR = 0.85
 def _startup(claim: Claim, treatment: Treatment) -> list[str]:
     """Which of warm-up and set-up were treated so."""
     both = {"warm-up": claim.measurement.warmup, "set-up": claim.measurement.setup}
-    return [name for name, stated in both.items() if stated is treatment]
+    return [name for name, value in both.items() if value is treatment]
 
 
 @rule(
@@ -115,7 +115,7 @@ def spread_missing(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "not-fresh-launches", WARNING, Item.SPREAD, VIOLATED,
-    remedy="start the job anew for every repeat", source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
+    remedy="launch the job again for every repeat", source="ohdearquant/lattice#1137; faster-cpython/ideas#551",
 )  # fmt: skip
 def not_fresh_launches(claim: Claim) -> Iterator[Hit]:
     """Repeats within one launch.
@@ -140,7 +140,7 @@ def superhuman_precision(claim: Claim) -> Iterator[Hit]:
     if relative and max(relative) < SMALLEST_SPREAD:
         message = f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
         yield Hit(message, {"largest_relative_spread": max(relative)})
-    if relative:
+    if relative or any(point.timed for point in claim.points):  # then the digits are those of a division
         return
     speedups = [f"{p.speedup:.15g}".replace(".", "").lstrip("0").partition("e")[0] for p in claim.points if p.speedup]
     digits = max(map(len, speedups), default=0)
@@ -253,16 +253,16 @@ def efficiency_range(claim: Claim) -> Iterator[Hit]:
     efficiencies = list(claim.efficiencies())
     if len(efficiencies) < 2:
         return
-    parts = []
+    parts: dict[str, str] = {}  # the highest floor of each range
     for floor in (HIGH, FAIR):
         below = next((i for i, (_, e) in enumerate(efficiencies) if e < floor), None)
         through = f"through K = {efficiencies[below - 1][0].k}" if below else "at no K beyond the baseline"
         where = f"at every K, to {efficiencies[-1][0].k}" if below is None else through
-        parts.append(f"E stays at or above {floor} {where}")
-    yield Hit("; ".join(parts), {"efficiencies": {str(point.k): e for point, e in efficiencies}})
+        parts.setdefault(where, f"E is {floor} or more {where}")
+    yield Hit("; ".join(parts.values()), {"efficiencies": {str(point.k): e for point, e in efficiencies}})
 
 
-@rule("karp-flatt-trend", INFO, remedy="`scalecurve diagnose` names the cause", source="Karp and Flatt 1990")
+@rule("karp-flatt-trend", INFO, remedy="`scalecurve diagnose` looks for the cause", source="Karp and Flatt 1990")
 def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
     """What the serial fraction does.
 

@@ -7,31 +7,31 @@ from pathlib import Path
 
 import click
 
-from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options
+from scalecurve.cli.inputs import NUMBER, Parsed, Reading, reading_options
+from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
 from scalecurve.errors import InputError
+from scalecurve.units import parse_factor
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("source", required=False)
-@click.option("--speedup", type=float, help="A bare claim: the speedup ...")
-@click.option("--efficiency", type=float, help="... or the efficiency ...")
+@click.option("--speedup", type=Parsed("speedup", parse_factor), help="A bare claim: the speedup ...")
+@click.option("--efficiency", type=NUMBER, help="... or the efficiency ...")
 @click.option("--workers", type=int, help="... on this many workers.")
-@click.option("--regime", type=click.Choice(["strong", "weak"]), help="The regime that the claim states.")
-@click.option("--k-unit", help="What a worker is: gpus, nodes ...")
 @click.option("--markdown", is_flag=True, help="Answer as Markdown, ready for a review.")
 @click.option("--badge", type=click.Path(path_type=Path), help="Also write an SVG badge with the verdict.")
-@click.option("--init", type=click.Path(path_type=Path), help="Write a claim.toml to fill in, and stop.")
+@init_option("SOURCE")
+@reading_options
 @output_options
 def command(
     source: str | None,
     speedup: float | None,
     efficiency: float | None,
     workers: int | None,
-    regime: str | None,
-    k_unit: str | None,
+    reading: Reading,
     markdown: bool,
     badge: Path | None,
-    init: Path | None,
+    init: bool,
     output: Output,
 ) -> int:
     """Check a study, a claim.toml, a table or a bare claim against the reporting checklist and the red flags.
@@ -41,16 +41,14 @@ def command(
     """
     from scalecurve.auditing.audit import audit
     from scalecurve.auditing.claim import claim_template, load_claim
+    from scalecurve.formats.reading import ReadOptions
 
-    if init is not None:
-        from scalecurve.formats.user_file import write_template
-
-        write_template(claim_template(), init)
-        note(f"claim to fill in written to {init}", output)
-        return 0
+    if init:
+        return start_file(claim_template(), source, output, "audit")
     if (source is None) == (workers is None):
         raise InputError("give a SOURCE, or a bare claim with --workers and --speedup or --efficiency")
-    claim = load_claim(source, workers=workers, speedup=speedup, efficiency=efficiency, regime=regime, k_unit=k_unit)
+    options = ReadOptions.checked(**reading, subject=source)
+    claim = load_claim(source, workers=workers, speedup=speedup, efficiency=efficiency, options=options)
     result = audit(claim)
     emit(result, replace(output, format="md") if markdown else output)
     if badge is not None:

@@ -11,8 +11,7 @@ import click
 
 from scalecurve.cli.inputs import WORKERS, study_options
 from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, note, output_options, plot_option
-from scalecurve.document import one_line
-from scalecurve.errors import Fault, InputError, ScalecurveError
+from scalecurve.errors import Fault, InputError, ScalecurveError, one_line
 
 if TYPE_CHECKING:
     from scalecurve.study import Study
@@ -42,16 +41,16 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
 @click.command(cls=SectionedCommand)
 @report_errors
 @study_options
-@click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where speed was lost since.")
+@click.option("--against", type=click.Path(path_type=Path), help="An older study: fail where the new one is slower.")
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path, dir_okay=False),
     help="As --against; the first check writes it. On another machine efficiencies are compared, not times.",
 )
 @click.option("--min-efficiency", multiple=True, metavar="E@K", help="Fail when E(K) is below E; may be repeated.")
-@click.option("--workers", type=WORKERS, help="Gate these K only (default: every K both measured).")
+@click.option("--workers", type=WORKERS, help="Check these K only (default: every K that both studies have).")
 @click.option("--allow-mixed", is_flag=True, help="Compare with another machine or workload; leaves a finding.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML, in every case.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Also write the checks as JUnit XML.")
 @click.option(
     "--history",
     type=click.Path(path_type=Path),
@@ -62,7 +61,7 @@ def report_errors(function: Callable[..., int]) -> Callable[..., int]:
     type=click.Choice(["time", "efficiency", "both"]),
     default="time",
     show_default=True,
-    help="Which loss fails: of T(K), of E(K) (also where T(1) became faster), or either.",
+    help="Fail on a loss of T(K), of E(K) (also where T(1) became faster), or of either.",
 )
 @click.option(
     "--annotations/--no-annotations",

@@ -9,8 +9,8 @@ import click
 
 import scalecurve as sc
 from scalecurve.cli.inputs import ParamType, Reading, curves_options, reading_options, studies_options
-from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, print_out
-from scalecurve.document import finding_text
+from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, print_out, without_commands
+from scalecurve.render.terminal import finding_text
 
 if TYPE_CHECKING:
     from scalecurve.study import Study, StudySet
@@ -67,7 +67,7 @@ def list_formats(ctx: click.Context, param: click.Parameter, value: bool) -> Non
 @curves_options
 @click.option("--to", required=True, type=ExportFormat(), help="csv, json, parquet, markdown, latex ...; see --list.")
 @click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="List them and stop."
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=list_formats, help="List the formats and stop."
 )
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path), help="Write to FILE instead of the terminal.")
 def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
@@ -75,7 +75,7 @@ def export(*, study: Study | StudySet, to: str, file: Path | None) -> None:
     openmetrics, bibtex, github-summary, github-benchmark, shields, badge."""
     content = sc.export(study, to)
     for finding in study.findings:  # the file itself holds numbers only
-        click.echo(finding_text(finding), err=True)
+        click.echo(without_commands(finding_text(finding)), err=True)
     if file is None:
         print_out(content)
         return

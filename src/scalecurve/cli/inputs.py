@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from scalecurve.errors import InputError
-from scalecurve.units import parse_level, parse_seconds, parse_share, parse_workers
+from scalecurve.units import parse_level, parse_number, parse_numbers, parse_seconds, parse_share, parse_workers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Reading = dict[str, Any]  # keywords of `scalecurve.load` from the command line; None where an option was left out
@@ -38,6 +38,8 @@ class Parsed(ParamType):
             self.fail(str(problem), param, ctx)
 
 
+NUMBER = Parsed("number", parse_number)
+NUMBERS = Parsed("numbers", parse_numbers)
 WORKERS = Parsed("workers", parse_workers)
 SHARE = Parsed("share", parse_share)
 LEVEL = Parsed("level", parse_level)
@@ -47,6 +49,22 @@ SECONDS = Parsed("duration", parse_seconds)
 def level_option(default: str) -> Callable[[Function], Function]:
     """The option --level, the confidence level of intervals: 0.95, 95 or 95%."""
     return click.option("--level", type=LEVEL, default=default, show_default=True, help="Level of intervals.")
+
+
+def former_name(old: str, new: str) -> Callable[[Function], Function]:
+    """Take an option by its former name too, hidden from --help, with a note that says the new one."""
+
+    def taken(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value not in (None, False):
+            click.echo(f"scalecurve: {old} is now called {new}", err=True)
+            context.meta[f"scalecurve{new}"] = value
+
+    return click.option(old, hidden=True, is_eager=True, expose_value=False, callback=taken)
+
+
+def by_former_name(new: str, value: Any) -> Any:
+    """The value of an option: the one given by its former name, if it was."""
+    return click.get_current_context().meta.get(f"scalecurve{new}", value)
 
 
 READING = {  # the keywords of `scalecurve.load`; a test compares the two
@@ -81,10 +99,10 @@ def reading_options(function: Function) -> Function:
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
-def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Function]:
+def studies_options(metavar: str, *, count: int = -1, sets: bool = False) -> Callable[[Function], Function]:
     """Add several studies and the options that say how to read them; the command receives loaded `studies`.
 
-    The curves of a file that holds several are so many studies.
+    The curves of a file that holds several are so many studies; with `sets`, they stay one StudySet.
     """
 
     def add(function: Function) -> Function:
@@ -93,7 +111,8 @@ def studies_options(metavar: str, *, count: int = -1) -> Callable[[Function], Fu
             from scalecurve import load
 
             loaded = [load(source, **reading) for source in studies]
-            return function(studies=[curve for item in loaded for curve in curves_of(item)], **options)
+            curves = [curve for item in loaded for curve in curves_of(item)]
+            return function(studies=loaded if sets else curves, **options)
 
         return click.argument("studies", metavar=metavar, nargs=count, required=True)(reading_options(wrapped))  # type: ignore[return-value]
 

@@ -7,16 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import SHARE, WORKERS, Parsed
+from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS
 from scalecurve.cli.output import Output, Plot, SectionedGroup, emit_drawn, output_options, plot_option
 from scalecurve.laws import law_table
-from scalecurve.units import parse_numbers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Numbers = tuple[float, ...]
 Workers = tuple[int, ...]
-
-NUMBERS = Parsed("numbers", parse_numbers)
 
 
 @click.group(cls=SectionedGroup)
@@ -35,7 +32,7 @@ def _common(function: Function) -> Function:
 
 @command.command()
 @click.option("--serial", type=NUMBERS, help="Serial shares s of the K = 1 time.")
-@click.option("--below", type=SHARE, help="Also the smallest K whose E is below this.")
+@click.option("--below", type=SHARE, help="Also give the smallest K with E below this.")
 @click.option("--serial-for-efficiency", type=SHARE, help="Instead: the largest s that keeps E at or above this, by K.")
 @_common
 def amdahl(
@@ -75,7 +72,13 @@ def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Plot | N
 
 @command.command()
 @click.option("--contention", type=NUMBERS, required=True, help="Queueing for a shared resource (sigma, alpha).")
-@click.option("--coherency", type=NUMBERS, default="0", show_default=True, help="Pairwise agreement (kappa, beta).")
+@click.option(
+    "--coherency",
+    type=NUMBERS,
+    default="0",
+    show_default=True,
+    help="Cost of keeping every pair consistent (kappa, beta).",
+)
 @_common
 def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
     """S = K/(1 + contention (K-1) + coherency K (K-1)): the peak and the limit."""
@@ -86,7 +89,7 @@ def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Plot
 @click.option("--serial", type=NUMBERS, required=True, help="Serial shares of the K = 1 time.")
 @click.option("--comm", type=NUMBERS, required=True, help="Communication per doubling of K, as a share of T(1).")
 @click.option("--regime", default="strong", show_default=True, help="strong, weak or both.")
-@click.option("--optimum", is_flag=True, help="Only the K that minimises T, with its closed form.")
+@click.option("--optimum", is_flag=True, help="Give only the K with the smallest T, and its formula.")
 @_common
 def logcomm(
     *,

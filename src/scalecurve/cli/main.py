@@ -29,37 +29,37 @@ class Entry(NamedTuple):
 GROUPS = ("study", "trust", "money", "mechanisms", "training", "tools")
 
 COMMANDS: dict[str, Entry] = {
-    "import": Entry("study", "results of other tools as a study; --explain shows the mapping", "exchange:import_"),
-    "export": Entry("study", "a study in other tools' formats", "exchange:export"),
-    "completion": Entry("tools", "shell completion for bash, zsh and fish", "tools:completion"),
-    "measure": Entry("study", "run a scaling study: K x repeats with a real launcher"),
-    "table": Entry("study", "T, S and E with intervals, and where the curve bends", "study:table"),
-    "cost": Entry("money", "what a result costs at every K; which K meets a deadline or a budget", "money:cost"),
-    "assess": Entry("money", "a proposal: will this cluster size help?", "money:assess"),
-    "fit": Entry("study", "laws ranked by how well they predict, with intervals", "study:fit"),
-    "forecast": Entry("study", "T, S and E at larger K, with intervals that hold", "study:forecast"),
-    "regime": Entry("study", "strong, weak, mixed or neither, and which plot applies", "study:regime"),
-    "diagnose": Entry("trust", "why the curve bends", "study:diagnose"),
-    "audit": Entry("trust", "whether a study, a paper's table or a bare claim can be believed"),
-    "explain": Entry("trust", "what the code of a finding means and what to do", "audit:explain"),
-    "compare": Entry("trust", "two studies side by side", "study:compare"),
-    "merge": Entry("trust", "several studies of one question joined", "exchange:merge"),
-    "check": Entry("trust", "a gate for continuous integration"),
-    "history": Entry("trust", "T and E over the commits of a history, and where they changed", "check:history"),
-    "next": Entry("money", "which K to measure next, and how often", "money:next_command"),
-    "plan": Entry("training", "how far more accelerators get a training run, from 8 to 100,000"),
-    "law": Entry("mechanisms", "tables and answers of the scaling laws themselves"),
-    "report": Entry("tools", "one HTML page, the answer first (also .md .tex .pdf .svg .png)", "tools:report"),
-    "explore": Entry(
-        "tools", "a local web page with sliders: training scale, laws, your data, mechanisms", "tools:explore"
+    "import": Entry("study", "read the results of other tools into a study; --explain shows how", "exchange:import_"),
+    "export": Entry("study", "write a study in another tool's format", "exchange:export"),
+    "completion": Entry("tools", "print the completion script for bash, zsh or fish", "tools:completion"),
+    "measure": Entry("study", "run a job at several K with repeats, and store the study"),
+    "table": Entry("study", "show time T, speedup S and efficiency E with intervals, and the bend", "study:table"),
+    "cost": Entry("money", "price a result at every K; find the K for a deadline or a budget", "money:cost"),
+    "assess": Entry("money", "judge a proposal: will this cluster size help?", "money:assess"),
+    "fit": Entry("study", "rank scaling laws by how well they predict", "study:fit"),
+    "forecast": Entry("study", "predict T, S and E at larger K, with intervals", "study:forecast"),
+    "regime": Entry("study", "tell strong from weak scaling, and which plot applies", "study:regime"),
+    "diagnose": Entry("trust", "say why the curve bends", "study:diagnose"),
+    "audit": Entry("trust", "check whether a study, a table or a bare claim can be believed"),
+    "explain": Entry("trust", "say what the code of a finding means and what to do", "audit:explain"),
+    "compare": Entry("trust", "compare studies at each K", "study:compare"),
+    "merge": Entry("trust", "join several studies of the same job", "exchange:merge"),
+    "check": Entry("trust", "fail a CI job when scaling got worse"),
+    "history": Entry("trust", "show T and E over the commits, and where they changed", "check:history"),
+    "next": Entry("money", "say which K to measure next, and how often", "money:next_command"),
+    "plan": Entry("training", "find the best layout of a training run on 8 to 100,000 accelerators"),
+    "law": Entry("mechanisms", "tabulate a scaling law, without data"),
+    "report": Entry("tools", "write one page, the answer first (.html .md .tex .pdf .svg .png)", "tools:report"),
+    "explore": Entry("tools", "open a local page with sliders: training, laws, your data, mechanisms", "tools:explore"),
+    "scaleup": Entry("money", "compare one big machine with many small ones", "money:scaleup"),
+    "roofline": Entry("mechanisms", "tell whether kernels are bound by compute or by memory", "mechanisms:roofline"),
+    "workdepth": Entry("mechanisms", "find the speedup that a task graph allows", "mechanisms:workdepth"),
+    "straggler": Entry("mechanisms", "say what waiting for the slowest of K costs", "mechanisms:straggler"),
+    "latency": Entry("mechanisms", "load a server; percentiles, tails, replicas for an SLO", "mechanisms:latency"),
+    "collective": Entry(
+        "mechanisms", "price an all-reduce and other collectives; measure a network", "mechanisms:collective"
     ),
-    "scaleup": Entry("money", "one big machine against many small ones", "money:scaleup"),
-    "roofline": Entry("mechanisms", "machine ceilings, kernels placed under them", "mechanisms:roofline"),
-    "workdepth": Entry("mechanisms", "work, depth and the speedup a task graph admits", "mechanisms:workdepth"),
-    "straggler": Entry("mechanisms", "what the slowest of K costs", "mechanisms:straggler"),
-    "latency": Entry("mechanisms", "percentiles, tails, fan-out, SLO; an open-loop load test", "mechanisms:latency"),
-    "collective": Entry("mechanisms", "cost of collectives; measure and fit a network", "mechanisms:collective"),
-    "doctor": Entry("tools", "what this machine can measure, and how noisy it is", "tools:doctor"),
+    "doctor": Entry("tools", "list what this machine can measure, and how noisy it is", "tools:doctor"),
 }
 
 
@@ -67,6 +67,7 @@ def load_command(name: str) -> click.Command:
     """The command itself; only its own file is imported."""
     file, _, function = (COMMANDS[name].place or f"{name}:command").partition(":")
     command: click.Command = getattr(import_module(f"scalecurve.cli.{file}"), function)
+    command.short_help = COMMANDS[name].summary
     return command
 
 
@@ -102,7 +103,8 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
+    epilog="Begin with: scalecurve table times.csv --regime strong (a column of workers, a column of seconds).  "
+    "Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
     "Exit codes: 0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="scalecurve")
@@ -112,7 +114,20 @@ def app() -> None:
 
 def main() -> NoReturn:
     """Entry point: never a traceback."""
+    mend_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def mend_streams() -> None:
+    """Standard streams that can be used: a closed one fails when it is read or written, and a character that the
+    encoding of the terminal lacks is written as its code."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            # The lowest free number is that of the closed stream: no file of a command can become it.
+            os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_WRONLY)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - until the end
+        if mode == "w":
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def run(arguments: list[str]) -> int:
@@ -130,20 +145,23 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort) as end:
         signal = end.__cause__ or end.__context__ or end  # click wraps it; 143 after SIGTERM, 129 after SIGHUP
         return complain(str(signal) or "interrupted", getattr(signal, "exit_code", 130))
-    except BrokenPipeError:
-        # The reader (head, less) has gone: point stdout elsewhere so that the flush at exit cannot fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BrokenPipeError:  # the reader (head, less) has gone
+        discard(1)
         return 0
-    except (ArithmeticError, MemoryError) as problem:
+    except (ArithmeticError, MemoryError, RecursionError) as problem:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise
-        kind = "an input is too large or too small to compute with"
-        return complain(f"{kind} ({type(problem).__name__}: {problem}); give a smaller or a larger one", 2)
+        how = "nested too deeply" if isinstance(problem, RecursionError) else "too large or too small to compute with"
+        return complain(f"an input is {how} ({type(problem).__name__}: {problem}); give another", 2)
     except OSError as problem:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise
-        place = f"{problem.filename}: " if problem.filename else ""
-        return complain(f"{place}{problem.strerror or problem}; check the path, its permissions and the free space", 2)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard(1)
+        what = f"{problem.filename or 'standard input or output'}: {problem.strerror or problem}"
+        return complain(f"{what}; check the path, its permissions and the free space", 2)
     except Exception as problem:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise
@@ -153,7 +171,16 @@ def run(arguments: list[str]) -> int:
 
 def complain(message: str, code: int) -> int:
     """Print a message without control characters on standard error, and return the exit code."""
+    from scalecurve.cli.output import without_commands
     from scalecurve.document import safe_lines
 
-    print("\n".join(safe_lines(f"scalecurve: {message}")), file=sys.stderr)
+    try:
+        print(without_commands("\n".join(safe_lines(f"scalecurve: {message}"))), file=sys.stderr, flush=True)
+    except OSError:  # a full disk behind standard error does not change the exit code
+        discard(2)
     return code
+
+
+def discard(stream: int) -> None:
+    """Point standard output (1) or standard error (2) elsewhere, so that the flush at the end cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

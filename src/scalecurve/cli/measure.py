@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options
+from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
@@ -83,10 +83,10 @@ def _settings_options(function: Any) -> Any:
 @click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[FILE.toml] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
-@click.option("--resume", is_flag=True, help="Continue: completed runs are neither lost nor repeated.")
-@click.option("--force", "--fresh", "force", is_flag=True, help="Begin anew: discard what is at -o.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted study; completed runs are kept.")
+@click.option("--force", "--fresh", "force", is_flag=True, help="Begin again: overwrite the file of -o.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, their order, wall time and cost; start nothing.")
-@click.option("--init", is_flag=True, help="Write a commented FILE.toml (default study.toml).")
+@init_option("FILE.toml (default study.toml)")
 @output_options
 @click.pass_context
 def command(
@@ -106,7 +106,7 @@ def command(
     file = Path(words[0]) if words and words[0].endswith(".toml") else None
     job = words[1:] if file else words
     if init:
-        return _init(file or Path("study.toml"), output)
+        return start_file(template(), file or Path("study.toml"), output, "measure --dry-run")
     settings = {**context.meta.get(_VALUES, {}), "output": output.file, "command": job or None}
     to_terminal = replace(output, file=None)
     if dry_run:
@@ -125,13 +125,3 @@ def command(
     place = output.file or (file and file.with_suffix(".json"))
     note(f"{place} written; `scalecurve table {place}` shows S and E", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))
-
-
-def _init(path: Path, output: Output) -> int:
-    from scalecurve.study.atomic import write_atomically
-
-    if path.exists():
-        raise InputError(Fault("the file exists", remedy="name another one"), subject=str(path))
-    write_atomically(path, template().encode())
-    note(f"{path} written; try: scalecurve measure {path} --dry-run", output)
-    return 0

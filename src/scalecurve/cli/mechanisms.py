@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from scalecurve import mechanisms
-from scalecurve.cli.inputs import SECONDS, SHARE, WORKERS, Parsed
+from scalecurve.cli.inputs import NUMBER, NUMBERS, SECONDS, SHARE, WORKERS, Parsed, by_former_name, former_name
 from scalecurve.cli.output import (
     Output,
     Plot,
@@ -21,14 +22,13 @@ from scalecurve.cli.output import (
     output_options,
     plot_option,
 )
-from scalecurve.units import parse_bytes, parse_numbers, parse_seconds
+from scalecurve.units import parse_bytes, parse_seconds
 
 BYTES = Parsed("size", parse_bytes)
 SIZES = Parsed("sizes", lambda text: tuple(int(parse_bytes(item)) for item in text.split(",")))
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHAPE = Parsed("shape", lambda text: tuple(int(part) for part in text.lower().split("x")))
 COUNTS = Parsed("counts", lambda text: tuple(int(item) for item in text.split(",")))
-NUMBERS = Parsed("numbers", parse_numbers)
 UNIT = Parsed("unit", lambda text: parse_seconds(f"1{text}"))
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 RAW_UNIT = click.option("--unit", type=UNIT, help="Unit of raw values where the file does not say: ns, us, ms, s.")
@@ -50,11 +50,13 @@ def collective() -> None:
 @click.option("--network", required=True, help="ib400, nvlink+ib400 or typed 2us/400Gb/s.")
 @click.option("--per-node", type=click.IntRange(1), help="Ranks that share a node (default: the preset's).")
 @click.option("--adapters", type=click.IntRange(1), help="Network adapters of a node (default: one per rank).")
-@click.option("--gamma", type=click.FloatRange(0), default=0.0, help="Seconds per reduced byte (default 0).")
+@click.option("--gamma", type=NUMBER, default="0", help="Seconds per reduced byte (default 0).")
 @click.option("--algorithm", help="Only this algorithm (default: the fastest at each size).")
-@click.option("--per-step", is_flag=True, help="A step that computes, then all-reduces: T(K); needs --compute.")
+@click.option("--per-step", is_flag=True, help="T(K) of a step that computes and then all-reduces; needs --compute.")
 @click.option("--compute", type=SECONDS, help="Compute time of the step on one worker, for --per-step.")
-@click.option("--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True)
+@click.option(
+    "--regime", type=click.Choice(["strong", "weak"]), default="strong", show_default=True, help="What is held fixed."
+)
 @plot_option
 @output_options
 def collective_cost(
@@ -108,8 +110,8 @@ def collective_cost(
 @click.option("--ranks", type=click.IntRange(1), help="Ranks of the run, where the output does not say (OSU).")
 @click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
-@click.option("--predict", type=WORKERS, help="Also the times at these numbers of ranks, size by size.")
-@click.option("--holdout", is_flag=True, help="Instead: fit the smaller half of the ranks, test on the larger.")
+@click.option("--predict", type=WORKERS, help="Also predict the times of each size at these numbers of ranks.")
+@click.option("--holdout", is_flag=True, help="Fit the smaller half of the ranks and test on the larger half.")
 @output_options
 def collective_fit(
     *,
@@ -136,11 +138,11 @@ def collective_fit(
 @collective.command("measure")
 @click.option("--op", "operations", default="allreduce", show_default=True, help="Operations, comma-separated.")
 @click.option("--sizes", type=SIZES, default="64,1KiB,16KiB,64KiB,256KiB,1MiB,4MiB", show_default=True)
-@click.option("--ranks", type=WORKERS, default="2", show_default=True, help="Numbers of ranks to start.")
+@click.option("--ranks", type=WORKERS, default="2", show_default=True, help="Ranks to start: 2,4,8.")
 @click.option("--engine", type=click.Choice(["mpi", "torch"]), default="mpi", show_default=True)
 @click.option("--launch", help="Launch command with {k}, such as 'srun -n {k}' (default: mpirun or torchrun).")
 @click.option("--blocks", type=click.IntRange(3), default=7, show_default=True, help="Timed blocks at each size.")
-@click.option("--save", type=click.Path(path_type=Path), help="Keep the raw timings as a sweep file.")
+@click.option("--save", type=click.Path(path_type=Path), help="Also write the raw timings to this file.")
 @output_options
 def collective_measure(
     *,
@@ -170,18 +172,29 @@ def roofline() -> None:
 
 
 def _machine(function: Function) -> Function:
-    """--machine, --precision, --level, --plot and the output options."""
+    """--machine, --precision, --memory-level, --plot and the output options."""
     machine = click.option(
-        "--machine", required=True, help="An accelerator (a100, h100, b200, mi300x ...) or a file of roofline measure."
+        "--machine",
+        required=True,
+        help="An accelerator (h100, mi300x ...), a .toml that describes one, or the JSON of roofline measure.",
     )
     precision = click.option("--precision", default="fp64", show_default=True, help="bf16, fp16, fp8, fp32 or fp64.")
-    level = click.option("--level", default="memory", show_default=True, help="The level intensity is counted at.")
-    return machine(precision(level(plot_option(output_options(function)))))
+    about = "The level that intensity is counted at: memory, l2 ..."
+    level = click.option("--memory-level", default="memory", show_default=True, help=about)
+
+    @wraps(function)
+    def wrapped(*, memory_level: str, **options: Any) -> Any:
+        return function(level=by_former_name("--memory-level", memory_level), **options)
+
+    former = former_name("--level", "--memory-level")
+    return machine(precision(former(level(plot_option(output_options(wrapped))))))  # type: ignore[return-value]
 
 
 @roofline.command("measure")
 @click.option("--threads", type=WORKERS, default="1", show_default=True, help="Numbers of threads.")
-@click.option("--size", type=click.IntRange(64), default=1500, show_default=True, help="Order of the matrix product.")
+@click.option(
+    "--size", type=click.IntRange(64), default=1500, show_default=True, help="Rows and columns of the matrix product."
+)
 @output_options
 def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
     """This machine's ceilings: BLAS peak and a triad that streams from memory."""
@@ -248,13 +261,15 @@ def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output
 @click.option("--samples", type=click.Path(path_type=Path), help="Your own step times instead: one number a line.")
 @click.option("--workers", type=WORKERS, default="1..1024", show_default=True, help="Worker counts.")
 @click.option(
-    "--steps", type=click.IntRange(1), default=100, show_default=True, help="Steps between two barriers at the end."
+    "--steps",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Steps of a run that has one barrier, at its end.",
 )
 @click.option("--backups", type=COUNTS, default="0,1,2,4,8", show_default=True, help="Backup workers at the largest K.")
 @click.option("--slow-share", type=SHARE, help="Share of workers that are always slow.")
-@click.option(
-    "--slow-factor", type=click.FloatRange(1), default=2.0, show_default=True, help="How much slower they are."
-)
+@click.option("--slow-factor", type=NUMBER, default="2", show_default=True, help="How many times slower they are.")
 @plot_option
 @output_options
 def straggler(
@@ -298,7 +313,9 @@ def latency() -> None:
 @FILES
 @RAW_UNIT
 @SLO
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Intended requests/s: corrects omitted ones.")
+@click.option(
+    "--rate", type=NUMBER, help="Intended requests per second: adds the requests that a stalled client did not send."
+)
 @click.option("--merge", is_flag=True, help="Add the histograms of all files and tags.")
 @output_options
 def latency_summary(
@@ -317,8 +334,12 @@ def latency_summary(
 @latency.command("tails")
 @FILES
 @RAW_UNIT
-@click.option("--fan-out", type=WORKERS, default="1,10,100,1000", show_default=True, help="Leaves one request needs.")
-@click.option("--hedge-after", type=SHARE, default="0.95", show_default=True, help="Ask again after this percentile.")
+@click.option(
+    "--fan-out", type=WORKERS, default="1,10,100,1000", show_default=True, help="Servers that one request waits for."
+)
+@click.option(
+    "--hedge-after", type=SHARE, default="0.95", show_default=True, help="Send a second request after this percentile."
+)
 @output_options
 def latency_tails(
     *, files: tuple[Path, ...], unit: float | None, fan_out: tuple[int, ...], hedge_after: float, output: Output
@@ -378,7 +399,7 @@ def latency_measure(
 
 
 @latency.command("replicas")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), required=True, help="Requests per second.")
+@click.option("--rate", type=NUMBER, required=True, help="Requests per second.")
 @click.option("--service", type=SECONDS, required=True, help="Mean service time of one request on an idle replica.")
 @click.option("--slo", type=SECONDS, required=True, help="The latency to stay within, such as 100ms.")
 @SLO_SHARE

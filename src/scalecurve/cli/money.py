@@ -9,20 +9,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import WORKERS, Parsed, level_option, maybe_study_options, study_options
+from scalecurve.cli.inputs import (
+    NUMBER,
+    READING,
+    SECONDS,
+    WORKERS,
+    Parsed,
+    level_option,
+    maybe_study_options,
+    study_options,
+)
 from scalecurve.cli.output import (
     Output,
     Plot,
     SectionedCommand,
     emit,
     emit_drawn,
-    note,
+    init_option,
     output_options,
     plot_option,
-    print_out,
+    start_file,
     working,
 )
-from scalecurve.cli.prices import DURATION, MONEY, make_price, price_options
+from scalecurve.cli.prices import MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
 from scalecurve.units import parse_count, parse_seconds, parse_share
 
@@ -54,7 +63,7 @@ def law_options(function: Function) -> Function:
         add("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
         add("--law", "law_name", help="Price a law: amdahl, gustafson, sun-ni, usl, logcomm, stragglers."),
         add("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
-        add("--time-at-one", type=DURATION, default="1h", show_default=True, help="T(1) of the law."),
+        add("--time-at-one", type=SECONDS, default="1h", show_default=True, help="T(1) of the law."),
     ]
     options += [add(f"--{name.replace('_', '-')}", type=SHARE, help=text) for name, text in LAW_PARAMETERS.items()]
     for option in reversed(options):
@@ -69,7 +78,7 @@ def law_options(function: Function) -> Function:
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many results are needed.")
 @click.option("--fleet", type=int, help="Pack the jobs side by side into this many workers.")
 @click.option("--one-rental", is_flag=True, help="Keep the machines between jobs: pay set-up and minimum once.")
-@click.option("--deadline", type=DURATION, help="Time within which all jobs must finish, such as 5h.")
+@click.option("--deadline", type=SECONDS, help="Time within which all jobs must finish, such as 5h.")
 @click.option("--chance", type=SHARE, help="Meet the deadline with at least this probability.")
 @click.option("--budget", type=MONEY, help="Money for all jobs, such as 600 or 600EUR.")
 @click.option("--value-of-time", type=MONEY, help="What an hour of waiting costs.")
@@ -77,7 +86,7 @@ def law_options(function: Function) -> Function:
 @click.option(
     "--work-per-job",
     type=Parsed("count", parse_count),
-    help="Of a rate: the work of one result, as 300B.",
+    help="Work of one result, such as 300B; needed where the study is a rate.",
 )
 @level_option("0.95")
 @plot_option
@@ -148,9 +157,14 @@ def read_plan(source: str) -> dict[str, Any]:
     """The JSON of a plan from a file or from standard input."""
     import sys
 
+    from scalecurve.files import MAX_BYTES
     from scalecurve.study.file import parse_json, read_json
 
-    data = parse_json(sys.stdin.buffer.read(), subject="standard input") if source == "-" else read_json(Path(source))
+    data = (
+        parse_json(sys.stdin.buffer.read(MAX_BYTES), subject="standard input")
+        if source == "-"
+        else read_json(Path(source))
+    )
     if not isinstance(data, dict):
         raise InputError(
             Fault("not a training plan", remedy="give the output of scalecurve plan --json"), subject=source
@@ -200,16 +214,16 @@ def parse_law(text: str) -> tuple[str, dict[str, float]]:
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--faster", type=float, required=True, help="r: how many times as fast the big machine is.")
-@click.option("--big-price", type=float, required=True, help="Price of the big machine, any currency and time.")
-@click.option("--small-price", type=float, required=True, help="Price of one small machine, same currency and time.")
+@click.option("--faster", type=NUMBER, required=True, help="r: how many times as fast the big machine is.")
+@click.option("--big-price", type=NUMBER, required=True, help="Price of the big machine, any currency and time.")
+@click.option("--small-price", type=NUMBER, required=True, help="Price of one small machine, same currency and time.")
 @click.option(
     "--law",
     type=Parsed("law", parse_law),
     help="E(K) from a law: amdahl:serial=0.05 or usl:contention=0.03,coherency=1e-4.",
 )
 @click.option("--study", help="E(K) as measured in a study; other --workers are forecast.")
-@click.option("--regime", help="Regime of the study, where it is a plain table.")
+@click.option("--regime", help=READING["regime"])
 @click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
 @output_options
 def scaleup(
@@ -237,7 +251,7 @@ def scaleup(
 
 @click.command(cls=SectionedCommand)
 @click.argument("proposal", type=click.Path(path_type=Path), required=False)
-@click.option("--init", is_flag=True, help="Write a proposal to fill in, to PROPOSAL or to the terminal.")
+@init_option("PROPOSAL")
 @click.option("--gate", is_flag=True, help="Exit with 1 unless the verdict is 'helps'.")
 @output_options
 def assess(proposal: Path | None, init: bool, gate: bool, output: Output) -> int:
@@ -248,16 +262,8 @@ def assess(proposal: Path | None, init: bool, gate: bool, output: Output) -> int
     from scalecurve.proposals.assessment import assess as assess_proposal
     from scalecurve.proposals.proposal import proposal_template
 
-    path = proposal or output.file
-    if init and path is None:
-        print_out(proposal_template())
-        return 0
-    if init and path is not None:
-        from scalecurve.formats.user_file import write_template
-
-        write_template(proposal_template(), path)
-        note(f"wrote {path}; fill in what you know, then: scalecurve assess {path}", output)
-        return 0
+    if init:
+        return start_file(proposal_template(), proposal or output.file, output, "assess")
     if proposal is None:
         hint = "scalecurve assess proposal.toml, or --init to write one"
         raise InputError(Fault("a proposal is missing", remedy=hint))

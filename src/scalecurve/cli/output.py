@@ -7,6 +7,7 @@ Only answers go to standard output; notes and progress go to standard error.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from scalecurve.document import Result, one_line, safe_lines, spreadsheet_safe, to_text
-from scalecurve.errors import Fault, InputError
+from scalecurve.cli.inputs import NUMBER
+from scalecurve.document import Result, safe_lines, spreadsheet_safe
+from scalecurve.errors import Fault, InputError, one_line
+from scalecurve.files import keeping_inputs
 from scalecurve.units import format_seconds
 
 if TYPE_CHECKING:
@@ -41,7 +44,22 @@ class Output:
 
 
 class SectionedCommand(click.Command):
-    """A command whose --help lists its own options first, then the shared ones under headings of their own."""
+    """A command that never replaces a file it reads; --help lists its own options first, then the shared ones under
+    headings of their own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as problem:
+            takes_study = any(parameter.name == "study" and parameter.nargs == 1 for parameter in self.params)
+            if takes_study and "unexpected extra argument" in problem.message:
+                hint = "join several files first: scalecurve import FILE FILE ... -o study.json"
+                raise click.UsageError(f"{self.name} takes one study; {hint}", ctx) from None
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with keeping_inputs():
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -84,25 +102,29 @@ def output_options(function: Function) -> Function:
     def wrapped(*, as_json: bool, as_csv: bool, file: Path | None, quiet: bool, verbose: bool, **options: Any) -> Any:
         if as_json and as_csv:
             raise InputError("--json and --csv exclude one another; choose one")
-        if file is not None:
-            refuse_overwriting(file)
+        if str(file) == ".":  # what an empty name becomes
+            raise InputError(Fault("-o names no file", remedy="give a name, such as -o answer.json"))
         chosen = "json" if as_json else "csv" if as_csv else None
         return function(output=Output(chosen, file, quiet, verbose), **options)
 
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
-def refuse_overwriting(file: Path) -> None:
-    """Raise InputError where an answer would replace one of the files it was made from."""
-    if str(file) == ".":  # what an empty name becomes
-        raise InputError(Fault("-o names no file", remedy="give a name, such as -o answer.json"))
-    for name, value in click.get_current_context().params.items():
-        for other in value if isinstance(value, tuple) else (value,):
-            is_name = name != "file" and isinstance(other, str | Path) and str(other) not in ("", "-")
-            if is_name and file.is_file() and Path(other).is_file() and file.samefile(other):
-                raise InputError(
-                    Fault("the output would replace its own input", value=str(file), remedy="name another")
-                )
+def init_option(place: str) -> Callable[[Function], Function]:
+    """The option --init of every command that takes a file people write; `place` is the argument that names it."""
+    return click.option("--init", is_flag=True, help=f"Write a commented file to fill in, to {place}, and stop.")
+
+
+def start_file(text: str, path: str | Path | None, output: Output, then: str) -> int:
+    """Answer --init: write the file to start from, or print it where none is named; `then` is what to run next."""
+    if path is None:
+        print_out(text)
+        return 0
+    from scalecurve.formats.user_file import write_template
+
+    write_template(text, Path(path))
+    note(f"{path} written; fill it in, then: scalecurve {then} {path}", output)
+    return 0
 
 
 def plot_option(function: Function) -> Function:
@@ -113,7 +135,7 @@ def plot_option(function: Function) -> Function:
 
     @add("--plot", "path", type=click.Path(path_type=Path), metavar="FILE", help="Draw to a .svg, .png or .pdf file.")
     @add("--width", "plot_width", type=widths, default="screen", help=about_width)
-    @add("--font-size", type=float, help="Font size in points (default 10, in a column 8).")
+    @add("--font-size", type=NUMBER, help="Font size in points (default 10, in a column 8).")
     @add("--font", type=click.Choice(["sans", "serif"]), default="sans", help="Typeface.")
     @wraps(function)
     def wrapped(*, path: Path | None, plot_width: str, font_size: float | None, font: str, **options: Any) -> Any:
@@ -135,9 +157,7 @@ class Plot:
 
 def emit(result: Result, output: Output) -> None:
     """Answer with a result; one that is not finite is refused, not printed."""
-    if not is_finite(result.to_dict()):
-        fault = Fault("the answer is not a finite number", remedy="an input is too large or too small; give another")
-        raise InputError(fault)
+    refuse_infinite(result)
     ending = output.file.suffix.lstrip(".").lower() if output.file else "txt"
     if output.file is not None:
         from scalecurve.study.atomic import write_atomically
@@ -157,7 +177,7 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
     import os
 
     is_terminal = sys.stdout.isatty()
-    if not is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+    if not is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
         return None
     import shutil
 
@@ -172,7 +192,7 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
 def on_screen(result: Result, screen: Screen | None) -> str:
     """The text of a result for a screen, below the sketch of its curve on a terminal that has room for both."""
     if screen is None:
-        return to_text(result.document()) + "\n"
+        return f"{result}\n"
     from scalecurve.render.terminal import sketch, to_terminal
 
     can_draw = sys.stdout.isatty() and "utf" in (sys.stdout.encoding or "").lower()
@@ -196,7 +216,22 @@ def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
         text = text.decode("utf-8", "replace")
     if sys.stdout.isatty() and not keep_colour:
         text = "\n".join(safe_lines(text)) + "\n"
-    sys.stdout.write(text)
+    sys.stdout.write(without_commands(text) if keep_colour else text)
+
+
+def without_commands(text: str) -> str:
+    """The text for a log; within GitHub's actions no name in it can begin a command (`::error`, `##[error]`)."""
+    import os
+
+    if not os.environ.get("GITHUB_ACTIONS"):
+        return text
+    return re.sub(r"^(\s*)::", r"\1\\x3a:", text, flags=re.MULTILINE).replace("##[", "#\\x23[")
+
+
+def refuse_infinite(result: Result) -> None:
+    if not is_finite(result.to_dict()):
+        fault = Fault("the answer is not a finite number", remedy="an input is too large or too small; give another")
+        raise InputError(fault)
 
 
 def is_finite(value: Any) -> bool:
@@ -209,19 +244,20 @@ def is_finite(value: Any) -> bool:
 
 
 def emit_drawn(result: Result, plot: Plot | None, output: Output) -> None:
-    """Answer with a result, and draw it if `--plot` names a file."""
-    emit(result, output)
+    """Draw a result if `--plot` names a file, and answer with it."""
     if plot is not None:
         from scalecurve import plot as draw
 
+        refuse_infinite(result)
         draw(result, plot.path, width=plot.width, font_size=plot.font_size, font=plot.font)
         note(f"plot written to {plot.path}", output)
+    emit(result, output)
 
 
 def note(message: str, output: Output) -> None:
     """Print a remark beside the answer (a file was written, a step takes long) on standard error."""
     if not output.quiet:
-        print("\n".join(safe_lines(message)), file=sys.stderr)
+        print(without_commands("\n".join(safe_lines(message))), file=sys.stderr)
 
 
 def encode(result: Result, format: str) -> str:
@@ -234,7 +270,7 @@ def encode(result: Result, format: str) -> str:
         case "csv":
             return to_csv(result)
         case "txt" | "":
-            return to_text(result.document()) + "\n"
+            return f"{result}\n"
         case "md":
             from scalecurve.render.markup import to_markdown
 
@@ -252,11 +288,11 @@ def to_csv(result: Result) -> str:
     import csv
     import io
 
-    rows = result.records()
+    rows = [{spreadsheet_safe(name): spreadsheet_safe(cell) for name, cell in row.items()} for row in result.records()]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: spreadsheet_safe(value) for key, value in row.items()} for row in rows)
+    writer.writerows(rows)
     return buffer.getvalue()
 
 
@@ -304,7 +340,7 @@ def progress_display(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
         def print_finished(progress: Progress) -> None:
             if progress.run is not None:
-                print(one_line(progress_line(progress)), file=sys.stderr, flush=True)
+                print(without_commands(one_line(progress_line(progress))), file=sys.stderr, flush=True)
 
         yield print_finished
 

@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from scalecurve.cli.inputs import NUMBER
 from scalecurve.cli.output import (
     Output,
     Plot,
     SectionedCommand,
     emit,
     emit_drawn,
+    init_option,
     note,
     output_options,
     plot_option,
     print_out,
+    start_file,
     working,
 )
 from scalecurve.errors import Fault, InputError
+from scalecurve.render.terminal import finding_text
 from scalecurve.training.inputs.request import PlanRequest, plan_template, read_request
 
 if TYPE_CHECKING:
@@ -43,7 +47,7 @@ def plan_options(function: Function) -> Function:
         if about["kind"] is bool:
             option = click.option(name, entry.name, is_flag=True, help=about["meaning"])
         else:
-            kind = click.IntRange(min=1) if entry.name == "top" else about["kind"]
+            kind = click.IntRange(min=1) if entry.name == "top" else NUMBER if about["kind"] is float else about["kind"]
             option = click.option(name, entry.name, type=kind, metavar=about["metavar"] or None, help=about["meaning"])
         function = option(function)
     return function
@@ -75,11 +79,11 @@ def emit_export(config: ExportedConfig, output: Output) -> None:
         print_out(config.text)
     if output.format != "json":
         for finding in config.findings:
-            note(f"{finding.severity} [{finding.code}] {finding.message}", output)
+            note(finding_text(finding), output)
 
 
 def compared(
-    answer: Plan | Evaluation | StepExplanation, asked: PlanRequest, why_not: str | None, against: str | None
+    answer: Plan | Evaluation | StepExplanation, request: PlanRequest, why_not: str | None, against: str | None
 ) -> LayoutComparison | ClusterComparison:
     """A layout beside the best of the plan, or the same run on another cluster."""
     from scalecurve.training.answers.comparisons import compare_clusters
@@ -90,7 +94,7 @@ def compared(
         raise InputError(Fault("a comparison starts from a plan", remedy="leave out --layout and --explain"))
     if why_not is not None:
         return compare_layout(answer, why_not)
-    return compare_clusters(answer, sweep(replace(asked, cluster=against or "")))
+    return compare_clusters(answer, sweep(replace(request, cluster=against or "")))
 
 
 @click.command(cls=SectionedCommand)
@@ -98,10 +102,15 @@ def compared(
 @plan_options
 @plot_option
 @click.option("--export", type=click.Choice(EXPORTS), help="Write the layout as this framework's settings.")
-@click.option("--why-not", metavar="LAYOUT", help="What this layout loses against the best at one P.")
-@click.option("--against", metavar="CLUSTER", help="The same run on another cluster, side by side.")
-@click.option("--score", is_flag=True, help="Compare the planner with measured steps: FILE... are CSV in the schema.")
-@click.option("--template", is_flag=True, help="Print a commented plan.toml to start from.")
+@click.option("--why-not", metavar="LAYOUT", help="Compare this layout with the best at one P.")
+@click.option("--against", metavar="CLUSTER", help="Compare with the same run on another cluster.")
+@click.option(
+    "--score",
+    is_flag=True,
+    help="Compare the planner with measured steps, one CSV or more (columns: docs/guide/planning-training.md).",
+)
+@click.option("--template", is_flag=True, hidden=True)
+@init_option("FILE")
 @output_options
 def command(
     files: tuple[Path, ...],
@@ -111,6 +120,7 @@ def command(
     against: str | None,
     score: bool,
     template: bool,
+    init: bool,
     output: Output,
     **options: object,
 ) -> None:
@@ -118,8 +128,10 @@ def command(
 
     FILE is a plan.toml with the same names as the options, which win over it; with --score, files of measured steps.
     """
-    if template:
-        print_out(plan_template() + "\n")
+    if template or init:
+        if template:
+            note("scalecurve: --template is now called --init", output)
+        start_file(plan_template() + "\n", files[0] if files else None, output, "plan")
         return
     if score:
         from scalecurve.training.answers.score import score as compare
@@ -129,19 +141,25 @@ def command(
         emit(compare(files), output)
         return
     if len(files) > 1:
-        raise InputError(Fault("one plan.toml at a time", "FILE", ", ".join(map(str, files[1:]))))
+        raise InputError(
+            Fault(
+                "more than one plan.toml",
+                value=" ".join(map(str, files)),
+                remedy="give one file, and options before it",
+            )
+        )
     from scalecurve.training.answers.plan import Plan, plan
 
-    asked = read_request(options, file=files[0] if files else None)
+    request = read_request(options, file=files[0] if files else None)
     with working("trying layouts", output):
-        answer = plan(asked)
+        answer = plan(request)
     if export is not None:
         from scalecurve.training.exports.config import export_config
 
         emit_export(export_config(single_outcome(answer), export), output)
         return
     if why_not is not None or against is not None:
-        emit(compared(answer, asked, why_not, against), output)
+        emit(compared(answer, request, why_not, against), output)
         return
     if plot is not None and not isinstance(answer, Plan):
         raise InputError(Fault("only a sweep over P can be drawn", remedy="leave out --layout and --explain"))

@@ -9,18 +9,15 @@ from typing import Any, TypeVar
 
 import click
 
-from scalecurve.cli.inputs import Parsed
+from scalecurve.cli.inputs import NUMBER, SECONDS, Parsed
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.hardware.prices import find_offer, offer_findings
 from scalecurve.planning.tariff import Energy, Money, Reserved, Spot, Tariff, parse_money, same_currency
-from scalecurve.units import parse_number, parse_seconds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MONEY = Parsed("money", parse_money)
-DURATION = Parsed("duration", parse_seconds)
-NUMBER = Parsed("number", parse_number)
 
 
 class PriceOption(click.Option):
@@ -33,20 +30,20 @@ _OPTIONS = (
     price_option("--price-of", metavar="NAME@PROVIDER", help="Price from the dated catalog, such as h100@lambda."),
     price_option("--per-node", is_flag=True, help="Prices are per node-hour; needs --node-size."),
     price_option("--currency", help="ISO 4217 code where amounts do not carry one; never converted."),
-    price_option("--minimum-billing", type=DURATION, help="Shortest time billed, such as 1h."),
-    price_option("--billing-step", type=DURATION, help="Time is billed in whole steps of this length."),
-    price_option("--setup", type=DURATION, help="Set-up time, billed with every rental."),
+    price_option("--minimum-billing", type=SECONDS, help="Shortest time billed, such as 1h."),
+    price_option("--billing-step", type=SECONDS, help="Time is billed in whole steps of this length."),
+    price_option("--setup", type=SECONDS, help="Set-up time, billed with every rental."),
     price_option("--spot-price", type=MONEY, help="Price of capacity that may be taken back."),
     price_option("--interruptions", type=NUMBER, help="Interruptions per worker (or node) and hour, such as 0.05."),
-    price_option("--checkpoint-every", type=DURATION, help="Time between checkpoints (default: none)."),
-    price_option("--checkpoint-time", type=DURATION, help="Time to write one; alone, it sets the best interval."),
-    price_option("--restart", type=DURATION, help="Time to restart after a loss (default: the set-up time)."),
+    price_option("--checkpoint-every", type=SECONDS, help="Time between checkpoints (default: none)."),
+    price_option("--checkpoint-time", type=SECONDS, help="Time to write one; alone, it sets the best interval."),
+    price_option("--restart", type=SECONDS, help="Time to restart after a loss (default: the set-up time)."),
     price_option("--reserved", type=int, help="Workers (or nodes) that are reserved and paid for anyway."),
     price_option("--reserved-price", type=MONEY, help="Price of a reserved worker (or node) and hour."),
-    price_option("--watts", type=NUMBER, help="Power of one worker at the plug."),
+    price_option("--watts", type=NUMBER, help="Power of one worker in watts."),
     price_option("--kwh-price", type=MONEY, help="Price of a kWh, added to the cost."),
     price_option("--co2", type=NUMBER, help="Grams of CO2 per kWh."),
-    price_option("--pue", type=NUMBER, default="1", show_default=True, help="Power of building over workers."),
+    price_option("--pue", type=NUMBER, default="1", show_default=True, help="Building power over worker power."),
 )  # fmt: skip
 
 

@@ -129,20 +129,24 @@ def fit(
 @click.option("--size", type=COUNTS, help="Problem sizes, where curves differ in size: predicts T(N, K).")
 @level_option("0.9")
 @click.option("--extrapolate", is_flag=True, help="Answer even beyond 16 times the largest measured K.")
-@click.option("--kind", type=click.Choice(["strong", "weak", "collective"]), help="Treat it as this kind of curve.")
-@click.option("--cores", type=int, help="Cores all workers share: threads beyond them gain nothing.")
-@click.option("--serial", type=SHARE, help="Share of T(1) that a profile found serial, as 0.05 or 5%: bounds the gain.")
+@click.option(
+    "--kind", type=click.Choice(["strong", "weak", "collective"]), help="Treat the study as this kind of curve."
+)
+@click.option("--cores", type=int, help="Cores that all workers share: more threads than cores gain nothing.")
+@click.option(
+    "--serial", type=SHARE, help="Share of T(1) that is serial by a profile, as 0.05 or 5%: limits the forecast."
+)
 @click.option(
     "--like",
     multiple=True,
     metavar="FILE",
-    help="The program measured further (other size, machine, version).",
+    help="A study of the same program at larger K, from another size, machine or version.",
 )
 @click.option("--domain", help="Compare with published curves of this domain (hpc, database ...).")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Explain: weights of the experts, what moved them, the most similar published curves.",
+    help="Show the weights of the predictors, what moved them, and the most similar published curves.",
 )
 @plot_option
 @output_options

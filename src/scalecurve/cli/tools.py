@@ -12,28 +12,37 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import SECONDS, SHARE, studies_options
+from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
 if TYPE_CHECKING:
-    from scalecurve.study import Study
+    from scalecurve.study import Study, StudySet
 
 MANUAL_DATE = "2026-11-15"
 
 
 @click.command(cls=SectionedCommand)
-@studies_options("STUDY [STUDY ...]")
-@click.option("-o", "--output", "file", type=click.Path(path_type=Path), default="report.html", show_default=True)
-@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency floor.")
-@click.option("--price", type=float, help="Dollars per worker-hour: adds what results cost.")
+@studies_options("STUDY [STUDY ...]", sets=True)
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    default="report.html",
+    show_default=True,
+    help="Write to FILE: .html, .md, .tex, .pdf, .svg or .png.",
+)
+@click.option("--threshold", type=SHARE, default="0.7", show_default=True, help="Efficiency at which the curve bends.")
+@click.option("--price", type=NUMBER, help="Dollars per worker-hour: adds what results cost.")
 @click.option("--proposal", type=click.Path(path_type=Path), help="A proposal file: adds its assessment.")
 @click.option(
     "--history", type=click.Path(path_type=Path), help="Checks of `check --history`: adds T and E over the commits."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 def report(
-    studies: list[Study],
+    studies: list[Study | StudySet],
     file: Path,
     threshold: float,
     price: float | None,
@@ -56,7 +65,7 @@ def report(
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0: any host.")
 @click.option("--port", default=8777, show_default=True, help="Port; 0 takes a free one.")
 @click.option("--allow-host", multiple=True, help="A further host name to answer to.")
-@click.option("--regime", help="strong or weak, where STUDY is a plain table.")
+@click.option("--regime", help=READING["regime"])
 @click.option("--open/--no-open", "show", default=True, help="Open the browser.")
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
@@ -129,7 +138,9 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     if kind is not None:
-        click.echo(kind(app, {}, "scalecurve", "_SCALECURVE_COMPLETE").source())
+        script = kind(app, {}, "scalecurve", "_SCALECURVE_COMPLETE").source()
+        # click's script for fish cuts a description at its first comma
+        click.echo(script.replace('string split ","', 'string split -m 1 ","'))
 
 
 def manual() -> str:

@@ -8,6 +8,7 @@ Against the baseline they give components, and each component may have one cause
     uneven     waiting for workers that did more of the counted work               imbalance
     lasting    waiting for workers that are always slow                            imbalance, or a slow host
     passing    the rest of the waiting, for workers that are slow now and then     straggler, or new shares each step
+    alike      waiting of all workers alike in totals of a run                     noise at barriers, or queueing
     queueing   waiting that nobody's longer busy time explains                     locks, a busy master, pipelines
     growth     compute beyond what the same work took at the baseline              contention, work done again, noise
     again      compute for more counted work than at the baseline                  work done again
@@ -43,6 +44,9 @@ NEGLIGIBLE_WAIT = 0.02  # of the useful time
 MOST_BARRIERS = 1000.0
 FEW_FREEDOM = 10
 LEAST_SPREAD = 0.002
+SINGLE_RUN_SPREAD = 0.02
+MEDIAN_TO_SPREAD = 1.4826 * 1.25  # the spread of normal noise, and that of a median over that of a mean
+DISTINCT = 0.5  # of the extra seconds of a worker that works alone must be above those of every other worker
 CONSTANT = 0.3  # least constant part of the extra seconds of a worker that works alone
 ACCEPTABLE = 0.8  # a POP efficiency
 
@@ -71,6 +75,7 @@ class Components:
     lasting: float = 0.0
     host: float = 0.0
     passing: float = 0.0
+    alike: float = 0.0
     queueing: float = 0.0
     growth: float = 0.0
     again: float = 0.0
@@ -110,16 +115,17 @@ def split_gap(by_k: Runs, *, weak: bool) -> Split:
     alone = works_alone(by_k) if not weak else None
     slow_host = find_slow_host(by_k)
     base = next(iter(by_k))
-    first = by_k[base]
+    first, spread = by_k[base], _run_spread(by_k)
+    waits_at_base = _waiting(first, alone, slow_host)
     components = {}
     for k, runs in by_k.items():
         factor = k / base if weak else 1.0
         slowed = slow_host.own_excess(runs) if slow_host is not None else 0.0
-        error = np.hypot(_relative_error(runs), _relative_error(first)) * useful_seconds(runs)
+        error = spread * np.hypot(len(runs) ** -0.5, len(first) ** -0.5) * useful_seconds(runs)
         again = _done_again(runs, first, factor) if k != base else 0.0
         everywhere = max(0.0, _seconds(runs, "serial") - _seconds(first, "serial") * factor)
         growth = _seconds(runs, "compute") - slowed - again - _seconds(first, "compute") * factor
-        waits = _waiting(runs, alone, slow_host)
+        waits = _beyond(_waiting(runs, alone, slow_host), waits_at_base, factor)
         components[k] = replace(
             waits,
             named_serial=waits.named_serial + everywhere,
@@ -134,6 +140,12 @@ def split_gap(by_k: Runs, *, weak: bool) -> Split:
     return Split(components, alone, slow_host)
 
 
+def _beyond(waits: Components, at_base: Components, factor: float) -> Components:
+    """Transfer and waiting beyond what the same work cost at a baseline of several workers; none for one worker."""
+    lost = {name: max(0.0, getattr(waits, name) - factor * getattr(at_base, name)) for name in COMPONENTS}
+    return replace(waits, **lost)
+
+
 def _done_again(runs: list[Account], first: list[Account], factor: float) -> float:
     """Worker-seconds of compute for counted work beyond that of the baseline; 0 where work was not counted."""
     amounts = [float(a.work.sum()) for a in runs if a.work is not None]
@@ -145,8 +157,8 @@ def _done_again(runs: list[Account], first: list[Account], factor: float) -> flo
 
 
 def _seconds(runs: list[Account], kind: str) -> float:
-    """Worker-seconds of one kind, mean over runs."""
-    return float(np.mean([getattr(account, kind).sum() for account in runs]))
+    """Worker-seconds of one kind, median over runs: a rare slow run is no growth."""
+    return float(np.median([getattr(account, kind).sum() for account in runs]))
 
 
 def _outside(runs: list[Account]) -> float:
@@ -158,13 +170,21 @@ def _useful_totals(runs: list[Account]) -> FloatArray:
 
 
 def useful_seconds(runs: list[Account]) -> float:
-    """Worker-seconds of compute, loading, serial work and time outside phases, mean over runs."""
-    return float(_useful_totals(runs).mean())
+    """Worker-seconds of compute, loading, serial work and time outside phases, median over runs."""
+    return float(np.median(_useful_totals(runs)))
 
 
-def _relative_error(runs: list[Account]) -> float:
-    totals = _useful_totals(runs)
-    return float(totals.std(ddof=1) / totals.mean() / np.sqrt(len(runs))) if len(runs) > 1 else 0.02
+def _run_spread(by_k: Runs) -> float:
+    """Relative spread of a run's useful seconds about the median of its K, from the median deviation of all K.
+
+    That of rare slow runs is not in it.  One run of each K shows none: then it is SINGLE_RUN_SPREAD.
+    """
+    rest = [_useful_totals(runs) / useful_seconds(runs) - 1.0 for runs in by_k.values() if len(runs) > 1]
+    if not rest:
+        return SINGLE_RUN_SPREAD
+    freedom = sum(len(own) - 1 for own in rest) / sum(len(own) for own in rest)  # a median takes one from each K
+    typical = float(np.quantile(np.abs(np.concatenate(rest)), 1.0 - 0.5 * freedom))
+    return max(MEDIAN_TO_SPREAD * typical, LEAST_SPREAD)
 
 
 def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | None) -> Components:
@@ -172,8 +192,7 @@ def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | Non
     workers = len(runs[0].compute)
     if workers == 1:
         return Components()
-    least = [a.communication.min() if a.transfer is None else min(a.transfer, a.communication.min()) for a in runs]
-    transfer = float(np.mean(least)) * workers
+    transfer = float(np.mean([least_in_collectives(a) for a in runs])) * workers
     every = float(np.mean([a.inside.sum() for a in runs])) - transfer
     # Named serial work: every worker's span contains the longest of it, whoever did it.
     named = float(np.mean([a.serial.max() * workers - a.serial.sum() for a in runs]))
@@ -188,6 +207,8 @@ def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | Non
     waited = every - queueing
     named, extra = min(named, waited), min(extra * (workers - 1), max(waited - named, 0.0))
     waited = max(waited - named - extra, 0.0)
+    alike = min(waited, workers * waits_alike(runs))
+    waited -= alike
     excess, p_value = lasting_excess(matrix)
     lasting = min(workers * excess, waited)
     by_host = min(lasting, slow_host.loss(workers, matrix)) if slow_host is not None else 0.0
@@ -201,6 +222,7 @@ def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | Non
         lasting=(1.0 - always) * lasting,
         host=by_host,
         passing=(1.0 - now) * passing,
+        alike=alike,
         queueing=queueing,
         p_lasting=p_value,
     )
@@ -213,9 +235,9 @@ def explained_waiting(runs: list[Account]) -> float:
     often the workers meet: then it is that of MOST_BARRIERS meetings and of the spread between repeats.
     """
     workers = len(runs[0].compute)
-    known = [a.uneven for a in runs if a.uneven is not None]
-    if len(known) == len(runs):
-        return ALLOWANCE * float(np.mean(known)) * workers
+    uneven = [a.uneven for a in runs if a.uneven is not None]
+    if len(uneven) == len(runs):
+        return ALLOWANCE * float(np.mean(uneven)) * workers
     busy = [a.compute + a.data + a.serial for a in runs]
     visible = float(np.mean([own.max() - own.mean() for own in busy]))
     few = (len(runs) - 1) * (workers - 1) < FEW_FREEDOM  # then the spread may be far larger than it looks
@@ -224,6 +246,15 @@ def explained_waiting(runs: list[Account]) -> float:
     meetings = 3.0 * min(steps) if len(steps) == len(runs) else MOST_BARRIERS
     largest = 2.0 * np.sqrt(2.0 * np.log(workers + 1.0))
     return workers * (visible + float(np.sqrt(meetings) * spread * largest))
+
+
+def waits_alike(runs: list[Account]) -> float:
+    """Seconds of a worker's waiting, recorded apart, beyond its distance to the busiest; 0 where steps are known."""
+    if any(a.uneven is not None or not a.waits_apart for a in runs):
+        return 0.0
+    busy = [a.compute + a.data + a.serial for a in runs]
+    beyond = [(a.wait - (own.max() - own)).mean() for a, own in zip(runs, busy, strict=True)]
+    return max(0.0, float(np.mean(beyond)))
 
 
 def more_work(runs: list[Account], matrix: FloatArray) -> tuple[float, float]:
@@ -292,20 +323,36 @@ def works_alone(by_k: Runs) -> Alone | None:
             matrix = matrix - matrix.sum(axis=1, keepdims=True) * (shares - 1.0 / matrix.shape[1])
         if matrix.shape[1] > 1:
             means[k] = matrix.mean(axis=0)
-    tops = {k: int(np.argmax(values)) for k, values in means.items()}
-    if len(means) < 2 or list(tops.values())[-LARGEST_K:].count(tops[max(tops)]) < ALONE_AT:
+    tops = {k: int(np.argmax(values)) for k, values in means.items() if _stands_out(values)}
+    if len(means) < 2 or list(means)[-1] not in tops:
         return None
     rank = tops[max(tops)]
-    usable = dict(takewhile(lambda item: tops[item[0]] == rank, reversed(means.items())))
+    if [tops.get(k) for k in means][-LARGEST_K:].count(rank) < ALONE_AT:
+        return None
+    usable = dict(takewhile(lambda item: tops.get(item[0]) == rank, reversed(means.items())))
+    if len(usable) < LEAST_K:  # at small K its own share, which may be less than others have, hides what it does alone
+        usable = {k: values for k, values in reversed(means.items()) if rank < len(values)}
     workers = np.array(list(usable), dtype=np.float64)
     extra = np.array([values[rank] - np.delete(values, rank).mean() for values in usable.values()])
-    if len(workers) < LEAST_K or not np.all(extra > 0):
+    if len(workers) < LEAST_K:
         return None
     basis = np.column_stack([np.ones_like(workers), 1.0 / workers, np.log2(workers) / workers])
-    parts, _ = nnls(basis / extra[:, None], np.ones_like(workers))
+    if np.all(extra > 0):
+        parts, _ = nnls(basis / extra[:, None], np.ones_like(workers))
+    else:
+        typical = np.array([values.mean() for values in usable.values()])
+        parts = np.linalg.lstsq(basis[:, :2] / typical[:, None], extra / typical, rcond=None)[0]
     constant = float(parts[0])
     share = min(constant / float(extra[0]), 1.0)  # the largest K comes first
     return Alone(rank, constant, share) if share > CONSTANT else None
+
+
+def _stands_out(seconds: FloatArray) -> bool:
+    """Whether the slowest worker is slow by itself; several that share the largest part were given more work."""
+    slowest = int(np.argmax(seconds))
+    others = np.delete(seconds, slowest)
+    above = float(seconds[slowest] - others.mean())
+    return above > 0 and float(seconds[slowest] - others.max()) >= DISTINCT * above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,7 +384,7 @@ def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
     parallel = float(np.mean([seconds.mean() / span for seconds, span in useful]))
     scalability = useful_at_baseline / float(np.mean([seconds.sum() for seconds, _ in useful]))
     efficiency = float(np.mean([seconds.max() / span for seconds, span in useful]))
-    moved = [a.communication.min() if a.transfer is None else a.transfer for a in runs if tells_apart(a)]
+    moved = [least_in_collectives(a) for a in runs if tells_apart(a)]
     transfer = None
     if len(moved) == len(runs):
         transfer = float(np.mean([1.0 - seconds / a.span for seconds, a in zip(moved, runs, strict=True)]))
@@ -350,6 +397,12 @@ def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
         computation_scalability=scalability,
         global_efficiency=parallel * scalability,
     )
+
+
+def least_in_collectives(account: Account) -> float:
+    """Seconds in collectives that no worker is spared: by the least of each step where steps are known."""
+    least = float(account.communication.min())
+    return least if account.transfer is None else min(account.transfer, least)
 
 
 def tells_apart(account: Account) -> bool:

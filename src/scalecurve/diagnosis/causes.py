@@ -77,8 +77,8 @@ MEANINGS = {
 }
 
 RECORD_PHASES = (
-    "record where the time of every worker goes, with a barrier before each collective (scalecurve.probe: "
-    'phase("compute"), phase("barrier"), phase("communication"))'
+    'record where the time of every worker goes: with scalecurve.probe (phase("compute"), phase("barrier") before each '
+    'collective, phase("communication")), or with a profiler such as TALP or Caliper'
 )
 PLACE_BARRIER = (
     'put a barrier before the collective and time it apart (probe.phase("barrier")), or record phases step by step '
@@ -92,6 +92,10 @@ SPREAD_OUT = (
 )
 REPEAT = "repeat each K more often: the loss is not clearly beyond the noise"
 MEASURE_NETWORK = "time the job's collectives alone at each K (`scalecurve collective`): serial work is not in them"
+MEASURE_MESSAGES = (
+    "time the same messages alone at each K (`scalecurve collective`): what they take longer in the job is waiting, as "
+    "in a pipeline that fills"
+)
 PROFILE = "profile one run at the largest K"
 NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds at the largest K is no bend
 COVERED = 0.95
@@ -124,6 +128,8 @@ def separation(candidates: Iterable[str], *, phased: bool, telling: bool, load: 
         return MEASURE_NETWORK
     if not phased:
         return RECORD_PHASES
+    if several == {COMMUNICATION, OTHER}:
+        return MEASURE_MESSAGES
     if waiting and COMMUNICATION in several and not telling:
         return PLACE_BARRIER
     if waiting:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.analysis.curve import curve_of, is_load, times_by_k
+from scalecurve.analysis.curve import curve_of, thinned, times_by_k
 from scalecurve.diagnosis.accounting import (
     ACCEPTABLE,
     PopMetrics,
@@ -49,9 +49,14 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Regime, Study
+from scalecurve.study.study import is_load
 
 SEED = 11
+MOST_DIAGNOSED = 64  # worker counts; thousands of curves are drawn through them
 POOR = 0.6  # a POP efficiency
+MOST_LISTED = 4  # causes with their chances in the answer
+IN_WORDS = {OTHER: "a mechanism that has no name here", NONE: "no loss at all"}
+SMALL_SHARE = 0.05  # of the loss: a cause that surely cost less is not printed
 GROWN = {CONTENTION: 1.0, SERIAL: 0.25, OTHER: 0.06}  # how often compute that grows comes from each, shapes aside
 ONE_NODE_UNITS = frozenset({"threads", "cores"})
 APART_UNITS = frozenset({"nodes", "hosts", "machines"})
@@ -125,8 +130,8 @@ class Diagnosis(Result):
     JSON = "name regime cause probability candidates separate_by reason basis causes by_k evidence remedy findings"
 
     def __repr__(self) -> str:
-        said = self.cause if self.cause != UNDETERMINED else self.reason or " or ".join(self.candidates)
-        return f"<Diagnosis of {self.name}: {said}, probability {self.probability:.2f}, from {self.basis}>"
+        cause = self.cause if self.cause != UNDETERMINED else self.reason or " or ".join(self.candidates)
+        return f"<Diagnosis of {self.name}: {cause}, probability {self.probability:.2f}, from {self.basis}>"
 
     @property
     def remedy(self) -> str:
@@ -148,8 +153,15 @@ class Diagnosis(Result):
         if self.reason == LACK_OF_FIT:
             return "Undetermined: the times follow no mechanism, and no sum of two, that has a name here."
         if self.cause == UNDETERMINED:
-            listed = " or ".join((", ".join(self.candidates[:-1]), self.candidates[-1]))
-            return f"Undetermined: {listed} ({chance} together); they cannot be told apart by {self.basis}."
+            chances = {cause.name: cause.probability for cause in self.causes}
+            words = [IN_WORDS.get(name, name) for name in self.candidates]
+            first = len(words) if len(words) <= MOST_LISTED else MOST_LISTED - 1
+            listed = _either(
+                [f"{word} ({chances[name]:.2f})" for word, name in zip(words, self.candidates, strict=True)][:first]
+            )
+            listed += f", less likely {_either(words[first:])}" if words[first:] else ""
+            seen = "T(K) alone" if self.basis == FROM_TIMES else self.basis
+            return f"Undetermined: {listed}, {chance} together; {seen} cannot tell them apart."
         if self.cause == NONE:
             return f"No cause to name: no loss beyond the noise ({chance}, from {self.basis})."
         own = next(c for c in self.causes if c.name == self.cause)
@@ -157,6 +169,11 @@ class Diagnosis(Result):
             f"{own.share:.0%} ({own.share_low:.0%} to {own.share_high:.0%}) of the lost worker-time at the largest K"
         )
         return f"Cause: {self.cause} ({self.meanings[self.cause]}), {chance}, {share}; from {self.basis}."
+
+    @property
+    def ruled_out(self) -> tuple[str, ...]:
+        """The causes outside the set, in the order of their chances; none where nothing can be said."""
+        return tuple(c.name for c in self.causes if c.name not in self.candidates) if self.reason is None else ()
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -170,25 +187,13 @@ class Diagnosis(Result):
         ]
 
     def document(self) -> Document:
-        names = [cause.name for cause in self.causes if cause.probability > 0 or cause.share > 0]
-        causes = [
-            (
-                c.name,
-                f"{c.share:.0%}",
-                f"{c.share_low:.0%} to {c.share_high:.0%}",
-                f"{c.probability:.2f}",
-                self.meanings[c.name],
-            )
-            for c in self.causes
-        ]
-        heads: list[Column | str] = [Column("cause", "left"), "share", "90 %", "probability", Column("meaning", "left")]
-        rows = [
-            [str(row.k), f"{row.efficiency:.3f}", *(f"{row.shares.get(name, 0.0):.0%}" for name in names)]
-            for row in self.by_k
-        ]
-        by_k = table([f"K ({self.k_unit})", "E", *names], rows, caption="Shares of the lost worker-time at each K")
-        blocks: list[Block] = [Paragraph(self.answer)]
-        blocks += [table(heads, causes), by_k] if self.reason is None else []
+        """The answer and what to do first, so that one screen holds them; then the numbers behind them."""
+        step = "Worth trying" if self.cause != UNDETERMINED else "Next" if self.reason is None else "Do next"
+        blocks: list[Block] = [Paragraph(self.answer), Paragraph(f"{step}: {self.remedy}.")]
+        if self.cause == UNDETERMINED and self.ruled_out:
+            words = ", ".join(IN_WORDS.get(name, name) for name in self.ruled_out)
+            blocks.append(Paragraph(f"Ruled out as the main cause (probability {self.probability:.2f}): {words}."))
+        blocks += self._shares() if self.reason is None else []
         if all(row.pop for row in self.by_k):
             cells = []
             for title, name in _POP_ROWS:
@@ -202,11 +207,38 @@ class Diagnosis(Result):
             )
             blocks.append(table(columns, cells, caption=caption))
         blocks += [Paragraph(sentence) for sentence in self.evidence]
-        worth = (
-            "Worth trying" if self.cause != UNDETERMINED else "What would tell" if self.reason is None else "Do next"
-        )
-        blocks.append(Paragraph(f"{worth}: {self.remedy}."))
         return Document(f"{self.name}: why the curve bends", (*blocks, FindingList(self.findings)))
+
+    def _shares(self) -> list[Block]:
+        """The causes that cost anything, and their shares at each K."""
+        shown = [c for c in self.causes if c.name in self.candidates or c.share_high >= SMALL_SHARE]
+        heads: list[Column | str] = [Column("cause", "left"), "share", "90 %", "probability", Column("meaning", "left")]
+        causes = [
+            (
+                c.name,
+                f"{c.share:.0%}",
+                f"{c.share_low:.0%} to {c.share_high:.0%}",
+                f"{c.probability:.2f}",
+                self.meanings[c.name],
+            )
+            for c in shown
+        ]
+        if self.cause == UNDETERMINED and self.basis == FROM_TIMES:  # shares by K would show the models, not the runs
+            first, last = self.by_k[0], self.by_k[-1]
+            e = last.efficiency
+            lost = f"{max(0.0, 1 - e):.0%} of the worker-time at K = {last.k} is lost against K = {first.k}"
+            return [table(heads, causes), Paragraph(f"{lost} (E = {e:.3f}).")]
+        rows = [
+            [str(row.k), f"{row.efficiency:.3f}", *(f"{row.shares.get(c.name, 0.0):.0%}" for c in shown)]
+            for row in self.by_k
+        ]
+        caption = "Shares of the lost worker-time at each K"
+        by_k = table([f"K ({self.k_unit})", "E", *(c.name for c in shown)], rows, caption=caption)
+        return [table(heads, causes), by_k]
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 
 def _graded(value: float | None) -> Cell:
@@ -221,7 +253,7 @@ def diagnose(study: StudyLike, *, regime: str | None = None, rng: np.random.Gene
 
     `rng` draws the particles and resamples behind the probabilities.
     """
-    study = as_study(study, regime=regime)
+    study = thinned(as_study(study, regime=regime), MOST_DIAGNOSED)
     if len(study.all_k) < 2:
         fault = Fault("a diagnosis needs at least two worker counts", remedy="measure another K")
         raise InputError(fault, subject=study.name)
@@ -308,7 +340,7 @@ def _diagnosis(
     *,
     telling: bool = False,
 ) -> Diagnosis:
-    said, shares = answer(chances), rows[-1].shares
+    verdict, shares = answer(chances), rows[-1].shares
     causes = []
     for name in ANSWERS:
         (low, high), share = intervals[name], shares[name]
@@ -318,11 +350,11 @@ def _diagnosis(
         name=study.name,
         k_unit=study.k_unit,
         regime=str(study.regime),
-        cause=said.cause,
-        probability=said.probability,
-        candidates=said.candidates,
+        cause=verdict.cause,
+        probability=verdict.probability,
+        candidates=verdict.candidates,
         separate_by=separation(
-            said.candidates, phased=basis == FROM_PHASES, telling=telling, load=is_load(study.k_unit)
+            verdict.candidates, phased=basis == FROM_PHASES, telling=telling, load=is_load(study.k_unit)
         ),
         reason=None,
         basis=basis,

@@ -21,14 +21,17 @@ from scalecurve.diagnosis.accounting import (
     COMPONENTS,
     Runs,
     Split,
+    least_in_collectives,
     passing_spread,
     split_gap,
     tells_apart,
     useful_seconds,
+    waits_alike,
 )
 from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, NAMES, OTHER, SERIAL, STRAGGLER, Draws
 from scalecurve.diagnosis.shapes import RARE, expected_largest, harmonic
 from scalecurve.findings import Finding, info, warning
+from scalecurve.study.run import FloatArray, IntArray
 from scalecurve.units import format_seconds
 
 Weights = dict[str, float]
@@ -37,6 +40,10 @@ RESAMPLES = 20
 DRAWS = 400
 SINGLE_RUN_ERROR = 0.3
 BARRIERS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+LARGEST_K = 3
+FINEST_SPREAD = 2e-4  # of a worker's busy time over the run
+SAME_BARRIERS = (1.7, 3.0)  # largest over least root of their number at the largest K: the same, another
+SURE_NOISE, UNCLEAR_NOISE, NO_NOISE = 0.95, 0.7, 0.02
 BARRIERS_PER_STEP = (1.0, 3.0)
 BELIEVABLE = 3.0  # times the most barriers tried
 TOLERANCE = 0.2  # of hidden waiting plus communication against the time in collectives
@@ -44,7 +51,7 @@ LEAST_WEIGHT = 1e-3
 STEADY = 0.35  # a time outside phases that changes less than this over all K is a fixed cost
 TRANSFER, PASSING, GROWTH = (COMPONENTS.index(name) for name in ("transfer", "passing", "growth"))
 # Waiting that no other worker's longer busy time explains: pipelines and sweeps, locks, a busy master, late messages.
-QUEUEING = {OTHER: 0.4, CONTENTION: 0.22, SERIAL: 0.18, COMMUNICATION: 0.12, IMBALANCE: 0.04, STRAGGLER: 0.04}
+QUEUEING = {OTHER: 0.42, CONTENTION: 0.25, SERIAL: 0.21, COMMUNICATION: 0.08, IMBALANCE: 0.02, STRAGGLER: 0.02}
 
 
 def draw_losses(
@@ -67,13 +74,13 @@ def draw_losses(
     own = np.arange(DRAWS) % len(samples)
     parts = np.array([sample.table for sample in samples])[own]  # axes: draw, component, K
     parts[:, GROWTH] *= split.table[GROWTH] > 0  # runs drawn twice understate the noise that growth is held against
-    way = rng.choice(len(hidden), size=DRAWS, p=np.array([weight for weight, _ in hidden]))
+    way = _shared_out(np.array([weight for weight, _ in hidden]), DRAWS, rng)
     moved = np.minimum(waits[way], parts[:, TRANSFER])
     parts[:, TRANSFER] -= moved
     parts[:, PASSING] += moved
     if single:  # every component is known to a factor only
         parts *= np.exp(rng.normal(0.0, SINGLE_RUN_ERROR, (DRAWS, len(COMPONENTS), 1)))
-    spent = np.array([[each.spent for each in sample.components.values()] for sample in samples])[own]
+    seconds = np.array([[each.spent for each in sample.components.values()] for sample in samples])[own]
     # Noise at barriers makes compute longer by x on every worker, and lets each wait x (H_K - 1) in the mean.
     expected = parts[:, GROWTH, -1] * (float(harmonic(workers[-1:])[0]) - 1.0)
     noisy = (expected > 0) & (parts[:, PASSING, -1] >= 0.4 * expected) & (parts[:, PASSING, -1] <= 3.0 * expected)
@@ -83,9 +90,16 @@ def draw_losses(
         draws = np.flatnonzero(noisy == is_noisy)
         for place, name in enumerate(COMPONENTS):
             chances = np.array([weights[name].get(cause, 0.0) for cause in NAMES])
-            cause = rng.choice(len(NAMES), size=len(draws), p=chances / chances.sum())
+            cause = _shared_out(chances, len(draws), rng)
             losses[draws, cause] += parts[draws, place]
-    return split, Draws(tuple(by_k), np.full(DRAWS, 1.0 / DRAWS), losses, spent)
+    return split, Draws(tuple(by_k), np.full(DRAWS, 1.0 / DRAWS), losses, seconds)
+
+
+def _shared_out(weights: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Places drawn by their weights, each as often as its weight says, in random order."""
+    levels = rng.permutation((np.arange(count) + 0.5) / max(count, 1))
+    places: IntArray = np.searchsorted(np.cumsum(weights) / weights.sum(), levels).clip(max=len(weights) - 1)
+    return places
 
 
 def k_workers(by_k: Runs, k: int) -> int:
@@ -111,25 +125,72 @@ def component_causes(
         passing = {STRAGGLER: 0.75, IMBALANCE: 0.25}
     if weak:
         lasting |= {SERIAL: 0.1}
+    noise = barrier_noise_chance(by_k)
     sure = split.alone is not None and split.alone.constant > 0.7
     outside = {SERIAL: 0.4, CONTENTION: 0.3, OTHER: 0.3}
     seconds = [float(np.mean([account.outside for account in own])) for own in by_k.values()]
     if max(seconds) > 0 and np.ptp(seconds) < STEADY * max(seconds):
         outside = {SERIAL: 0.95, OTHER: 0.05}
     return {
-        "transfer": {COMMUNICATION: 1.0} if phased else _between_own_times(by_k),
+        "transfer": in_collectives(by_k, weak=weak) if phased else _between_own_times(by_k),
         "alone": {SERIAL: 0.97, IMBALANCE: 0.03} if sure else {SERIAL: 0.6, IMBALANCE: 0.4},
         "named_serial": {SERIAL: 1.0},
         "uneven": {IMBALANCE: 1.0},
         "lasting": lasting,
         "host": {STRAGGLER: 1.0} if counted else {STRAGGLER: 0.93, IMBALANCE: 0.07},
         "passing": passing,
+        "alike": {name: noise * passing.get(name, 0.0) + (1.0 - noise) * QUEUEING.get(name, 0.0) for name in NAMES},
         "queueing": QUEUEING,
         "growth": growth,
         "again": {OTHER: 0.6, SERIAL: 0.4},
         "loading": {CONTENTION: 0.45, SERIAL: 0.3, OTHER: 0.25},
         "outside": outside,
     }
+
+
+def barrier_noise_chance(by_k: Runs) -> float:
+    """The chance that waiting of all workers alike is noise at barriers, and not a queue.
+
+    The number of barriers that explains it by the spread of the workers is then the same at every K.
+    """
+    roots = []
+    for runs in list(by_k.values())[-LARGEST_K:]:
+        workers, spread = len(runs[0].compute), max(passing_spread(runs), FINEST_SPREAD)
+        if workers > 1 and (waited := waits_alike(runs)) > 0:
+            seconds = spread * float(np.mean([a.compute.mean() + a.data.mean() for a in runs]))
+            roots.append(waited / (seconds * float(expected_largest(np.array([float(workers)]))[0])))
+    if len(roots) < LARGEST_K:
+        return UNCLEAR_NOISE
+    even, uneven = SAME_BARRIERS
+    return float(np.interp(np.log(max(roots) / min(roots)), np.log([even, uneven]), [SURE_NOISE, NO_NOISE]))
+
+
+def in_collectives(by_k: Runs, *, weak: bool) -> Weights:
+    """What the least time of every worker in collectives may be: messages, or waiting along a chain of workers.
+
+    A pipeline that fills in every step lets all wait alike, and no sum of phases shows it.  Its waiting has one shape
+    over K: (K - 1)/K under strong scaling, K - 1 under weak scaling; messages to the next worker may hide more.  A
+    collective is no pipeline, whatever its shape.  A heavy share that goes from worker to worker leaves totals alike
+    too: (K - 1)/K of the compute, unless steps were recorded.
+    """
+    usable = {k_workers(by_k, k): runs for k, runs in by_k.items() if k_workers(by_k, k) > 1}
+    named = (a.waits_apart or (a.collective and a.transfer is not None) for runs in usable.values() for a in runs)
+    if all(named):
+        return {COMMUNICATION: 1.0}
+    workers = np.array(list(usable), dtype=np.float64)
+    least = np.array([np.median([least_in_collectives(a) for a in runs]) for runs in usable.values()])
+    filling = (workers - 1.0) / workers
+    per_link = least / (workers - 1.0 if weak else filling)
+    pairwise = any(account.pairwise for runs in usable.values() for account in runs)
+    chained = pairwise or float(np.ptp(per_link)) <= STEADY * float(per_link.max())
+    if chained:
+        return {COMMUNICATION: 0.7, OTHER: 0.3}
+    if all(tells_apart(account) for runs in usable.values() for account in runs):
+        return {COMMUNICATION: 1.0}
+    compute = np.array([np.median([a.compute.mean() for a in runs]) for runs in usable.values()])
+    of_compute = least / (compute * filling)
+    goes_round = float(np.ptp(of_compute)) <= STEADY * float(of_compute.max())
+    return {COMMUNICATION: 0.75, IMBALANCE: 0.25} if goes_round else {COMMUNICATION: 1.0}
 
 
 def _between_own_times(by_k: Runs) -> Weights:
@@ -209,6 +270,7 @@ def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
         "lasting": "waiting for workers that are always slow",
         "host": "a slow host",
         "passing": "waiting for workers that are slow now and then",
+        "alike": "waiting of all workers alike",
         "queueing": "waiting that no worker's longer busy time explains",
         "growth": "compute that grew",
         "again": "work that was done more often",

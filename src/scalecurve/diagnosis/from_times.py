@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.analysis.curve import curve_of, is_load, log_ratio, samples_of, times_by_k
+from scalecurve.analysis.curve import curve_of, log_ratio, samples_of, times_by_k
 from scalecurve.diagnosis.causes import NAMES, NEGLIGIBLE, NONE, Draws
 from scalecurve.diagnosis.shapes import MISFIT, UNREPEATED_ERROR, SlowRuns, explain, observe, shapes
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Regime, Study
 from scalecurve.study.run import FloatArray
+from scalecurve.study.study import is_load
 
 SURELY_GAINED = 0.05
 FEW_REPEATS = 3

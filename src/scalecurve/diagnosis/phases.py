@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +29,20 @@ HIDDEN = "hidden"
 _PATTERNS = (
     (HIDDEN, r"hidden|overlap"),
     (SERIAL, r"serial|sequential|rank_?0|master|root"),
-    (WAIT, r"wait|idle|barrier|sync|stall|bubble"),
-    (COMMUNICATION, r"comm|reduce|gather|all_?to_?all|broadcast|bcast|mpi|nccl|gloo|halo|exchange|send|recv"),
-    (DATA, r"data|load|input|(^|_)io($|_)|read|fetch|storage"),
+    (WAIT, r"wait|idle|barrier|sync|stall|bubble|blocked|steal|queue"),
+    (
+        COMMUNICATION,
+        r"comm|reduce|gather|all_?to_?all|broadcast|bcast|mpi|nccl|rccl|gloo|halo|ghost|exchange|send|recv|receive|"
+        r"shuffle|scatter|push|pull|p2p|shmem|transfer|message|(^|_)(rpc|net)($|_)",
+    ),
+    (DATA, r"data|load|input|(^|_)io($|_)|(?<!th)read|write|fetch|storage|checkpoint"),
 )
 
+_PAIRWISE = re.compile(r"send|recv|receive|p2p|push|pull|rpc", re.IGNORECASE)  # a chain or a server may hide in them
+
+_COLLECTIVE = re.compile(r"reduce|gather|all_?to_?all|broadcast|bcast|collective", re.IGNORECASE)
+
+NO_TIME = 1e-3  # of the run
 MOST_BEYOND = 10.0  # times what the workers report
 LEAST_BEYOND = 1.03
 SLOWER = 1.1
@@ -54,7 +63,8 @@ class Account:
 
     `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
     needs, by the least of each step, `uneven` the mean seconds of waiting that differences of busy time inside the
-    steps explain (both None where phases of steps are not there), `steps` their number where it is known.
+    steps explain (both None where phases of steps are not there), `steps` their number where it is known, `pairwise`
+    whether messages go from one worker to the next, `collective` whether all are named as collectives.
     """
 
     k: int
@@ -69,6 +79,8 @@ class Account:
     uneven: float | None
     steps: int | None
     waits_apart: bool
+    pairwise: bool
+    collective: bool
     hosts: tuple[str | None, ...]
     work: FloatArray | None
 
@@ -93,14 +105,23 @@ def accounts(study: Study) -> tuple[Account, ...]:
     ranks = [(run, run.placement.ranks if run.placement and run.placement.ranks else run.k) for run in study.runs]
     counted = [run for run, count in ranks if run.counts and len(run.ranks) == count]
     phased = [run for run in counted if all(rank.phases for rank in run.ranks)]
-    waits_apart = any(kind_of(name) == WAIT for run in phased for rank in run.ranks for name in rank.phases)
     if phased:
-        whole = study.quantity is Quantity.SECONDS and _holds_more(phased)
-        return tuple(_account(run, waits_apart, whole=whole) for run in phased)
+        whole, named = study.quantity is Quantity.SECONDS and _holds_more(phased), kinds_of(phased)
+        return tuple(_account(run, named, whole=whole) for run in phased)
     if study.quantity is not Quantity.SECONDS:
         return ()
     timed = [run for run in counted if all(rank.seconds is not None for rank in run.ranks)]
-    return tuple(_account(run, waits_apart) for run in timed)
+    return tuple(_account(run, {}) for run in timed)
+
+
+def kinds_of(runs: list[Run]) -> dict[str, str]:
+    """The kind of every phase; one whose name says nothing and that takes no time on one worker is communication."""
+    kinds = {name: kind_of(name) for run in runs for rank in run.ranks for name in rank.phases}
+    alone = [(run.ranks[0].phases, _total(run.ranks[0])) for run in runs if len(run.ranks) == 1]
+    for name in (name for name, kind in kinds.items() if kind == COMPUTE and alone):
+        if all(phases.get(name, 0.0) <= NO_TIME * total for phases, total in alone):
+            kinds[name] = COMMUNICATION
+    return kinds
 
 
 def has_phases(study: Study) -> bool:
@@ -121,10 +142,10 @@ def _holds_more(runs: list[Run]) -> bool:
     return 0.99 < min(ratios) <= max(ratios) < MOST_BEYOND and max(ratios) > LEAST_BEYOND * min(ratios)
 
 
-def _account(run: Run, waits_apart: bool, *, whole: bool = False) -> Account:
+def _account(run: Run, named: Mapping[str, str], *, whole: bool = False) -> Account:
     """A run's seconds by kind; without phases, what the run took beyond the workers' own seconds is communication.
 
-    `whole` says that T holds more than the workers report.
+    `named` are the kinds of the phases; `whole` says that T holds more than the workers report.
     """
     own = np.array([rank.seconds or 0.0 for rank in run.ranks])
     outside = 0.0
@@ -132,7 +153,7 @@ def _account(run: Run, waits_apart: bool, *, whole: bool = False) -> Account:
     if all(rank.phases for rank in run.ranks):
         for i, rank in enumerate(run.ranks):
             for name, seconds in rank.phases.items():
-                kinds[kind_of(name)][i] += seconds
+                kinds[named[name]][i] += seconds
         covered = np.sum([kinds[kind] for kind in KINDS], axis=0)
         span = float(max(own.max(), covered.max(), (run.value or 0.0) if whole else 0.0))
         uncovered = span - covered
@@ -142,47 +163,53 @@ def _account(run: Run, waits_apart: bool, *, whole: bool = False) -> Account:
         span = max(float(run.value or 0.0), float(own.max()))
         kinds[COMPUTE], kinds[COMMUNICATION] = own, span - own
     # Hosts as the workers name themselves, or as the launcher does where several share a name but not a place.
-    named, places = tuple(rank.host for rank in run.ranks), run.placement.hosts if run.placement else ()
-    hosts = places if len(set(named)) < len(named) == len(places) else named
+    names, places = tuple(rank.host for rank in run.ranks), run.placement.hosts if run.placement else ()
+    hosts = places if len(set(names)) < len(names) == len(places) else names
     amounts = [rank.work for rank in run.ranks]
     work = None if any(amount is None for amount in amounts) else np.array(amounts, dtype=np.float64)
     seconds_by_kind = {kind: kinds[kind] for kind in KINDS}
+    messages = [name for name, kind in named.items() if kind == COMMUNICATION]
     counts = [len(rank.steps) - rank.warmup_steps for rank in run.ranks if len(rank.steps) > rank.warmup_steps]
     return Account(
         k=run.k,
         span=span,
         **seconds_by_kind,
         outside=outside,
-        transfer=_transfer(run, kinds[COMMUNICATION]),
-        uneven=_uneven(run, kinds[COMPUTE] + kinds[DATA] + kinds[SERIAL]),
+        transfer=_transfer(run, named, kinds[COMMUNICATION]),
+        uneven=_uneven(run, named, kinds[COMPUTE] + kinds[DATA] + kinds[SERIAL]),
         steps=min(counts) if counts else None,
-        waits_apart=waits_apart,
+        waits_apart=WAIT in named.values(),
+        pairwise=any(_PAIRWISE.search(name) for name in messages),
+        collective=bool(messages) and all(_COLLECTIVE.search(name) for name in messages),
         hosts=hosts,
         work=work,
     )
 
 
-def _by_step(run: Run, kinds: tuple[str, ...]) -> FloatArray | None:
+def _by_step(run: Run, named: Mapping[str, str], kinds: tuple[str, ...]) -> FloatArray | None:
     """Seconds of these kinds (axes: worker, step); None where the steps of the workers do not agree."""
-    series = [[values for name, values in rank.step_phases.items() if kind_of(name) in kinds] for rank in run.ranks]
+    series = [
+        [values for name, values in rank.step_phases.items() if (named.get(name) or kind_of(name)) in kinds]
+        for rank in run.ranks
+    ]
     lengths = {len(values) for own in series for values in own}
     if len(lengths) != 1 or lengths == {0} or not all(series):
         return None
     return np.array([np.sum(own, axis=0) for own in series])
 
 
-def _transfer(run: Run, communication: FloatArray) -> float | None:
+def _transfer(run: Run, named: Mapping[str, str], communication: FloatArray) -> float | None:
     """Seconds in collectives that no worker was spared, by the least of each step; None without phases of steps."""
-    by_step = _by_step(run, (COMMUNICATION,))
+    by_step = _by_step(run, named, (COMMUNICATION,))
     if by_step is None:
         return None
-    spent = float(by_step.sum(axis=1).mean())
-    return float(by_step.min(axis=0).sum()) * (float(communication.mean()) / spent if spent > 0 else 1.0)
+    seconds = float(by_step.sum(axis=1).mean())
+    return float(by_step.min(axis=0).sum()) * (float(communication.mean()) / seconds if seconds > 0 else 1.0)
 
 
-def _uneven(run: Run, busy: FloatArray) -> float | None:
+def _uneven(run: Run, named: Mapping[str, str], busy: FloatArray) -> float | None:
     """Mean seconds that a worker waits if all meet after each step; None without phases of steps."""
-    by_step = _by_step(run, (COMPUTE, DATA, SERIAL))
+    by_step = _by_step(run, named, (COMPUTE, DATA, SERIAL))
     if by_step is None:
         return None
     own = by_step.sum(axis=1)

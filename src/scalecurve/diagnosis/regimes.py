@@ -156,13 +156,15 @@ def classify_regime(
         amounts = amounts * len(counts) if len(amounts) == 1 else amounts
         if len(amounts) != len(counts):
             numbers = f"{len(amounts)} for {len(counts)} worker counts"
-            faults.append(Fault("one number of work for each K", value=numbers))
+            remedy = "give one number of work for each K"
+            faults.append(Fault("the lists differ in length", value=numbers, remedy=remedy))
         pairs = zip(counts, amounts, strict=False)
         work = {k: own * (k if total is None else 1) for k, own in pairs}
     else:
         counts = tuple(work)
     if times is not None and len(times) != len(counts):
-        faults.append(Fault("one number of times for each K", value=f"{len(times)} for {len(counts)} worker counts"))
+        numbers = f"{len(times)} times for {len(counts)} worker counts"
+        faults.append(Fault("the lists differ in length", value=numbers, remedy="give one time for each K"))
     if faults:
         raise InputError(faults)
     seconds = times if isinstance(times, Mapping) else dict(zip(counts, times or (), strict=False))
@@ -174,10 +176,18 @@ def regime_of_work(
 ) -> RegimeVerdict:
     """The regime from total work at each K: the same total is strong, the same work per worker weak, within 2 %."""
     faults = [
-        Fault("work is a positive number", where=f"K = {k}", value=f"{w:g}") for k, w in work.items() if not w > 0
+        Fault("work is not above 0", where=f"K = {k}", value=f"{w:g}", remedy="give a positive number")
+        for k, w in work.items()
+        if not w > 0
     ]
     if len(work) < 2:
-        faults.append(Fault("a regime needs the work at two worker counts or more", value=str(len(work))))
+        faults.append(
+            Fault(
+                "a regime needs the work at two worker counts or more",
+                value=str(len(work)),
+                remedy="give --workers two counts or more",
+            )
+        )
     if faults:
         raise InputError(faults, subject=name)
     rows = tuple(WorkRow(k, float(total)) for k, total in sorted(work.items()))

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.explorer.questions.data import page_text
 from scalecurve.explorer.questions.mechanisms import networks
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
@@ -26,12 +27,12 @@ from scalecurve.explorer.worker import answer
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.file import save
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.transformer import model_preset
 
 MODELS = ("llama3-70b", "llama3-8b", "llama3-405b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3")
 CLUSTERS = ("h100-ib400", "a100-ib200", "b200-ib800", "h100-eth100")
+HIGHEST = 100_000  # pixels of the page in a notebook
 BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
 LONGEST_SEQ = 8192
 DATA_PARTS = ("table", "diagnosis", "forecast", "fits", "cost", "audit")
@@ -87,6 +88,8 @@ def explore(
     height: int = 900,
 ) -> ExplorerPage:
     """The explorer in a notebook: live laws and mechanisms, the planner's grid, and a study with its analysis."""
+    if not 1 <= height <= HIGHEST:
+        raise InputError(Fault("the height is in pixels", "height", str(height), f"from 1 to {HIGHEST}"))
     carried = json.dumps(page_data(study, regime=regime, models=models, clusters=clusters))
     return ExplorerPage(_single_page(carried), height)
 
@@ -126,15 +129,17 @@ def page_data(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What the page carries: networks, defaults, and every computed answer packed."""
+    if not models or not clusters:
+        raise InputError(Fault("the page needs a model and a cluster", remedy="name at least one of each"))
     names = [model_preset(name).name for name in models]  # an unknown name is refused before anything is computed
     for cluster in clusters:
         read_cluster(cluster)
     answers: dict[str, Any] = {}
-    asked = list(_grid(names, clusters))
-    for done, (key, request) in enumerate(asked):
+    questions = list(_grid(names, clusters))
+    for done, (key, request) in enumerate(questions):
         answers[f"training {key}"] = _answered("training", request)
         if progress is not None:
-            progress(done + 1, len(asked))
+            progress(done + 1, len(questions))
     cases = _answered("data/cases", {})["cases"]
     start: dict[str, Any] = {}
     if study is not None:
@@ -144,8 +149,8 @@ def page_data(
     for case in cases:
         body = {name: case[name] for name in ("text", "name", "regime")}
         answers |= {f"data/{part} {case['name']}": _answered(f"data/{part}", body) for part in DATA_PARTS}
-    known = choices(Nothing())
-    limited = known | {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
+    options = choices(Nothing())
+    limited = options | {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": limited, "cases": cases, "answers": answers}
     packed = gzip.compress(json.dumps(everything, separators=(",", ":"), default=str).encode(), 9, mtime=0)
     middle = BATCHES[len(BATCHES) // 2]
@@ -178,16 +183,7 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
 def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
     """A study as the My data view takes it: the text of its file, or of a study file made from it."""
     loaded = as_study(study, regime=regime)
-    if isinstance(study, str | Path) and Path(study).suffix in (".csv", ".tsv", ".txt", ".json"):
-        path = Path(study)
-        text, name = path.read_text(encoding="utf-8-sig"), path.name
-    else:
-        import tempfile
-
-        with tempfile.TemporaryDirectory(prefix="scalecurve-") as folder:
-            path = Path(folder) / "study.json"
-            save(loaded, path)
-            text, name = path.read_text(encoding="utf-8"), f"{loaded.name or 'study'}.json"
+    name, text = page_text(study, loaded)
     return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
 
 

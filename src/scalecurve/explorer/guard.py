@@ -9,9 +9,11 @@ printed with the address, in the query the first time and then in a cookie.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +22,6 @@ MOST_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 10.0
 TOO_LARGE = 413
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE)  # no user, no path
-COOKIE = "scalecurve"
 
 HEADERS = {
     b"content-security-policy": (
@@ -53,13 +54,21 @@ class Guard:
     most_body: int = MOST_BODY
     body_seconds: float = BODY_SECONDS
 
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie: a browser shares cookies among ports, and another explorer keeps its own."""
+        return f"scalecurve-{hashlib.sha256((self.token or '').encode()).hexdigest()[:12]}"
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no question comes over a websocket
+            await send({"type": "websocket.close", "code": 1008})
             return
         try:
             async with asyncio.timeout(self.body_seconds):
-                body = await self._read_body(receive) if self._check_head(scope) else b""
+                body = await self._question(scope, receive)
         except (Refuse, TimeoutError) as problem:
             refusal = problem if isinstance(problem, Refuse) else Refuse(408, "the question did not arrive in time")
             headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS.items()]
@@ -68,7 +77,7 @@ class Guard:
             return
         cookies = []
         if self.token is not None and scope["path"] == "/":
-            setting = f"{COOKIE}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+            setting = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
             cookies.append((b"set-cookie", setting.encode()))
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
@@ -107,14 +116,14 @@ class Guard:
         if headers.get("content-type", [""])[0].partition(";")[0].strip().lower() != "application/json":
             raise Refuse(415, "questions are sent as application/json")
         declared = headers.get("content-length", ["0"])[0]
-        if not declared.isdigit() or int(declared) > self.most_body:
+        if not (declared.isascii() and declared.isdigit()) or int(declared) > self.most_body:
             raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
         return True
 
     def _has_token(self, query: bytes, cookies: list[str]) -> bool:
         offered = parse_qs(query.decode("latin-1")).get("token", [])
         pairs = [pair.strip().partition("=") for header in cookies for pair in header.split(";")]
-        offered += [value for name, _, value in pairs if name == COOKIE]
+        offered += [value for name, _, value in pairs if name == self.cookie]
         return any(hmac.compare_digest(one.encode(), (self.token or "").encode()) for one in offered)
 
     def _is_own_host(self, host: str) -> bool:
@@ -130,15 +139,36 @@ class Guard:
             return False
         return self.addresses
 
-    async def _read_body(self, receive: Any) -> bytes:
-        """The body of a question; a declared length may lie, so the bytes are counted."""
-        body: bytes = b""
+    async def _question(self, scope: Any, receive: Any) -> bytes:
+        """The body of a request that is accepted; raises Refuse for any other, once its body was read.
+
+        A connection that is closed while its client still sends is reset, and the client never sees the refusal.
+        """
+        try:
+            has_body = self._check_head(scope)
+        except Refuse:
+            if not any(name.lower() == b"expect" for name, _ in scope["headers"]):  # this client asks before it sends
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.body_seconds / 2):
+                        await self._read_body(receive, 0)
+            raise
+        if not has_body:
+            return b""
+        body = await self._read_body(receive, self.most_body)
+        if body is None:
+            raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
+        return body
+
+    async def _read_body(self, receive: Any, most: int) -> bytes | None:
+        """A body to its end; None where it has more than `most` bytes, of which none are kept."""
+        body = bytearray()
+        fits = True
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return b""
-            body += message.get("body", b"")
-            if len(body) > self.most_body:
-                raise Refuse(TOO_LARGE, f"at most {self.most_body} bytes")
+            if fits:
+                body += message.get("body", b"")
+                fits = len(body) <= most
             if not message.get("more_body"):
-                return body
+                return bytes(body) if fits else None

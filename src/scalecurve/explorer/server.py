@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, MissingExtra
-from scalecurve.explorer.guard import MOST_BODY, Guard
+from scalecurve.explorer.guard import HEADERS, Guard
 from scalecurve.explorer.pool import Pool
 
 try:
@@ -53,14 +53,15 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
     """What the page opens with: nothing, or the text of a study that could be read."""
     if study is None:
         return {}
-    import scalecurve as sc
+    from scalecurve.explorer.questions.data import MOST_TEXT, page_text
+    from scalecurve.formats.loading import as_study
 
-    loaded = sc.load(study, regime=regime)
-    raw = study.read_bytes()
-    if len(raw) > MOST_BODY // 2:
-        hint = "the page takes up to 2 MB; use the command line for larger studies"
-        raise InputError(Fault("the study is too large for the page", value=f"{len(raw)} bytes", remedy=hint))
-    return {"data": {"name": study.name, "text": raw.decode("utf-8-sig"), "regime": str(loaded.regime)}}
+    loaded = as_study(study, regime=regime)
+    name, text = page_text(study, loaded)
+    if len(text) > MOST_TEXT:
+        hint = f"the page takes up to {MOST_TEXT}; use the command line for larger studies"
+        raise InputError(Fault("the study is too large for the page", value=f"{len(text)} characters", remedy=hint))
+    return {"data": {"name": name, "text": text, "regime": str(loaded.regime)}}
 
 
 @cache
@@ -158,6 +159,14 @@ class ImpatientProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is option
         self._cancel_deadline()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is refused with the headers of every other answer."""
+        body = b'{"error":"this is no request of HTTP/1.1"}'
+        lines = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *HEADERS.items()]
+        head = b"".join(name + b": " + value + b"\r\n" for name, value in lines)
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
     def _in_request(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
@@ -197,7 +206,7 @@ def serve(address: Address, *, start: dict[str, Any], ready: Callable[[str], Non
         http=ImpatientProtocol,
         ws="none",
         lifespan="on",
-        log_level="warning",
+        log_level="error",  # a stranger's requests must not fill the terminal
         access_log=False,
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,

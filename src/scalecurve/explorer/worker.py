@@ -7,6 +7,7 @@ and its workers exchange frames: four bytes of length, a head line, the body.  J
 from __future__ import annotations
 
 import json
+import os
 import signal
 import struct
 import sys
@@ -44,12 +45,15 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     answer("training", b'{"exact":false}')  # load what the first question needs while the page is still being drawn
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    sink.write(frame("ready", b""))
-    sink.flush()
-    while len(prefix := source.read(4)) == 4:
-        status, body = answer(*split_frame(source.read(frame_length(prefix))))
-        sink.write(frame(str(status), body))
+    try:
+        sink.write(frame("ready", b""))
         sink.flush()
+        while len(prefix := source.read(4)) == 4:
+            status, body = answer(*split_frame(source.read(frame_length(prefix))))
+            sink.write(frame(str(status), body))
+            sink.flush()
+    except BrokenPipeError:  # the server is gone; what is left to write goes nowhere, without a word
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sink.fileno())
 
 
 def answer(name: str, body: bytes) -> tuple[int, bytes]:
@@ -67,13 +71,19 @@ def answer(name: str, body: bytes) -> tuple[int, bytes]:
             status, content = 404, {"error": "there is no such question"}
         else:
             status, content = 200, question.answer(question.request.model_validate_json(body or b"{}"))
-        return status, json.dumps(content, allow_nan=False, separators=(",", ":"), default=str).encode()
+        try:
+            return status, json.dumps(content, allow_nan=False, separators=(",", ":"), default=str).encode()
+        except ValueError:  # infinity, or no number
+            raise OverflowError("the answer is not finite") from None
     except ValidationError as problem:
         status, content = 422, {"error": str(InputError(faults_of(problem))), "refused": "InputError"}
     except MissingExtra as problem:
         status, content = 501, {"error": str(problem)}
     except ScalecurveError as problem:
         status, content = 422, {"error": str(problem), "refused": type(problem).__name__}
+    except ArithmeticError as problem:  # as on the command line
+        text = f"an input is too large or too small to compute with ({type(problem).__name__}: {problem}); give another"
+        status, content = 422, {"error": text, "refused": "InputError"}
     except MemoryError:
         status, content = 503, {"error": "the question needs more memory than one answer may use"}
     except Exception as problem:

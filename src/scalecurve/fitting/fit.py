@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.curve import thinned
 from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
@@ -99,6 +100,8 @@ class Fits(Result):
 
     def document(self) -> Document:
         best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"
+        if len(self.laws) == 1:
+            best = f"only {self.laws[0].name} was fitted, so no other law was compared"
         columns = [Column("law", "left"), Column("score", meaning="predictive log density, higher is better")]
         columns += [Column("misfit"), Column("parameter", "left"), Column("value"), Column("low"), Column("high")]
         rows: list[list[Cell | str | None]] = []
@@ -129,7 +132,7 @@ def fit(
     `law` restricts to one or some; `weighting="absolute"` minimises plain squared errors of the values as measured;
     `rng` draws the bootstrap behind the intervals.
     """
-    study = as_study(study, regime=regime)
+    study = thinned(as_study(study, regime=regime))
     faults = []
     faults += level_faults(level)
     if weighting not in WEIGHTINGS:

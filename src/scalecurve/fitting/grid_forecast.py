@@ -25,7 +25,15 @@ from scalecurve.fitting.surface import (
 )
 from scalecurve.formats.loading import SetLike, as_study_set
 from scalecurve.study import Quantity, Regime
-from scalecurve.units import WorkersLike, as_workers, format_count, format_seconds, level_faults
+from scalecurve.units import (
+    WorkersLike,
+    as_workers,
+    format_count,
+    format_rate,
+    format_seconds,
+    format_seconds_range,
+    level_faults,
+)
 
 GREY, FARTHEST = 4.0, 16.0  # times the measured range, as in `forecast`
 
@@ -78,12 +86,14 @@ class GridForecast(Result):
 
     def document(self) -> Document:
         seconds = self.quantity is Quantity.SECONDS
-        in_time = format_seconds if seconds else "{:.4g}".format
+        in_time = format_seconds if seconds else format_rate
+        between = format_seconds_range if seconds else "{:.4g}..{:.4g}".format
         cells: list[list[str | None]] = []
         for row in self.rows:
             texts: list[str | None] = []
-            for own, shown in ((row.time, in_time), (row.efficiency, "{:.3f}".format)):
-                ends = None if own is None else f"{shown(own.low or 0.0)}..{shown(own.high or 0.0)}"
+            shares = ("{:.3f}".format, "{:.3f}..{:.3f}".format)
+            for own, (shown, ends_shown) in ((row.time, (in_time, between)), (row.efficiency, shares)):
+                ends = None if own is None else ends_shown(own.low or 0.0, own.high or 0.0)
                 texts += [None if own is None else shown(own.value), ends]
             note = "refused" if row.time is None else "grey" if row.grey else ""
             cells.append([format_count(row.size), str(row.k), *texts, note])

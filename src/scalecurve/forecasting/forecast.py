@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scalecurve.analysis.curve import thinned
 from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
@@ -19,7 +20,8 @@ from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRo
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity
 from scalecurve.study.run import MAX_K
-from scalecurve.units import WorkersLike, as_number, as_workers, format_seconds
+from scalecurve.study.study import what_scales
+from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, seconds_alike
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.explain import ForecastExplanation
@@ -122,8 +124,11 @@ class Forecast(Result):
 
     def document(self) -> Document:
         study = self.view.study
-        show: Callable[[float], str] = format_seconds if study.quantity is Quantity.SECONDS else "{:.4g}".format
-        value = Column(str(study.quantity).replace("_", " "), meaning="expected value")
+        is_time = study.quantity is Quantity.SECONDS
+        show: Callable[[float], str] = format_rate
+        if is_time:
+            show = seconds_alike(end for row in self.rows for end in (row.value, row.low, row.high))
+        value = Column("T" if is_time else str(study.quantity).replace("_", " "), meaning="expected value")
         columns = [Column("K"), value, Column("low"), Column("high"), Column("S"), Column("E"), Column("beyond")]
         rows: list[list[Cell | str | None]] = []
         for row in self.rows:
@@ -140,7 +145,7 @@ class Forecast(Result):
             texts = (*ends, f"{row.speedup or 0.0:.4g}", f"{row.efficiency or 0.0:.3f}", ratio)
             rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
-            f"{study.regime} scaling, measured to K = {self.view.largest_k:g} {study.k_unit}; "
+            f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "
             f"medians of the repeats continued, S and E against the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
@@ -153,6 +158,8 @@ class Forecast(Result):
         if self.explained and self.explanation:
             blocks += self.explanation.blocks()
         if self.backtest:
+            if is_time:
+                show = seconds_alike(value for row in self.backtest.rows for value in (row.predicted, row.measured))
             tried = [
                 [
                     str(row.k),
@@ -197,7 +204,7 @@ def forecast(
     or versions of this study.  `explain` adds why: experts, features and the published curves most alike.
     """
     return forecast_all(
-        [as_study(study, regime=regime)],
+        [thinned(as_study(study, regime=regime))],
         at,
         level=level,
         extrapolate=extrapolate,
@@ -273,15 +280,15 @@ def _forecast_views(
     domain: str | None,
     calibration: Calibration,
 ) -> list[Forecast]:
-    asked = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
-    beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, asked, strict=True)]
+    counts = [at or (int(2 * own.largest_k), int(4 * own.largest_k)) for own in views]
+    beyond = [[k for k in ks if k > own.largest_k] for own, ks in zip(views, counts, strict=True)]
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
     forecasts = []
-    for own, ks, ahead, prediction in zip(views, asked, beyond, predictions, strict=True):
+    for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
         rows = tuple(rows_of(own, ks, prediction, level, extrapolate))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
-        told = (finding for finding in moved if finding is not None)
-        general = (*own.study.findings, *own.cautions(prediction.noise), *told)
+        findings = (finding for finding in moved if finding is not None)
+        general = (*own.study.findings, *own.cautions(prediction.noise), *findings)
         cautions = (*general, *(finding for row in rows for finding in row.findings))
         forecasts.append(
             Forecast(

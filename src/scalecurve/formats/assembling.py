@@ -53,7 +53,7 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
                 columns=table.columns,
                 assumed=table.assumed,
                 reader_findings=table.findings,
-                regime_stated=options.regime is not None,
+                regime_stated=table.stated_regime(options) is not None,
                 k_origin=table.k_origin or "",
                 value_origin=table.value_origin or "",
             )
@@ -140,7 +140,7 @@ def _import_curve(
         findings += _changing_work(runs)
     return Imported(
         study=shared.study(options, samples=runs) if isinstance(runs, Samples) else shared.study(options, runs),
-        regime_stated=(options.regime or shared.regime) is not None,
+        regime_stated=shared.stated_regime(options) is not None,
         k_origin=workers.origin,
         value_origin=next((item.point.metric for item in curve if item.point.status is RunStatus.OK), "nothing"),
         assumed=(*shared.assumed, *workers.assumed),

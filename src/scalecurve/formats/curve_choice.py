@@ -6,8 +6,9 @@ K is stated by the user, by the format, by a field's name, or asked for; so are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
@@ -15,6 +16,7 @@ from scalecurve.formats.columns import as_count
 from scalecurve.formats.headers import k_unit_of, worker_unit
 from scalecurve.formats.reading import Point, ReadOptions
 from scalecurve.formats.source import Source
+from scalecurve.patterns import Span, spans_of
 from scalecurve.study import Quantity, RunStatus
 
 MOST_LISTED = 20
@@ -65,28 +67,39 @@ def choose_workers(points: Sequence[FilePoint], options: ReadOptions, k_origin: 
     return _workers_by_field(points)
 
 
-def _workers_by_pattern(points: Sequence[FilePoint], pattern: re.Pattern[str]) -> WorkerCounts:
+def _workers_by_pattern(points: Sequence[FilePoint], pattern: str) -> WorkerCounts:
     """From the names of all files where each matches, else from the names inside the files."""
-    by_file = [matched_count(pattern, source.name) for _, source in points]
+    places = worker_places(pattern, {name for point, source in points for name in (source.name, point.name)})
+    by_file = [_count_at(places[source.name], source.name) for _, source in points]
     if all(k is not None for k in by_file):
-        return WorkerCounts(tuple(by_file), f"the file names by {pattern.pattern}")
-    by_name = [matched_count(pattern, point.name) for point, _ in points]
+        return WorkerCounts(tuple(by_file), f"the file names by {pattern}")
+    by_name = [_count_at(places[point.name], point.name) for point, _ in points]
     if all(k is None for k in by_name):
         names = ", ".join(sorted({point.name or source.name for point, source in points})[:5])
         remedy = "it is matched against the paths given and the names inside the files"
         raise InputError(Fault("the pattern finds no worker count", where="--k-from", value=names, remedy=remedy))
     labels = []  # the names with the worker count starred, so that the points of one curve share a label
     for point, _ in points:
-        match = pattern.search(point.name)
-        span = match.span(1) if match is not None and match[1] is not None else None
+        span = places[point.name]
         labels.append(point.name if span is None else f"{point.name[: span[0]]}*{point.name[span[1] :]}")
-    return WorkerCounts(tuple(by_name), f"names by {pattern.pattern}", labels=tuple(labels))
+    return WorkerCounts(tuple(by_name), f"names by {pattern}", labels=tuple(labels))
 
 
-def matched_count(pattern: re.Pattern[str], text: str) -> int | None:
-    """The worker count that the pattern's group matches in a name; None where there is none."""
-    match = pattern.search(text)
-    return as_count(match[1]) if match and match[1] is not None else None
+def matched_count(pattern: str, text: str) -> int | None:
+    """The worker count that the pattern of --k-from matches in a name; None where there is none."""
+    return _count_at(worker_places(pattern, {text})[text], text)
+
+
+def worker_places(pattern: str, names: Collection[str]) -> dict[str, Span | None]:
+    """Where the group of --k-from first matches in each name; one search for all."""
+    spans = spans_of([("--k-from", pattern, name) for name in names])
+    return {
+        name: next((span for span in found[:1] if span[0] >= 0), None) for name, found in zip(names, spans, strict=True)
+    }
+
+
+def _count_at(span: Span | None, text: str) -> int | None:
+    return None if span is None else as_count(text[span[0] : span[1]])
 
 
 def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
@@ -120,9 +133,11 @@ def _workers_by_field(points: Sequence[FilePoint]) -> WorkerCounts:
         remedy = f"these vary: {', '.join(varying)}; choose with --k-column"
         raise InputError(Fault("several fields could be the worker count", remedy=remedy))
     suggestion = r"put it into the file names and say --k-from 'n(\d+)_'"
-    for text in (*sorted({source.name for _, source in points}), *(point.name for point, _ in points[:50])):
-        if match := re.search(r"([A-Za-z]{0,8}[-_=]?)(\d+)", text):
-            pattern = f"'{re.escape(match[1])}(\\d+)' (which finds {match[2]} in {text[:80]})"
+    files = sorted({source.name for _, source in points})
+    names = [PurePath(file).name for file in files]  # a number in a folder's name is K less often
+    for text in (*names, *(point.name for point, _ in points[:50]), *files):
+        if match := re.search(r"(-{0,2}[A-Za-z]{0,8}[-_= ]?)(\d+)", text):
+            pattern = f"'{match[1]}(\\d+)' (which finds {match[2]} in {text[:80]})"
             suggestion = f"say where it is with --k-from {pattern}"
             break
     raise InputError(Fault("the worker count is not in the file", remedy=f"{_fields_listed(points)}; {suggestion}"))

@@ -8,11 +8,13 @@ packages (entry points of the group `scalecurve.readers`) are asked before the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import pairwise
 from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError, read_as
@@ -20,9 +22,10 @@ from scalecurve.findings import info
 from scalecurve.formats.reading import Reader, ReadOptions
 from scalecurve.formats.source import Source
 
-STUDY, PLAIN = "scalecurve study", "plain table"
+STUDY, PLAIN, ROWS = "scalecurve study", "plain table", "JSON rows"
 ANY_TEXT = ("",)
 GROUP = "scalecurve.readers"
+_NUMBER = re.compile(r"\d+")
 GENERAL = 2  # readers of study results that take any JSON rows or any text
 
 
@@ -157,6 +160,21 @@ class Detection:
         """The format's title."""
         return self.reader.title
 
+    def reports(self) -> list[Detection]:
+        """Each report of a file that holds several of one tool; what a loop wrote above each is a part of its name."""
+        text = self.source.text if self.reader.begins is not None else ""
+        starts = [match.start() for match in self.reader.begins.finditer(text)] if self.reader.begins else []
+        if len(starts) < 2:
+            return [self]
+        pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
+        above = [_last_line(piece) for piece in (text[: starts[0]], *pieces[:-1])]
+        is_of_loop = all(above) and len({_NUMBER.sub("#", line) for line in above}) == 1  # n = 2, n = 4
+        names = [f"{self.source.name}: {line}" if is_of_loop else self.source.name for line in above]
+        pieces[0] = text[: starts[0]] + pieces[0]
+        return [
+            replace(self, source=Source(name, raw=piece.encode())) for name, piece in zip(names, pieces, strict=True)
+        ]
+
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
         try:
@@ -184,11 +202,16 @@ class Detection:
         is_object = self.kind is FileKind.RESULTS and isinstance(self.source.json, dict)
         last = READERS[self.kind][-GENERAL if is_object else -1].load()
         for reader in _candidates(self.source, self.kind):
-            asked = reader.name not in (self.reader.name, last.name)
-            evidence = reader.recognise(self.source) if asked else None
+            is_other = reader.name not in (self.reader.name, last.name)
+            evidence = reader.recognise(self.source) if is_other else None
             if evidence is not None:
                 others.append(f"{reader.title}: {evidence}")
         return tuple(others)
+
+
+def _last_line(text: str) -> str:
+    """The last line that is not empty, short enough for a name."""
+    return next((line.strip() for line in reversed(text[-1000:].splitlines()) if line.strip()), "")[:60]
 
 
 def detect(source: Source, kind: FileKind = FileKind.RESULTS) -> Detection:

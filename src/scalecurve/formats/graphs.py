@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
+from scalecurve.errors import Fault, FormatError, InputError, MissingExtra, code_of_a_user
+from scalecurve.files import read_bytes
 from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import MOST_FAULTS, Reader, ReadOptions
 from scalecurve.formats.source import Source
+from scalecurve.study.file import read_arrays
 from scalecurve.study.task_graph import TaskGraph, matrix_product, pipeline, prefix_sum, reduction_tree
 
 CLASSIC: dict[str, Callable[..., TaskGraph]] = {
@@ -67,8 +66,8 @@ def read_task_graph(source: str) -> TaskGraph:
     remedy = "expected numpy arrays work, sources and targets" if path.suffix == ".npz" else None
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return TaskGraph.of(arrays["work"], arrays["sources"], arrays["targets"])
+            arrays = read_arrays(read_bytes(path), subject=str(path))
+            return TaskGraph.of(arrays["work"], arrays["sources"], arrays["targets"])
         detection = detect(Source.at(path), FileKind.GRAPHS)
         graph: TaskGraph = detection.read(ReadOptions())
         return graph
@@ -260,17 +259,12 @@ def _flow_edges(events: list[Event], rows: dict[Thread, list[int]], tasks: list[
 def _imported_graph(source: str) -> TaskGraph:
     """The TaskGraph, recorder or Dask graph that `module:attribute` names."""
     name, _, attribute = source.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
+    with code_of_a_user(source, remedy="name a file, or module:attribute of a module that Python can import here"):
         value = getattr(import_module(name), attribute)
-    except (ImportError, AttributeError) as problem:
-        raise InputError(Fault(f"cannot be imported: {problem}", value=source)) from None
-    finally:
-        sys.path.pop(0)
-    if isinstance(value, TaskGraph):
-        return value
-    graph = getattr(value, "graph", None)
-    return graph() if callable(graph) else graph_from_dask(value)
+        if isinstance(value, TaskGraph):
+            return value
+        graph = getattr(value, "graph", None)
+        return graph() if callable(graph) else graph_from_dask(value)
 
 
 def graph_from_dask(collection: Any) -> TaskGraph:

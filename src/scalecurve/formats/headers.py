@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -31,12 +32,13 @@ _NOUNS = {
     "ranks": "rank ranks nranks nummpiranks jobsize ntasks tasks",
     "processes": "proc procs nproc nprocs np p pe pes process processes processor processors",
     "threads": "thread threads nthreads",
-    "cores": "core cores ncores cpu cpus ncpus numcpus alloccpus",
+    "cores": "core cores ncores cpu cpus ncpus numcpus alloccpus vcpu vcpus vcore vcores",
 }
 WORKER_NOUNS = {noun: unit for unit, nouns in _NOUNS.items() for noun in nouns.split()}
 _WHOLE_WORKERS = {
     "world_size": "ranks", "mpi_world_size": "ranks", "gres/gpu": "gpus", "ngpus": "gpus", "numgpus": "gpus",
     "n_threads_per_proc": "threads", "nworkers": "workers", "comm_size": "ranks", "mpi_size": "ranks",
+    "numjobs": "workers", "_j": "workers", "_t": "threads", "_np": "ranks",  # -j, as a command takes it
 }  # fmt: skip
 
 
@@ -52,14 +54,16 @@ _WORKER_FILLERS = vocabulary(
 LOAD_NAMES = {
     "load": "workers", "concurrency": "clients", "clients": "clients", "num_clients": "clients", "n_clients": "clients",
     "nclients": "clients", "users": "users", "vus": "users", "connections": "connections", "conns": "connections",
-    "num_connections": "connections", "sessions": "sessions", "terminals": "terminals",
+    "num_connections": "connections", "max_concurrency": "clients", "sessions": "sessions", "terminals": "terminals",
 }  # fmt: skip
 
 TIME_WORDS = vocabulary(
-    "time times t wall wallclock walltime clock elapsed runtime duration latency real makespan timing tts"
+    "time times t wall wallclock walltime wtime clock elapsed runtime duration latency real makespan timing tts wct"
 )
+WHOLE_WORDS = vocabulary("total overall elapsed wall walltime wallclock real runtime makespan")
 RATE_WORDS = vocabulary(
-    "throughput rate bandwidth busbw algbw qps tps rps fps iops mlups glups gteps mteps teps sypd tpm tpmc nopm gups"
+    "throughput rate bandwidth busbw algbw wps qps tps rps fps iops mlups glups gteps mteps teps sypd tpm tpmc nopm "
+    "gups"
 )
 CPU_WORDS = vocabulary("user sys system cpu")
 # Measures of time that are no seconds: their length is not in the table.
@@ -70,10 +74,20 @@ _NO_UNIT = vocabulary(
     "incl"
 )
 DERIVED_WORDS = vocabulary(
-    "speedup efficiency ratio percent pct % share overhead relative normalized normalised scaling ideal mfu hfu "
-    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain idle saved remaining eta predicted estimated "
-    "expected theoretical target"
+    "speedup efficiency ratio percent pct % share relative normalized normalised scaling ideal mfu hfu "
+    "amdahl gustafson usl linear fitted modeled modelled simulated projected extrapolated "
+    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain saved remaining eta predicted estimated "
+    "expected theoretical target limit timelimit requested budget"
 )
+# Times that are a part of the run, or lie before it, and moments: no elapsed time of a job.
+PART_WORDS = vocabulary(
+    "idle wait waits waited waiting blocked stall stalled overhead comm comms communication sync synchronization "
+    "synchronisation barrier queue queued queueing queuing pending startup launch init initialization initialisation "
+    "setup teardown shutdown finalize finalization spawn imbalance busy halo"
+)
+MOMENT_WORDS = vocabulary("start started starting begin began end ended ending stop stopped finished submit submitted")
+BEFORE_WORDS = vocabulary("queue queued queueing queuing pending submitted")  # before the run begins
+LATENCY_WORDS = vocabulary("latency lat response ttft tpot itl delay rtt ping")
 # Figures of a published table, by the whole name of their column; S is the speedup, s are seconds.
 _ARGUMENT = r"(?:_?[KkNnPp]|_?\([KkNnPp]\))?"  # S_p, S(K)
 _TIMES = r"(?:_?[\[(]?[x×][\])]?)?"
@@ -104,9 +118,11 @@ _ENGLISH = {
         " kjerner jadra jader cekirdek kerner",
         "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов wezly wezlow knooppunten noder"
         " uzly uzlu dugum",
-        "time": "zeit tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit"
+        "time": "zeit zeiten laufzeiten tiempos tempi"
+        " tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit"
         " время czas looptijd rekentijd tijd kortid kjoretid koretid sure suresi",
-        "number": "anzahl numero nombre cantidad число количество liczba ilosc aantal antal antall pocet sayisi",
+        "number": "anzahl num nro nbre numero nombre cantidad число количество liczba ilosc aantal antal antall"
+        " pocet sayisi",
         "of": "de der des du di da do la le les von dell d",
         "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo obliczen wykonania",
         "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды sekundy sekund"
@@ -123,11 +139,15 @@ _ENGLISH = {
         " gjennomsnitt prumer ortalama",
         "std": "standardabweichung desviacion desvio deviazione ecart отклонение odchylenie standaardafwijking"
         " standardavvikelse",
+        "note": "bemerkung bemerkungen kommentar kommentare anmerkung commentaire remarque observaciones notas nota"
+        " примечание uwagi opmerking",
+        "unit": "einheit unidad unite unita",
         "repeat": "wiederholung repeticion repetition lauf essai durchlauf versuch prova repeticao przebieg"
         " powtorzenie herhaling korning",
     }.items()
     for word in words.split()
 }
+_ENGLISH_TOO = vocabulary("num execution repetition acceleration media sure nota nos ore d de da di do du la le les")
 _SIGNS = {
     sign: english
     for english, signs in {
@@ -140,16 +160,23 @@ _SIGNS = {
         "throughput": "吞吐量 吞吐率 スループット 처리량", "bandwidth": "带宽 帯域幅",
         "speedup": "加速比 加速率 速度向上率 速度向上比 高速化率 가속", "efficiency": "效率 効率 효율",
         "mean": "平均值 平均 평균", "std": "标准差 標準偏差 표준편차", "number": "数量 个数 台数 数 수",
+        "unit": "单位 単位", "note": "备注 备考",
         "total": "实行 実行 执行 运行 실행 并行 並列化 並列",
     }.items()
     for sign in signs.split()
 }  # fmt: skip
 _SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
 _STROKES = str.maketrans("łøı", "loi")
+_PICTURES = re.compile(r"[\u2300-\u23ff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
 _WIDE = str.maketrans("（）［］【】：，％", "()[][]:,%")
 _RATE_SUFFIX = re.compile(
-    r".+?(?:/s|/sec|/secs|/second|/min|/minute|/h|/hour|/day|[_ ]per[_ ](?:s|sec|second|min|minute|hour|day)|s\^?-1)$"
+    r".+?(?:/s|/sec|/secs|/second|/[mnuµ]s|/min|/minute|/h|/hour|/day|s\^?-1"
+    r"|[_ ]per[_ ](?:s|sec|second|[mnuµ]s|min|minute|hour|day))$"
     r"|[kmgtp]?(?:flops|bps)|[kmgt]i?b?ps|[kmgt]?(?:iops|qps|tps|rps|fps|lups)|[kmg]?hz"
+)
+# What a rate is not: money, or what went wrong.
+_NO_RATE = re.compile(
+    r"[$€£¥]|(?:usd|eur|gbp|costs?|prices?|dollars?|errors?|fail\w*|timeouts?|retries|miss\w*|drop\w*)\b"
 )
 _PER_WORKER = re.compile(
     r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
@@ -159,11 +186,29 @@ _WORKER_TIME = re.compile(
     r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
     r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
 )
-_SCALED = re.compile(r"[x×*]?\s*(?P<ten>1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+)\s*[x×*]?\s*(?P<unit>[a-zµ]+)")
+_TENS = r"1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+"
+_SCALED = re.compile(
+    rf"[x×*]?\s*(?P<ten>{_TENS})\s*[x×*]?\s*(?P<unit>[a-zµ]+)|(?P<first>[a-zµ]+)\s*[x×*]\s*(?P<then>{_TENS})"
+)
+_MULTIPLE = re.compile(rf"[x×*/]\s*(?:{_TENS})(?!\d)|(?<!\d)(?:{_TENS})\s*[x×*]")
 _TIME_PER = re.compile(r"(?P<unit>[a-zµ]+)(?:/|[_ ]per[_ ])(?P<what>[a-z]+)")
 _BRACKET = re.compile(r"\s*[\[({](?P<inside>[^\])}]*)[\])}]\s*$")
 _IN_UNIT = re.compile(r"(?P<left>.+?)(?:[\s_]+in[\s_]+|\s*,\s*|\s+/\s+)(?P<unit>[^\s,]+)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
+_END_TO_END = re.compile(
+    r"(?<![A-Za-z])(?:end[\s_-]?to[\s_-]?end|e2e|start[\s_-]to[\s_-](?:end|finish))(?![A-Za-z])", re.I
+)
+_FOOTNOTE = re.compile(r"(?:\[\^\w{1,2}\]|\[\d{1,2}\]|\^\{?[a-z*]\}?|[*†‡§¶¹]+)(?=\s*$|\s*[\[(])")
+_SPREAD_BESIDE = re.compile(  # time [95% CI], mean (SD)
+    r"\s*[\[(]\s*\d+\s*%\s*CI\s*[\])]|(?<=mean|.avg)\s*[\[(]\s*(?:sd|std|stddev|std\.? ?dev\.?|sem?|s\.d\.)\s*[\])]",
+    re.IGNORECASE,
+)
+_MATHS = re.compile(r"\\(?:mathrm|mathit|mathbf|text)\b\s*|[${}]")
+_MODEL = re.compile(
+    r"(?:#|num(?:ber)?|no\.?)\s*(?:of\s+)?(?:nvidia\s+|amd\s+)?[a-z]{1,3}\d{2,4}[a-z]?s?", re.IGNORECASE
+)  # of A100s
+_RUN_TOGETHER = re.compile(r"(?<![A-Za-z])([tT])(?=(?:min|max|avg|mean|median|std|total|wall)(?![a-z]))")  # Tmin
+_STUNDEN = re.compile(r"(zeit|dauer)(\s*[\[(]\s*)std\.?(\s*[\])])", re.IGNORECASE)
 MOST_HEADER = 200
 
 
@@ -253,7 +298,7 @@ class Header:
     @property
     def base(self) -> tuple[str, ...]:
         """The words without statistics and numbers, so that mean_time and time_std share one."""
-        return tuple(word for word in self.words if word not in _STATISTIC_OF and not word.isdigit())
+        return tuple(word for word in self.words if word not in _STATISTIC_OF and not word.isdecimal())
 
     def says(self, vocabulary: frozenset[str]) -> bool:
         return any(word in vocabulary for word in self.words) or "_".join(self.words) in vocabulary
@@ -263,6 +308,14 @@ class Header:
         """Whether it holds a ratio or a function of times: speedups, percentages, 1/time, log T, T1/Tp."""
         is_function = _FUNCTION.match(self.text) is not None
         return is_function or self.says(DERIVED_WORDS) or printed_ratio(self.text) is not None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it holds a time that is not the whole of a run: idle, waiting, queued; or a moment."""
+        is_moment = self.says(MOMENT_WORDS) and not self.says(
+            WHOLE_WORDS | {"in", "after", "within"}
+        )  # finished in 3 s
+        return self.says(PART_WORDS) or is_moment
 
     @property
     def is_count(self) -> bool:
@@ -275,7 +328,7 @@ class Header:
     @property
     def is_repeat(self) -> bool:
         """Whether it numbers the repeats: run, trial, repeat id."""
-        rest = [word for word in self.words if word not in _REPEAT_FILLERS and not word.isdigit()]
+        rest = [word for word in self.words if word not in _REPEAT_FILLERS and not word.isdecimal()]
         numbered = any(word in ("id", "no", "nr", "idx", "index", "#") for word in self.words)
         return self.unit is None and (all(word in REPEAT_WORDS for word in rest) if rest else numbered)
 
@@ -300,9 +353,11 @@ def unit_of(text: str) -> ValueColumn | None:
         plain = in_english(plain)
     if plain in TIME_UNITS:
         return ValueColumn(Quantity.SECONDS, TIME_UNITS[plain], "s")
-    if (scaled := _SCALED.fullmatch(plain)) and scaled["unit"] in TIME_UNITS:  # 10^3 s
-        ten = re.sub(r"^10\^\{?([-+]?\d+)\}?$", r"1e\1", scaled["ten"])
-        return ValueColumn(Quantity.SECONDS, float(ten) * TIME_UNITS[scaled["unit"]], "s")
+    if (scaled := _SCALED.fullmatch(plain)) and (unit := scaled["unit"] or scaled["first"]) in TIME_UNITS:
+        ten = re.sub(r"^10\^\{?([-+]?\d+)\}?$", r"1e\1", scaled["ten"] or scaled["then"])  # 10^3 s, ms x 1000
+        return ValueColumn(Quantity.SECONDS, float(ten) * TIME_UNITS[unit], "s")
+    if _NO_RATE.match(plain):
+        return None
     per_worker = _PER_WORKER.search(plain)
     match = _TIME_PER.fullmatch(plain)
     if match and match["unit"] in TIME_UNITS and not per_worker:
@@ -318,14 +373,18 @@ def unit_of(text: str) -> ValueColumn | None:
 
 
 def is_other_unit(text: str) -> bool:
-    """Whether a text is a unit of something that is no time and no rate: MB, %, W."""
-    return _OTHER_UNITS.fullmatch(text.strip()) is not None
+    """Whether a text is a unit of something that is no time and no rate: MB, %, W, $/h."""
+    return _OTHER_UNITS.fullmatch(text.strip()) is not None or _NO_RATE.match(text.strip().lower()) is not None
 
 
 @lru_cache(maxsize=4096)
 def parse_header(text: str) -> Header:
     """A header taken apart; the text is shortened to a length that no column's name has."""
     text = text[:MOST_HEADER].strip().strip("\"'`*").strip()
+    text = _FOOTNOTE.sub("", text).strip() or text
+    text = re.sub(r"\s*(?:±|\+/-)\s*\S+", "", text) if "±" in text or "+/-" in text else text  # mean ± std
+    text = _MATHS.sub("", text) if "$" in text else text
+    text = re.sub(r"(?<![A-Za-z])[pP]\((\d\d)\)", r"p\1", _SPREAD_BESIDE.sub("", text))
     english, clock = in_english(text), None
     if (form := _CLOCK_FORM.search(english)) is not None and ":" in form[0]:
         clock = 3600.0 if form["h"] else 60.0
@@ -336,7 +395,7 @@ def parse_header(text: str) -> Header:
         unit, other = None, text  # the logarithm of a time has no unit of time
     words = _words(rest)
     number = None
-    numbers = [word for word in words if word.isdigit()]
+    numbers = [word for word in words if word.isdecimal()]
     if len(numbers) == 1 and len(numbers[0]) < 10:
         number = int(numbers[0])
     could_be_minutes = False
@@ -348,7 +407,7 @@ def parse_header(text: str) -> Header:
             pass  # the speedup
         elif len(words) > 1 or last not in ("h", "day", "hour", "minute", "second"):
             unit, words = ValueColumn(Quantity.SECONDS, TIME_UNITS[last], "s"), words[:-1]
-    if unit is None and not could_be_minutes:
+    if unit is None and not could_be_minutes and not _MULTIPLE.search(english):
         inner = [
             word for word in words if len(word) > 1 and word in TIME_UNITS and word not in ("min", "day", "second")
         ]
@@ -356,7 +415,10 @@ def parse_header(text: str) -> Header:
             unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
             words = tuple(word for word in words if word != inner[0])
     unknown = _unknown_unit(english, words) if unit is None and other is None else None
-    header = Header(text, words, unit, _statistic(words), number, could_be_minutes, unknown, other, clock)
+    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF]
+    spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
+    statistic = next(iter(spread or named), None)
+    header = Header(text, words, unit, statistic, number, could_be_minutes, unknown, other, clock)
     return replace(header, unit=replace(unit, unit=text)) if unit and unit.quantity is not Quantity.SECONDS else header
 
 
@@ -387,7 +449,7 @@ def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
         return text, None, last_word
     if last_word != text and "/" in last_word and (unit := unit_of(last_word)) is not None:
         return text, unit, None  # run1 samples/s
-    return text, None, "%" if text.endswith("%") else None
+    return text, None, "%" if text.endswith("%") else text if slash and _NO_RATE.match(text.lower()) else None
 
 
 def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
@@ -400,7 +462,12 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    text = text.replace("#", " # ").replace("%", " % ")
+    text = (
+        _END_TO_END.sub(" total ", _RUN_TOGETHER.sub(r"\1 ", text))
+        .replace("std::", "")
+        .replace("#", " # ")
+        .replace("%", " % ")
+    )
     spread = _CAMEL.sub(" ", text) if not text.isupper() else text
     spread = (
         re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", spread.lower())
@@ -412,7 +479,7 @@ def _words(text: str) -> tuple[str, ...]:
     for word in words:  # p 95 is one word again, and so is std dev
         if (
             joined
-            and word.isdigit()
+            and word.isdecimal()
             and f"{joined[-1]}{word}" in _STATISTIC_OF
             and f"{joined[-1]}{word}" in text.lower()
         ):
@@ -429,20 +496,16 @@ _PAIRS = {
     ("standard", "error"): "sem", ("warm", "up"): "warmup", ("exit", "code"): "exit_code",
     ("return", "code"): "return_code", ("wall", "clock"): "wallclock", ("file", "name"): "filename",
     ("time", "stamp"): "timestamp", ("job", "id"): "jobid", ("timed", "out"): "timedout", ("time", "out"): "timeout",
-    ("exit", "status"): "exit_code", ("host", "name"): "hostname",
+    ("open", "mp"): "openmp", ("exit", "status"): "exit_code", ("host", "name"): "hostname",
+    ("v", "cpu"): "vcpu", ("v", "cpus"): "vcpus", ("v", "cores"): "vcores",
 }  # fmt: skip
-
-
-def _statistic(words: tuple[str, ...]) -> Statistic | None:
-    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF]
-    spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
-    return (spread or named or [None])[0]
 
 
 def in_english(text: str) -> str:
     """A header with the words of other languages put into English; a word that is not known stays as it is."""
-    text = text.translate(_WIDE)
+    text = _STUNDEN.sub(r"\1\2h\3", text.translate(_WIDE))
     if not text.isascii():
+        text = _PICTURES.sub("", text)
         text = re.sub(r"([\[(])\s*(?:時間|시간)\s*([\])])", r"\1h\2", text)
         text = _SIGN.sub(lambda match: f" {_SIGNS[match[0]]} ", text)
         text = unicodedata.normalize("NFC", text.replace("œ", "oe").replace("Œ", "Oe"))
@@ -452,6 +515,12 @@ def in_english(text: str) -> str:
         return _ENGLISH.get("".join(sign for sign in plain if not unicodedata.combining(sign)), match[0])
 
     return re.sub(r"[^\W\d_]+", english, text).strip()
+
+
+def parts_thousands_by_points(headers: Sequence[str]) -> bool:
+    """Whether a word of the headers is of a language that writes 12.345 for twelve thousand; none of Asia does."""
+    words = {word.lower() for header in headers for word in re.findall(r"[^\W\d_]+", header)}
+    return any(in_english(word) != word for word in words - _ENGLISH_TOO if not _SIGN.search(word))
 
 
 def printed_ratio(header: str) -> str | None:
@@ -465,6 +534,8 @@ def worker_unit(header: str) -> str | None:
     plain = _plain(header)
     if plain in _WHOLE_WORKERS:
         return _WHOLE_WORKERS[plain]
+    if _MODEL.fullmatch(header.strip()):
+        return "gpus"
     parsed = parse_header(header)
     if parsed.unit is not None or parsed.other_unit or parsed.statistic or "/" in header:
         return None  # GPUs/node is no count of workers
@@ -483,7 +554,7 @@ def k_unit_of(header: str) -> str | None:
 
 
 def _plain(header: str) -> str:
-    return re.sub(r"[\s-]+", "_", in_english(header.strip().strip("\"'#*")).strip().lower())
+    return re.sub(r"[\s-]+", "_", in_english(header.strip().strip("\"'#*`")).strip().lower())
 
 
 def is_worker_time(header: str) -> bool:

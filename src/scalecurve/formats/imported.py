@@ -98,7 +98,7 @@ class Imported(Result):
             parts.append("missing for an honest study: " + ", ".join(missing))
         sentence = "; ".join(parts)
         finding = info("imported", sentence, files=len(self.files), k=self.k_origin)
-        said = {
+        studies = {
             name: replace(
                 one,
                 provenance=replace(one.provenance, notes=(*one.provenance.notes, sentence)),
@@ -106,7 +106,9 @@ class Imported(Result):
             )
             for name, one in curves.items()
         }
-        whole = replace(self.study, studies=said) if isinstance(self.study, StudySet) else next(iter(said.values()))
+        whole = (
+            replace(self.study, studies=studies) if isinstance(self.study, StudySet) else next(iter(studies.values()))
+        )
         return replace(self, study=whole, sentence=sentence)
 
     def stated(self) -> Study | StudySet:

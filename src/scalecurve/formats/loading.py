@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
-from scalecurve.formats.reading import MOST_FAULTS, ReadOptions
+from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
@@ -78,15 +78,17 @@ def load(
     if isinstance(source, StudySet):
         return _restated_set(source, options, source.name)
     if isinstance(source, str | Path):
-        return _load_files([source], options)
+        return load_sources(sources_of([source]), options)
     if isinstance(source, list | tuple) and source and all(isinstance(item, str | Path) for item in source):
-        return _load_files(source, options)
+        return load_sources(sources_of(source), options)
     if isinstance(source, Mapping):
         return _load_mapping(source, options)
+    if hasattr(source, "to_frame") and not isinstance(source, DataFrame):  # a pandas Series over K
+        source = source.to_frame()
     if isinstance(source, DataFrame):
         from scalecurve.formats.tables.forms import read_frame
 
-        return read_frame(source, options).studies(_with_regime(options, "data frame"))
+        return _stated_curves(read_frame(source, options), options, "data frame")
     raise InputError(Fault("not a study", value=type(source).__name__, remedy=f"pass {ACCEPTED}"))
 
 
@@ -111,8 +113,8 @@ def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
     return loaded.only() if isinstance(loaded, StudySet) else loaded
 
 
-def _load_files(paths: Sequence[str | Path], options: ReadOptions) -> Study | StudySet:
-    sources = sources_of(paths)
+def load_sources(sources: Sequence[Source], options: ReadOptions) -> Study | StudySet:
+    """What files hold, read as the options say."""
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
         (source,) = sources
@@ -123,11 +125,8 @@ def _load_files(paths: Sequence[str | Path], options: ReadOptions) -> Study | St
         study = study_from_dict(data, subject=source.name, folder=folder)
         return _restated(study, options, source.name)
     if detection is not None and detection.name == PLAIN:
-        reading = detection.read(options)
         # A plain table says no more than its columns do; ten million rows are not sorted for a sentence.
-        stated = options if reading.regime is not None else _with_regime(options, sources[0].name)
-        curves: Study | StudySet = reading.studies(stated)
-        return curves
+        return _stated_curves(detection.read(options), options, sources[0].name)
     return import_sources(sources, options).stated()
 
 
@@ -153,7 +152,7 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         several = isinstance(values, Iterable) and not isinstance(values, str)
         try:
             columns[int(k)] = [float(value) for value in values] if several else [float(values)]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
             raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
     options = _with_regime(options, "mapping")
@@ -165,6 +164,11 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         baseline_k=options.baseline_k,
         node_size=options.node_size,
     )
+
+
+def _stated_curves(reading: Reading, options: ReadOptions, subject: str) -> Study | StudySet:
+    """The curves of a table whose regime is stated, or an InputError."""
+    return reading.studies(options if reading.stated_regime(options) else _with_regime(options, subject))
 
 
 def _with_regime(options: ReadOptions, subject: str) -> ReadOptions:
@@ -186,10 +190,16 @@ def _restated(study: Study, options: ReadOptions, subject: str) -> Study:
     """A study states what it is; only the baseline and the node size can be chosen anew."""
     faults = []
     if options.regime not in (None, study.regime):
-        faults.append(Fault("the study states another regime", value=f"{study.regime}, asked for {options.regime}"))
+        faults.append(
+            Fault(
+                "the study states another regime",
+                value=f"{study.regime}, asked for {options.regime}",
+                remedy="leave --regime out",
+            )
+        )
     if options.quantity not in (None, study.quantity):
         text = f"{study.quantity}, asked for {options.quantity}"
-        faults.append(Fault("the study states another quantity", value=text))
+        faults.append(Fault("the study states another quantity", value=text, remedy="leave it out"))
     if faults:
         raise InputError(faults, subject=subject)
     if options.baseline_k is not None:
@@ -225,7 +235,8 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     """One study from one file, or from the files of one format among several."""
     from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
 
-    detections = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    detections = [report for file in files for report in file.reports()]
     readings, faults = [], []
     for detection in detections:
         try:

@@ -13,11 +13,11 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.source import Source
+from scalecurve.patterns import fault_in
 from scalecurve.study import Baseline, Provenance, Quantity, Regime, Run, RunStatus, Samples, Study, Treatment, Workload
 from scalecurve.study.run import Summary
-from scalecurve.study.study import StudySet, as_quantity, as_regime
+from scalecurve.study.study import StudySet, as_quantity, as_regime, is_load
 
-MOST_PATTERN = 200
 MOST_POINTS = 50_000
 MOST_FAULTS = 20
 SAME_PROCESS = "the repeats share one process, so that their spread understates the noise between launches"
@@ -38,7 +38,7 @@ class ReadOptions:
     k_column: str | None = None
     value_column: str | None = None
     k_unit: str | None = None
-    k_from: re.Pattern[str] | None = None
+    k_from: str | None = None
     series: str | None = None
     baseline_k: int | None = None
     node_size: int | None = None
@@ -48,6 +48,11 @@ class ReadOptions:
     nodes: int | None = None
     unit: float | None = None
     rate: float | None = None
+
+    @property
+    def regime_word(self) -> str | None:
+        """The regime as a word, for files and claims."""
+        return None if self.regime is None else self.regime.value
 
     @classmethod
     def checked(
@@ -68,7 +73,6 @@ class ReadOptions:
     ) -> ReadOptions:
         """Options from what a user types; an InputError lists every fault at once."""
         faults: list[Fault] = []
-        pattern: re.Pattern[str] | None = None
         for check, value in ((as_regime, regime), (as_quantity, quantity)):
             try:
                 if value is not None:
@@ -77,12 +81,8 @@ class ReadOptions:
                 faults += problem.faults
         if k_from is not None:
             remedy = r"it has one group that matches the worker count, such as 'n(\d+)_'"
-            try:
-                pattern = re.compile(k_from) if len(k_from) <= MOST_PATTERN else None
-                if pattern is None or pattern.groups != 1:
-                    faults.append(Fault("the pattern needs exactly one group", "--k-from", k_from, remedy))
-            except re.error as problem:
-                faults.append(Fault(f"not a regular expression: {problem}", "--k-from", k_from, remedy))
+            if fault := fault_in(k_from, "--k-from", remedy, most=1):
+                faults.append(fault)
         if unit is not None and unit.strip().lower() not in TIME_UNITS:
             faults.append(Fault("not a unit of time", "--unit", unit, "one of ns, us, ms, s, min, h"))
         if faults:
@@ -93,7 +93,7 @@ class ReadOptions:
             k_column=k_column,
             value_column=value_column,
             k_unit=k_unit,
-            k_from=pattern,
+            k_from=k_from,
             series=series,
             baseline_k=baseline_k,
             node_size=node_size,
@@ -120,13 +120,18 @@ class FormatNote:
 
 @dataclass(frozen=True)
 class Reader(Generic[Output]):
-    """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds."""
+    """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds.
+
+    `begins` matches the line with which each report of the tool begins: a loop over K may write them all to one file,
+    and each is read as a file of its own.
+    """
 
     name: str
     title: str
     recognise: Callable[[Source], str | None]
     read: Callable[[Source, ReadOptions], Output]
     note: FormatNote | None = None
+    begins: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +219,11 @@ class Reading:
     missing: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    def stated_regime(self, options: ReadOptions) -> Regime | None:
+        """The regime that the user or the file states; a rate against clients has S = X(K)/X(K0) under either."""
+        load = self.quantity is Quantity.THROUGHPUT and is_load(options.k_unit or self.k_unit or "")
+        return options.regime or self.regime or (Regime.STRONG if load else None)
+
     def study(
         self,
         options: ReadOptions,
@@ -223,7 +233,7 @@ class Reading:
     ) -> Study:
         """The study of these observations; strong where no regime is stated, which callers must refuse or mark."""
         return Study(
-            regime=options.regime or self.regime or Regime.STRONG,
+            regime=self.stated_regime(options) or Regime.STRONG,
             quantity=self.quantity or Quantity.SECONDS,
             unit=self.unit,
             k_unit=options.k_unit or self.k_unit or "workers",

@@ -1,8 +1,7 @@
 """One foreign file: read at most once, bounded, and never executed, unpickled or unpacked blindly.
 
 One policy of limits for every reader: a file that is read whole (text, JSON) has at most MAX_BYTES; a table that is
-streamed, MAX_STREAMED; a gzip or zip member unpacks to at most MOST_RATIO times its packed size, at least MAX_UNPACKED
-and at most MAX_BYTES.
+streamed, MAX_STREAMED; what is packed may unpack to `unpacked_limit`.
 """
 
 from __future__ import annotations
@@ -19,20 +18,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
-from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
-from scalecurve.study.file import MAX_BYTES, parse_json
+from scalecurve.errors import Fault, FormatError, InputError, MissingExtra, ScalecurveError
+from scalecurve.files import MAX_BYTES, note_input, unreadable
+from scalecurve.study.file import parse_json, unpacked_limit
 
 HEAD_BYTES = 1024 * 1024
 MAX_STREAMED = 4 * 1024**3
-MAX_UNPACKED = 40 * 1024 * 1024  # Python needs up to 24 bytes for each byte of JSON: a small archive stays below 1 GB
-MOST_RATIO = 40  # text of benchmarks packs 5 to 20 times; a bomb packs 1000 times
 MOST_FILES = 10_000
 DEEPEST_FOLDER = 3
 GZIP = b"\x1f\x8b"
-_BZIP2, _XZ, _ZSTD = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"
-PACKED = (GZIP, _BZIP2, _XZ, _ZSTD)
+_ZSTD_NOTES = tuple(bytes([first]) + b"*M\x18" for first in range(0x50, 0x60))  # frames to skip, as pzstd writes
+_PACKERS = {"gzip": (GZIP,), "bzip2": (b"BZh",), "xz": (b"\xfd7zXZ",), "zstd": (b"\x28\xb5\x2f\xfd", *_ZSTD_NOTES)}
+PACKED = tuple(magic for magics in _PACKERS.values() for magic in magics)
+PIECE_BYTES = 256  # unpacked at once: bzip2 and zstd make 8 MB of them at most
+MOST_MEMBERS = 20_000
+XZ_MEMORY = 256 * 1024**2  # xz -9 needs 65 MB
+_ZEROS = re.compile(b"\0*")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # as spreadsheets write "Unicode text"
 
 # An object or an array of JSON; `[2024-03-01 10:00] step` and `[1 procs] 10 s` begin logs, `[[run]]` TOML, `{|` a wiki.
@@ -103,7 +106,9 @@ class Source:
         limit = unpacked_limit(len(raw))
         try:
             content = _unpacked(raw, limit + 1)
-        except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError) as problem:
+        except ScalecurveError:
+            raise
+        except Exception as problem:  # each package has errors of its own
             raise FormatError(f"the {_packer(raw)} file is damaged: {problem}", subject=self.name) from None
         if len(content) > limit:
             remedy = f"the limit is {limit} bytes; unpack it and give the file itself"
@@ -126,9 +131,11 @@ class Source:
                 raise FormatError(
                     Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=self.name
                 )
-            return self.path.open(encoding="utf-8-sig", newline="")
-        except OSError as problem:
-            raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
+            file = self.path.open(encoding="utf-8-sig", newline="")
+            note_input(file.fileno())
+            return file
+        except (OSError, ValueError) as problem:
+            raise unreadable(self.name, problem) from None
 
     def in_windows_1252(self) -> Source | None:
         """The same text put into UTF-8 from Windows-1252; None where its bytes are no text of that kind."""
@@ -186,43 +193,61 @@ class Source:
             raise FormatError("there is nothing to read", subject=self.name)
         try:
             with self.path.open("rb") as file:
+                note_input(file.fileno())
                 return file.read(most)
-        except OSError as problem:
-            raise FormatError(f"cannot be read: {problem.strerror}", subject=self.name) from None
+        except (OSError, ValueError) as problem:
+            raise unreadable(self.name, problem) from None
 
 
-def _packer(raw: bytes) -> str:
-    return {GZIP: "gzip", _BZIP2: "bzip2", _XZ: "xz", _ZSTD: "zstd"}[next(m for m in PACKED if raw.startswith(m))]
+def _packer(raw: bytes, begin: int = 0) -> str | None:
+    """What packed the bytes from `begin` on."""
+    return next((name for name, magics in _PACKERS.items() if raw.startswith(magics, begin)), None)
 
 
 def _unpacked(raw: bytes, most: int) -> bytes:
-    """At most `most` bytes of what was packed; zstd needs an optional package."""
-    content = b""
-    while raw.startswith((GZIP, _BZIP2, _XZ)) and len(content) < most:  # pigz and pbzip2 write several members
-        member: Any = lzma.LZMADecompressor()
-        if not raw.startswith(_XZ):
-            is_gzip = raw.startswith(GZIP)
-            member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if is_gzip else bz2.BZ2Decompressor()
-        content += member.decompress(raw, most - len(content))
-        if not member.eof and len(content) < most:
-            raise EOFError("it ends before its end")
-        raw = member.unused_data
-    if content or not raw.startswith(_ZSTD):
-        return content
+    """About `most` bytes of what was packed, from all members: pigz, pbzip2 and `cat a.gz b.gz` write several."""
+    content, packer, end = bytearray(), _packer(raw), 0
+    for _ in range(MOST_MEMBERS):
+        if _packer(raw, end) != packer:
+            raise ValueError(f"{len(raw) - end} bytes behind its end are not {packer}; are parts of it missing?")
+        if raw.startswith(_ZSTD_NOTES, end):
+            end += 8 + int.from_bytes(raw[end + 4 : end + 8], "little")
+            if end > len(raw):
+                raise EOFError("it ends before its end")
+        else:
+            end = _add_member(content, _unpacker(packer), raw, end, most)
+        end = cast(re.Match[bytes], _ZEROS.match(raw, end)).end()  # tapes and xz fill up with zeros
+        if end == len(raw) or len(content) >= most:
+            return bytes(content)
+    raise ValueError(f"it has more than {MOST_MEMBERS} members; unpack it and give the file itself")
+
+
+def _add_member(content: bytearray, member: Any, raw: bytes, begin: int, most: int) -> int:
+    """Unpack one member to the end of `content`, until that has `most` bytes; the place behind the member."""
+    while begin < len(raw) and len(content) < most:
+        piece = raw[begin : begin + PIECE_BYTES]
+        content += member.decompress(piece)
+        begin += len(piece)
+        if member.eof:
+            return begin - len(member.unused_data)
+    if len(content) < most:
+        raise EOFError("it ends before its end")
+    return begin
+
+
+def _unpacker(packer: str | None) -> Any:
+    """An object that unpacks one member; that of zstd is in an optional package."""
+    if packer == "gzip":
+        return zlib.decompressobj(zlib.MAX_WBITS | 16)
+    if packer == "bzip2":
+        return bz2.BZ2Decompressor()
+    if packer == "xz":
+        return lzma.LZMADecompressor(memlimit=XZ_MEMORY)
     try:
         import zstandard
     except ImportError:
         raise MissingExtra("reading a .zst file", "sheets") from None
-    try:
-        unpacked: bytes = zstandard.ZstdDecompressor().stream_reader(raw).read(most)
-    except zstandard.ZstdError as problem:
-        raise ValueError(str(problem)) from None
-    return unpacked
-
-
-def unpacked_limit(packed: int) -> int:
-    """The most bytes that `packed` bytes of a gzip or zip file may unpack to."""
-    return min(MAX_BYTES, max(MAX_UNPACKED, MOST_RATIO * packed))
+    return zstandard.ZstdDecompressor().decompressobj()
 
 
 def csv_rows(lines: Iterable[str], *, delimiter: str = ",", skip_blanks: bool = False) -> Iterator[list[str]]:
@@ -257,5 +282,8 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
                     raise InputError(Fault("too many files", remedy=remedy), subject=str(path))
     if not sources:
         names = ", ".join(str(path) for path in paths)
-        raise InputError(Fault("there are no files in it", value=names or None), subject="import")
+        raise InputError(
+            Fault("there are no files in it", value=names or None, remedy="name a file, or a folder that holds some"),
+            subject="import",
+        )
     return sources

@@ -7,7 +7,6 @@ a field without an example is left out, unless it is itself a section.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -15,11 +14,10 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic.fields import FieldInfo
 
-from scalecurve.document import one_line
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, one_line
+from scalecurve.study.file import faults_of
 from scalecurve.units import parse_bandwidth, parse_bytes, parse_count, parse_seconds
 
-MAX_BYTES = 4 * 1024 * 1024
 COMMENT_COLUMN = 34
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -53,41 +51,12 @@ class FileSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
-    """The content of a file of bounded size, or a FormatError with `hint` as its remedy."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FormatError(
-                Fault("the file is too large", remedy=f"the limit is {MAX_BYTES} bytes"), subject=str(path)
-            )
-        return path.read_bytes()
-    except OSError as problem:
-        raise FormatError(Fault(f"cannot be read: {problem.strerror}", remedy=hint), subject=str(path)) from None
-
-
-def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
-    """The tables of a TOML file; `hint` says how to get a file to start from."""
-    try:
-        return tomllib.loads(read_bytes(path, hint=hint).decode())
-    except UnicodeDecodeError:
-        raise FormatError("not text in UTF-8", subject=str(path)) from None
-    except tomllib.TOMLDecodeError as problem:
-        raise FormatError(Fault(f"not TOML: {problem}", remedy=hint), subject=str(path)) from None
-
-
 def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model:
     """The model of `data`, or one FormatError that lists every fault."""
     try:
         return model.model_validate(data)
     except ValidationError as problem:
-        faults = []
-        for error in problem.errors(include_url=False):
-            message, value = error["msg"].removeprefix("Value error, "), error["input"]
-            about_one_field = error["type"] != "missing" and not isinstance(value, dict)
-            where = ".".join(str(part) for part in error["loc"]) or None
-            text = str(value)[:200] if about_one_field else None
-            faults.append(Fault(message[:1].lower() + message[1:], where=where, value=text))
-        raise FormatError(faults, subject=subject) from None
+        raise FormatError(faults_of(problem), subject=subject) from None
     except InputError as problem:
         raise FormatError(problem.faults, subject=subject) from None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from scalecurve.document import spreadsheet_safe
 from scalecurve.errors import Fault, InputError, MissingExtra
 from scalecurve.formats.headers import k_unit_of
 from scalecurve.study import Quantity, Regime, Study, StudySet
@@ -65,7 +66,7 @@ def set_to_csv(studies: StudySet) -> str:
     writer.writerow(["series", _k_header(studies.first), str(studies.quantity)])
     for name, study in studies.items():
         for k, values in study.samples.by_k().items():
-            writer.writerows((name, k, repr(value)) for value in values.tolist())
+            writer.writerows((spreadsheet_safe(name), k, repr(value)) for value in values.tolist())
     return rows.getvalue()
 
 
@@ -143,7 +144,10 @@ def _metric(study: Study) -> str:
 def to_r_usl(study: Study) -> str:
     """A CSV of load and throughput X(K), and the line of R that fits it; times become 1/T (strong) or K/T (weak)."""
     if not len(study.samples):
-        raise InputError(Fault("there are no observations to export"), subject=study.name)
+        raise InputError(
+            Fault("there are no observations to export", remedy="measure, or choose a study with finished runs"),
+            subject=study.name,
+        )
     lines = ['# R: summary(usl::usl(throughput ~ load, read.csv("FILE", comment.char = "#")))', "load,throughput"]
     for k, values in study.samples.by_k().items():
         for value in values.tolist():
@@ -177,7 +181,7 @@ def to_bibtex(study: Study) -> str:
     lines = [
         f"@misc{{scalecurve-{digest[:12]}",
         f"  title = {{{title}}}",
-        *([f"  year = {{{created}}}"] if created.isdigit() else []),
+        *([f"  year = {{{created}}}"] if created.isdecimal() else []),
         f"  howpublished = {{Scalecurve study, {len(study.samples)} observations}}",
         f"  note = {{SHA-256 {digest}}}",
     ]

@@ -10,7 +10,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -27,7 +27,7 @@ PRECISIONS = ("bf16", "fp16", "fp8", "fp4", "fp32", "fp64")
 LISTED = 12  # names an error shows at most
 NEEDED = ("memory_gb", "memory_tb_s", "node", "inner_gb_s", "outer_gb_s")
 USUAL_CORES = 128  # of an accelerator described without them
-NUMBERS = (*(f"{name}_tflops" for name in PRECISIONS), *NEEDED, "cores", "ceiling", "watts", "host")
+NUMBERS = (*(f"{name}_tflops" for name in PRECISIONS), *NEEDED, "pair_gb_s", "cores", "ceiling", "watts", "host")
 TEXTS = ("name", "aliases", "date", "source", "like")
 
 
@@ -46,7 +46,8 @@ def unknown_name(kind: str, name: str, names: Iterable[str], *, otherwise: str =
     listed = sorted(names)
     near = get_close_matches(plain_name(name), listed, n=3, cutoff=0.4)
     more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-    hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(listed[:LISTED])}{more}"
+    mark = "" if otherwise else "?"
+    hint = f"did you mean {', '.join(near)}{mark}" if near else f"known: {', '.join(listed[:LISTED])}{more}"
     return InputError(Fault(f"unknown {kind}", value=name, remedy=hint + otherwise))
 
 
@@ -61,6 +62,7 @@ class Accelerator:
     cores: int
     node: int  # accelerators that share the fast link
     inner_rate: float  # of the fast link, one direction
+    pair_rate: float | None  # of the wires between two accelerators of a node; None where a switch joins them all
     outer_rate: float  # of its network port
     ceiling: float | None  # share of peak the best matrix product was measured to reach
     watts: float | None
@@ -137,6 +139,7 @@ def describe_accelerator(record: Mapping[str, Any], *, subject: str = "accelerat
         cores=int(numbers.get("cores", USUAL_CORES)),
         node=int(numbers["node"]),
         inner_rate=numbers["inner_gb_s"] * 1e9,
+        pair_rate=numbers["pair_gb_s"] * 1e9 if "pair_gb_s" in numbers else None,
         outer_rate=numbers["outer_gb_s"] * 1e9,
         ceiling=numbers.get("ceiling"),
         watts=numbers.get("watts"),
@@ -153,6 +156,7 @@ def _figures(chip: Accelerator) -> dict[str, float]:
         "memory_gb": chip.capacity / GIB, "memory_tb_s": chip.memory_rate / 1e12, "cores": chip.cores,
         "node": chip.node, "inner_gb_s": chip.inner_rate / 1e9, "outer_gb_s": chip.outer_rate / 1e9,
         "ceiling": chip.ceiling, "watts": chip.watts, "host": chip.host,
+        "pair_gb_s": None if chip.pair_rate is None else chip.pair_rate / 1e9,
     }  # fmt: skip
     return figures | {key: float(value) for key, value in others.items() if value is not None}
 
@@ -173,12 +177,15 @@ def accelerator(name: str, *, otherwise: str = "") -> Accelerator:
     if name.endswith(".toml"):
         from scalecurve.hardware.networks import read_machine_file
 
-        return read_machine_file(name).accelerator
-    chip = accelerator_called(name)
-    if chip is None:
+        machine = read_machine_file(name)  # what a cluster says of its links holds for its accelerators
+        bare = machine.accelerator
+        chip = replace(bare, node=machine.node, inner_rate=machine.inner_rate, outer_rate=machine.outer_rate)
+        return chip if chip == bare else replace(chip, source=f"{bare.source}; links as in {name}")
+    named = accelerator_called(name)
+    if named is None:
         hint = otherwise or "; or write a .toml with its peak, memory and links"
         raise unknown_name("accelerator", name, accelerators(), otherwise=hint)
-    return chip
+    return named
 
 
 BESIDE_THE_NAME = re.compile(r"nvidia|amd|intel|aws|google|cloud|geforce|instinct|habana|tesla|gpu|oam|sxm\d?|hbm\d?e?")
@@ -202,8 +209,8 @@ def spellings() -> tuple[tuple[frozenset[str], Accelerator], ...]:
 def accelerator_in(text: str) -> Accelerator | None:
     """The accelerator that a table's words mean, such as `NVIDIA H100 80GB SXM5` or `8x mi300x`; None for none."""
     words = words_of(text)
-    known = {*words, *(one + other for one, other in pairwise(words)), *(re.sub(r"^\d+x", "", one) for one in words)}
-    return next((chip for names, chip in spellings() if names <= known), None)
+    phrases = {*words, *(one + other for one, other in pairwise(words)), *(re.sub(r"^\d+x", "", one) for one in words)}
+    return next((chip for names, chip in spellings() if names <= phrases), None)
 
 
 def accelerator_called(name: str) -> Accelerator | None:
@@ -212,4 +219,4 @@ def accelerator_called(name: str) -> Accelerator | None:
     if exact is not None:
         return exact
     bare = "".join(word for word in words_of(name) if not re.fullmatch(rf"{BESIDE_THE_NAME.pattern}|\d+gb", word))
-    return accelerator_in(name) if bare in {"".join(words_of(known)) for known in accelerators()} else None
+    return accelerator_in(name) if bare in {"".join(words_of(entry)) for entry in accelerators()} else None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import csv
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, InputError
+from scalecurve.files import read_toml
 from scalecurve.hardware.accelerators import GIB, Accelerator, accelerator, describe_accelerator, hardware_table
 from scalecurve.units import parse_bandwidth, parse_seconds
 
@@ -152,10 +152,7 @@ class Machine:
 def read_machine_file(path: str | Path) -> Machine:
     """The machine of a .toml: fields of a cluster with an [accelerator] table, or those of an accelerator alone."""
     place = Path(path)
-    try:
-        content = tomllib.loads(place.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise FormatError(Fault("cannot read the description of a machine", str(path), str(problem))) from None
+    content = read_toml(place, hint="give a preset's name, or a file as docs/guide/adding-an-accelerator.md shows")
     keys = {ALIASES.get(key, key) for key in content}
     if "accelerator" not in keys:
         content = {"accelerator": {"name": place.stem} | content}
@@ -259,5 +256,5 @@ def _rate(values: Mapping[str, Any], side: str, faults: list[Fault]) -> float | 
             return None
     number = _number(values, side, faults)
     if number == 0.0:
-        faults.append(Fault("must be above 0", side, str(value)))
+        faults.append(Fault("not above 0", side, str(value), "give a rate such as 400Gb/s"))
     return number * (1e9 if number < BARE else 1.0)

@@ -148,7 +148,8 @@ def gpu_price(accelerator: str) -> GpuPrice | None:
     if not listed:
         return None
     middle = median(price.usd_per_hour for price in listed)
-    source = f"median of {len(listed)} providers, SkyPilot catalog of {listed[0].date}"
+    basis = f"median of {len(listed)} providers" if len(listed) > 1 else "one provider"
+    source = f"{basis}, SkyPilot catalog of {listed[0].date}"
     if name != accelerator:
         source += f"; priced as {name}, since no list has {accelerator}"
     return GpuPrice(name, "median", middle, listed[0].date, source)

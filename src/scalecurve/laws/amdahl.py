@@ -122,6 +122,7 @@ def sun_ni_time(k: float, serial: float, growth: float) -> float:
 
         S(K) = (s + (1-s) G) / (s + (1-s) G/K),     G(K) = K^growth
 
+    Use it instead of Gustafson's law where the memory of K workers, and not the time, sets the size of the problem.
     growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix product (memory n^2, work n^3).
 
     Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.

@@ -14,12 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 
 from scalecurve.laws.network import Level, Step, Steps, block, ceil_lg, floor_power, on
 
 Flat = Callable[[int, float], Steps]
-Edge = tuple[int, int, int]  # tree (0 or 1), parent, child
 
 # All-gather, reduce-scatter, all-reduce and all-to-all on one kind of wire.
 
@@ -203,81 +201,15 @@ def tree_segments(p: int, n: float, alpha: float, beta: float) -> int:
     return max(1, min(round(math.sqrt(spare * n * beta / (4 * alpha))), int(n) or 1))
 
 
-def parent_of(label: int, count: int) -> int:
-    """Parent in the lowest-set-bit tree over labels 1 .. count; 0 is above the root."""
-    bit = label & -label
-    above = (label ^ bit) | (bit << 1)
-    return above if above <= count else label ^ bit
-
-
-@lru_cache(maxsize=64)
-def edges(p: int) -> tuple[Edge, ...]:
-    """Every (tree, parent, child) of the two trees over ranks 0 .. p-1."""
-    count = p - 1
-    listed: list[Edge] = []
-    for label in range(1, count + 1):
-        above = parent_of(label, count)
-        listed += [(0, above, label), (1, _second(above, count), _second(label, count))]
-    return tuple(listed)
-
-
-def _second(label: int, count: int) -> int:
-    """A label of the first tree as a rank of the second: mirrored if the count is even, shifted by one if odd."""
-    if label == 0:
-        return 0
-    return count + 1 - label if count % 2 == 0 else label % count + 1
-
-
-@lru_cache(maxsize=64)
-def colours(p: int) -> tuple[int, ...]:
-    """0 or 1 for every edge, so that no rank sends or receives twice in one colour: a walk along paths and cycles."""
-    listed = edges(p)
-    partners = _partners(listed, 1), _partners(listed, 2)
-    colour = [-1] * len(listed)
-    for start in range(len(listed)):
-        if colour[start] >= 0:
-            continue
-        colour[start] = 1  # odd rounds come first
-        for side in (0, 1):
-            edge, turn = start, side
-            while (following := partners[turn][edge]) >= 0 and colour[following] < 0:
-                colour[following] = 1 - colour[edge]
-                edge, turn = following, 1 - turn
-    return tuple(colour)
-
-
-def _partners(listed: tuple[Edge, ...], end: int) -> list[int]:
-    """For every edge, the other edge that shares its parent (end 1) or its child (end 2); -1 where there is none."""
-    partner = [-1] * len(listed)
-    first: dict[int, int] = {}
-    for i, edge in enumerate(listed):
-        other = first.setdefault(edge[end], i)
-        if other != i:
-            partner[i], partner[other] = other, i
-    return partner
-
-
-@lru_cache(maxsize=64)
-def arrivals(p: int) -> dict[tuple[int, int], int]:
-    """The round in which the first segment of each tree reaches each rank: the next round of its edge's colour."""
-    arrival: dict[tuple[int, int], int] = {(0, 0): 0, (1, 0): 0}
-    by_parent: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for (tree, parent, child), colour in zip(edges(p), colours(p), strict=True):
-        by_parent.setdefault((tree, parent), []).append((child, colour))
-    waiting = [(0, 0), (1, 0)]
-    while waiting:
-        tree, parent = waiting.pop()
-        for child, colour in by_parent.get((tree, parent), ()):
-            after = arrival[tree, parent] + 1
-            arrival[tree, child] = after + (after - colour) % 2
-            waiting.append((tree, child))
-    return arrival
-
-
-@lru_cache(maxsize=1024)
 def fill_rounds(p: int) -> int:
-    """Rounds until the first segment of both trees has reached every rank; between lg p and 2 lg p + 2."""
-    return max(arrivals(p).values()) if p > 1 else 0
+    """Rounds until the first segment of both trees has reached every rank: 2 lg p, rounded up, or one less.
+
+    The trees are built and coloured edge by edge in tests/fakes/simulated_ranks.py, which agree for every p tried.
+    """
+    if p == 1:
+        return 0
+    twice = 2 * (p - 1).bit_length()
+    return twice if p % 4 == 3 or p & (p - 1) == 0 else twice - 1
 
 
 # Two levels: N nodes of g ranks, p = N g, one step inside the nodes and one between them.  Between nodes every rank of

@@ -23,8 +23,9 @@ def usl_time(k: float, contention: float, coherency: float) -> float:
 
     Source: N. J. Gunther, Guerrilla Capacity Planning, Springer 2007.
     Worked number: sigma = 0.0277, kappa = 1.044e-4 peaks at K* = 96.5.
-    Limits: the coherency cost is linear in K; a fit reports a negative contention (superlinear start) and does
-    not clip it.
+    Limits: the coherency cost is linear in K. A fit has three parameters (sigma, kappa and T(1) or X(1)): three K give
+    values, five or more with repeats give useful intervals, and the peak is an extrapolation unless a K beyond it was
+    measured. A superlinear start would need a negative sigma; `scalecurve fit` keeps both at 0 or above and says so.
     """
     return (1.0 + contention * (k - 1.0) + coherency * k * (k - 1.0)) / k
 
@@ -124,7 +125,7 @@ LOGCOMM_WEAK = Law(
 )
 
 
-GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": float}
+GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": lambda k: float(k) if k > 1 else 0.0}
 
 
 def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
@@ -134,10 +135,14 @@ def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: s
 
         E = (w + s)/(w + s + c g(K))     =>     w(K) = E/(1 - E) c g(K) - s,     g = log2 K or K
 
-    A serial share of the *work* (Amdahl's) puts s W (K - 1) into the overhead; then E <= 1/(1 + s (K - 1)) whatever the
-    work is, and beyond K = 1 + (1/E - 1)/s no problem is large enough: there is no isoefficiency function.
+    One worker exchanges nothing: g(1) = 0.
+    If the serial part is a share of the work (Amdahl), it adds s w (K - 1) to the overhead:
 
-    w is 0 where the serial part alone holds E, and None where no amount of work does (E = 1).
+        E = w/(w + s w (K - 1) + c g(K))     =>     w(K) = c g(K)/(1/E - 1 - s (K - 1))
+
+    Then no work is enough beyond K = 1 + (1/E - 1)/s: there is no isoefficiency function.
+
+    w is 0 where no work is needed to hold E, and None where no amount of work holds it (E = 1).
 
     Source: A. Grama, A. Gupta, V. Kumar, Isoefficiency: measuring the scalability of parallel algorithms, 1993.
     Worked number: s = 0.05, c = 0.01, E = 0.95 at K = 64: w = 1.09 (log), 12.11 (linear).
@@ -153,6 +158,15 @@ def growth_function(name: str) -> Callable[[float], float]:
     if name not in GROWTHS:
         raise InputError(Fault("unknown growth of communication", where="growth", value=name, remedy="log or linear"))
     return GROWTHS[name]
+
+
+def work_with_serial_share(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
+    """The work per worker that holds E when the serial part is a share of the work; None where no amount does."""
+    cost = comm * growth_function(growth)(check_k(k))
+    if cost == 0 and hold <= 1.0 / (1.0 + serial * (k - 1.0)):
+        return 0.0
+    room = 1.0 / hold - 1.0 - serial * (k - 1.0)
+    return cost / room if room > 0 and cost > 0 else None
 
 
 def last_k_with_serial_share(serial: float, hold: float) -> float | None:

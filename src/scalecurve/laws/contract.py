@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,7 +106,9 @@ def _plain(value: object) -> float | None:
     """A Python or numpy number as a Python number; None for anything else, True and False included."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return math.inf if isinstance(value, int) and value > sys.float_info.max else value
 
 
 def _over(k: object, ratio: Callable[[float], float]) -> Any:

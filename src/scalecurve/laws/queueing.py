@@ -28,7 +28,8 @@ def check(rate: float, service_rate: float, servers: int = 1) -> None:
     if not (math.isfinite(rate) and rate >= 0):
         faults.append(Fault("the arrival rate is a finite number from 0", where="rate", value=f"{rate:g}"))
     if not (math.isfinite(service_rate) and service_rate > 0):
-        faults.append(Fault("the service rate is a positive number", where="service rate", value=f"{service_rate:g}"))
+        remedy = "give a service time above 0, such as 10ms"
+        faults.append(Fault("not a positive number", where="service rate", value=f"{service_rate:g}", remedy=remedy))
     if servers < 1:
         faults.append(Fault("a queue has at least one server", where="servers", value=str(servers)))
     if faults:

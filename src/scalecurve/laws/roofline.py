@@ -31,7 +31,12 @@ class Ceilings:
     def __post_init__(self) -> None:
         numbers = {"peak": self.peak, **self.bandwidths}
         faults = [
-            Fault("a ceiling is a positive finite number", where=name, value=f"{value:g}")
+            Fault(
+                "a ceiling is a positive finite number",
+                where=name,
+                value=f"{value:g}",
+                remedy="give it in FLOP/s or bytes/s, such as 1e12",
+            )
             for name, value in numbers.items()
             if not (math.isfinite(value) and value > 0)
         ]

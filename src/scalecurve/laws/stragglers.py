@@ -33,7 +33,12 @@ def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
 
     value, _ = quad(integrand, 0.0, 1.0, limit=200, epsabs=0.0, epsrel=1e-9)
     if not math.isfinite(value):
-        raise InputError(Fault("the expected maximum is infinite: the distribution has no mean"))
+        raise InputError(
+            Fault(
+                "the expected maximum is infinite: the distribution has no mean",
+                remedy="choose a distribution with a mean",
+            )
+        )
     return float(value)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, Paragraph, Result, table
+from scalecurve.document import Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.laws import amdahl, communication, stragglers
@@ -20,7 +20,7 @@ from scalecurve.units import WorkersLike, as_workers
 
 MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
-LARGEST_FIXED = 1e7
+SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
 
 Numbers = float | Sequence[float]
@@ -83,10 +83,7 @@ class LawCase:
             with_work = any(row.work is not None for row in self.rows)
             lines: list[list[str | None]] = []
             for row in self.rows:
-                cells = [
-                    None if value is None else f"{value:.4f}" if value < LARGEST_FIXED else f"{value:.5g}"
-                    for value in (row.time, row.speedup, row.efficiency)
-                ]
+                cells = [None if value is None else _cell(value) for value in (row.time, row.speedup, row.efficiency)]
                 work = [None if row.work is None else f"{row.work:.4g}"] if with_work else []
                 lines.append([str(row.k), *cells, *work])
             blocks.append(table(["K", "T(K)", "S(K)", "E(K)", *(["work"] if with_work else [])], lines))
@@ -127,14 +124,23 @@ class LawTable(Result):
         has_rows = any(case.rows for case in self.cases)
         if len(self.cases) == 1 or (len(self.cases) <= MOST_TABLES_SHOWN and has_rows):
             return Document(None, tuple(block for case in self.cases for block in case.blocks()))
-        first = self.cases[0]
-        columns = [*map(Column, first.parameters), *(Column(answer.label) for answer in first.answers)]
-        rows = [
-            [*map(_number, case.parameters.values()), *(answer.text for answer in case.answers)] for case in self.cases
-        ]
+        regimes = ["regime"] if len({case.regime for case in self.cases}) > 1 else []
+        labels = list(dict.fromkeys(answer.label for case in self.cases for answer in case.answers))
+        columns = [*regimes, *self.cases[0].parameters, *labels]
+        rows = []
+        for case in self.cases:
+            texts = {answer.label: answer.text for answer in case.answers}
+            own = [case.regime] if regimes else []
+            rows.append([*own, *map(_number, case.parameters.values()), *map(texts.get, labels)])
         hint = Paragraph("The rows of each case: --json or --csv, or ask for one parameter set.", "muted")
-        answers = table(columns, rows, caption=f"{first.title}: {first.formula}")
+        formulas = dict.fromkeys(f"{case.title}: {case.formula}" for case in self.cases)
+        answers = table(columns, rows, caption="\n".join(formulas))
         return Document(None, (answers, hint) if has_rows else (answers,))
+
+
+def _cell(value: float) -> str:
+    """Four decimals; as many digits in powers of ten where these would show nothing."""
+    return f"{value:.4f}" if value == 0 or SMALLEST_FIXED <= value < LARGEST_FIXED else f"{value:.4g}"
 
 
 def _number(value: float | str) -> str:
@@ -163,8 +169,8 @@ def law_table(
 
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
     """
-    stated = {key: value for key, value in locals().items() if value is not None}
-    options = {key: value for key, value in stated.items() if key not in ("name", "workers")}
+    arguments = {key: value for key, value in locals().items() if value is not None}
+    options = {key: value for key, value in arguments.items() if key not in ("name", "workers")}
     if name not in TABLES:
         raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(TABLES)}"))
     accepted = dict(list(inspect.signature(TABLES[name]).parameters.items())[1:])
@@ -323,16 +329,18 @@ def isoefficiency_table(
     parameters = communication.LOGCOMM_STRONG.checked({"serial": serial, "comm": comm})
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
-    last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
+    least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
     rows = []
     for k in workers:
-        work = communication.work_per_worker(k, serial, comm, hold, growth)
-        if work is None or (last is not None and k > last):
+        work = least_work(k, serial, comm, hold, growth)
+        if work is None:
             rows.append(LawRow(k=k, time=None, speedup=None, efficiency=None, work=None))
             continue
-        time = work + serial + comm * exchange(k)
-        efficiency = (work + serial) / time if time > 0 else 1.0
+        useful, lost = (work, serial * work * (k - 1)) if serial_share else (work + serial, 0.0)
+        time = useful + lost + comm * exchange(k)
+        efficiency = useful / time if time > 0 else 1.0
         rows.append(LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work))
+    last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
     answers: tuple[Answer, ...] = ()
     if last is not None:
@@ -346,9 +354,10 @@ def isoefficiency_table(
         answers = (
             Answer("work_per_worker", f"work per worker at K = {rows[-1].k}", rows[-1].work, f"{rows[-1].work:.4g}"),
         )
+    grown = "log2 K" if growth == "log" else "K"
     case = LawCase(
         title="Isoefficiency",
-        formula=f"w(K) = E/(1-E) c {'log2 K' if growth == 'log' else 'K'} - s",
+        formula=f"w(K) = c {grown}/(1/E - 1 - s (K-1))" if serial_share else f"w(K) = E/(1-E) c {grown} - s",
         parameters={**parameters, "hold": hold, "growth": growth},
         rows=tuple(rows),
         answers=answers,

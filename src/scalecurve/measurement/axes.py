@@ -25,7 +25,7 @@ from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.settings import AxesSettings, MeasureSettings
 from scalecurve.study import Regime, Study, StudySet
 from scalecurve.study.file import read_study, save
-from scalecurve.units import format_count, format_seconds
+from scalecurve.units import format_count, format_seconds_range
 
 Sweep = Callable[[MeasureSettings, Path, bool], Study]
 """Measures one sweep: its settings, its file, and whether to go on with what is there."""
@@ -203,6 +203,10 @@ def check_grid(settings: MeasureSettings, world: World) -> None:
         raise InputError(faults, subject="axes")
 
 
+ENDED_BY_RESUME = ("cells-failed", "missing-points", "too-few-repeats", "precision-not-reached")
+"""Findings that advise `--resume`: the files of the sweeps must be there for it."""
+
+
 def _grid_folder(output: Path, *, resume: bool, force: bool) -> Path:
     """The folder of the sweeps; what is there is continued or replaced only when told so."""
     folder = output.with_name(output.name + ".grid")
@@ -210,10 +214,10 @@ def _grid_folder(output: Path, *, resume: bool, force: bool) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         output.unlink(missing_ok=True)
     if output.exists() and not folder.exists():
-        hint = "choose another -o, or begin anew with --force"
+        hint = "choose another -o, or start again with --force"
         raise InputError(Fault("there is a finished study", remedy=hint), subject=str(output))
     if folder.exists() and not resume:
-        hint = "continue with --resume, or begin anew with --force"
+        hint = "continue with --resume, or start again with --force"
         raise InputError(Fault("there is an unfinished measurement", remedy=hint), subject=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -257,7 +261,9 @@ def run_grid(
         raise
     studies = gathered(settings, sweeps, folder, failed)
     save(studies, output)
-    if complete and not settings.keep_files:
+    unfinished = any(folder.glob("*.work"))  # a sweep with a launch that failed keeps its journal for `resume`
+    unfinished |= any(finding.code in ENDED_BY_RESUME for finding in studies.findings)
+    if complete and not unfinished and not settings.keep_files:
         shutil.rmtree(folder, ignore_errors=True)
     return studies
 
@@ -285,22 +291,36 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
         cells = tuple((name, format_level(value)) for name, value in facts.items() if name not in hidden)
         unit = "cores" if in_cores else study.k_unit
         node = first.ranks_per_node and first.ranks_per_node * first.threads
-        parts.setdefault(cells, []).append(replace(study, runs=runs, k_unit=unit, node_size=node or study.node_size))
+        findings = study.findings
+        if in_cores and first.threads > 1:  # the sweep counted its workers, the curve counts cores
+            each = f"With {first.threads} threads for each of K workers: "
+            findings = tuple(replace(item, message=each + item.message) for item in findings)
+        parts.setdefault(cells, []).append(
+            replace(study, runs=runs, k_unit=unit, node_size=node or study.node_size, findings=findings)
+        )
     if not parts:
         raise RunError(next(reversed(failed.values()), "no launch gave a time; no run was made"))
-    studies, cells_of, asked = {}, {}, axes.model_dump(mode="json")
+    studies, cells_of, axis_settings = {}, {}, axes.model_dump(mode="json")
     for cells, own in parts.items():
         name = name_of_levels(cells) or own[0].name
-        findings = {(item.code, item.message): item for study in own for item in study.findings}
+        findings_by_text = {(item.code, item.message): item for study in own for item in study.findings}
         if failed:
-            text = f"{len(failed)} of {len(sweeps)} sweeps gave no time: {next(iter(failed.values()))[:200]}"
-            findings["cells-failed", text] = warning("cells-failed", text, remedy="see the errors, then --resume")
+            lines = next(iter(failed.values())).splitlines()
+            why = ": ".join(dict.fromkeys(line.strip()[:200] for line in (lines[0], lines[-1])))
+            text = f"{len(failed)} of {len(sweeps)} sweeps gave no time: {why}"
+            findings_by_text["cells-failed", text] = warning(
+                "cells-failed", text, remedy="see the errors, then --resume"
+            )
         studies[name] = replace(
             own[0],
             runs=tuple(run for study in own for run in study.runs),
             workload=replace(own[0].workload, name=name),
-            findings=tuple(findings.values()),
-            provenance=replace(own[0].provenance, settings={**own[0].provenance.settings, "axes": asked}),
+            findings=tuple(findings_by_text.values()),
+            provenance=replace(
+                own[0].provenance,
+                source=own[0].workload.name,
+                settings={**own[0].provenance.settings, "axes": axis_settings},
+            ),
         )
         cells_of[name] = dict(cells)
     return StudySet(studies=studies, axes=cells_of)
@@ -379,17 +399,13 @@ class GridOutlook(Result):
         for cell, row in zip(self.cells, self.records(), strict=True):
             values = cell.values | {"ranks_per_node": cell.ranks_per_node or cell.workers}
             shown = [format_count(values[name]) for name in named]
-            wall = (
-                None
-                if row["wall_low"] is None
-                else f"{format_seconds(row['wall_low'])} to {format_seconds(row['wall_high'])}"
-            )
+            wall = None if row["wall_low"] is None else format_seconds_range(row["wall_low"], row["wall_high"], " to ")
             rows.append([*shown, str(cell.workers), str(cell.cores), str(self.launches), wall])
         totals, price = self.totals, self.settings.usd_per_worker_hour
         text = "wall time: unknown"
         if totals is not None:
             low, high = totals["core_low"] / 3600, totals["core_high"] / 3600
-            text = f"wall time: {format_seconds(totals['wall_low'])} to {format_seconds(totals['wall_high'])}; "
+            text = f"wall time: {format_seconds_range(totals['wall_low'], totals['wall_high'], ' to ')}; "
             text += f"core-hours: {low:.3g} to {high:.3g}"
             text += f"; cost: {low * price:.2f} to {high * price:.2f} USD" if price else ""
         launches = f"{len(self.cells) * self.launches} launches"

@@ -15,8 +15,8 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, error, info, warning
-from scalecurve.measurement.journal import Journal
-from scalecurve.measurement.machine import masked_words
+from scalecurve.measurement.journal import Workspace
+from scalecurve.measurement.masking import masked_words
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.verdicts import Record, verdicts_on
@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript", "julia", "octave")
 
 
-def build_study(settings: MeasureSettings, journal: Journal, world: World, *, interrupted: bool = False) -> Study:
-    """The study of all launches so far."""
-    runs = tuple(journal.runs) or (Run(k=settings.workers[0], status=RunStatus.INTERRUPTED),)
+def build_study(settings: MeasureSettings, space: Workspace, world: World, *, interrupted: bool = False) -> Study:
+    """The study of all launches so far, from the journal on the disk."""
+    header, entries = space.contents()
+    runs = tuple(entry for entry in entries if isinstance(entry, Run)) or (
+        Run(k=settings.workers[0], status=RunStatus.INTERRUPTED),
+    )
     baseline, baseline_findings = choose_baseline(runs, settings)
     findings = [error("interrupted", "The measurement was interrupted.", remedy="continue it with measure --resume")]
     findings = [
@@ -48,9 +51,9 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
     # The probe times the set-up apart; what else a program's own timer leaves out, only its user can say.
     timed_apart = sources == ["probe"] or (sources != ["wall"] and "setup" in settings.timing.timer_excludes)
     site = next((dict(run.observed["site"]) for run in runs if "site" in run.observed), {})
-    machine, software = machine_and_software(site, dict(journal.header["machine"]), dict(journal.header["software"]))
+    machine, software = machine_and_software(site, dict(header["machine"]), dict(header["software"]))
     limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
-    asked = settings.model_dump(mode="json", include=limits)
+    requested_limits = settings.model_dump(mode="json", include=limits)
     return Study(
         regime=settings.regime,
         quantity=Quantity.THROUGHPUT if settings.timing.measures_rate else Quantity.SECONDS,
@@ -72,14 +75,14 @@ def build_study(settings: MeasureSettings, journal: Journal, world: World, *, in
         provenance=Provenance(
             source=settings.name,
             tool="scalecurve measure",
-            tool_version=journal.header["software"].get("packages", {}).get("scalecurve"),
-            created=str(journal.header["created"]),
+            tool_version=header["software"].get("packages", {}).get("scalecurve"),
+            created=str(header["created"]),
             launcher=settings.launcher.name,
             timing=", ".join(sources) or None,
             seed=settings.seed,
             machine=machine,
             software=software,
-            settings={**asked, "workers": list(settings.workers), "job": settings.job()},
+            settings={**requested_limits, "workers": list(settings.workers), "job": settings.job()},
         ),
         findings=tuple(findings),
     )

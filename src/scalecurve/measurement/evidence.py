@@ -18,9 +18,9 @@ from typing import Any
 
 from scalecurve.measurement.figures import (
     Take,
+    last_digit,
     no_match,
     number_of,
-    search,
     seconds_of,
     taken,
     text_to_search,
@@ -30,6 +30,7 @@ from scalecurve.measurement.processes import end_of_file
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import SizeSign, needs_evidence, size_signs
+from scalecurve.patterns import search
 from scalecurve.study import Placement, RankRecord, Run, RunStatus
 from scalecurve.units import format_seconds
 
@@ -218,15 +219,15 @@ def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome
         "size": settings.launcher.size_pattern,
         **{f"{METRIC}{name}": metric.pattern for name, metric in settings.metrics.items()},
     }
-    asked = {what: pattern for what, pattern in patterns.items() if pattern}
-    if not asked:
+    searches = {what: pattern for what, pattern in patterns.items() if pattern}
+    if not searches:
         return Figures({}, {}, "")
     sources = settings.filled(settings.timing.read_from, job.k)
     text = text_to_search(sources, outcome, settings.folder, job)
     everything = f"{outcome.output}\n{outcome.errors}"
-    texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in asked}
-    answers = search([(what, pattern, texts[what]) for what, pattern in asked.items()])
-    return Figures(dict(zip(asked, answers, strict=True)), asked, text, outcome.errors)
+    texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in searches}
+    answers = search([(what, pattern, texts[what]) for what, pattern in searches.items()])
+    return Figures(dict(zip(searches, answers, strict=True)), searches, text, outcome.errors)
 
 
 def read_run(
@@ -390,6 +391,7 @@ def _facts_of_figures(settings: MeasureSettings, figures: Figures, source: str) 
     what = {"pattern": "time", "rate": "rate"}.get(source)
     if what is not None:
         facts["time_matches"] = len(figures.matches[what])
+        facts["last_digit"] = round(max(last_digit(text) for text in figures.matches[what]), 6)
     return facts
 
 

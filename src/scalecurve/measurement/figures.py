@@ -1,23 +1,19 @@
-"""Figures that a job prints: patterns searched within a time limit, numbers as programs write them, one of many."""
+"""Figures that a job prints: what patterns match, numbers as programs write them, one of many."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.errors import Fault, InputError
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Unreadable
 from scalecurve.measurement.processes import MOST_OUTPUT, end_of_file
+from scalecurve.patterns import search
 from scalecurve.units import parse_seconds
 
-SEARCH_SECONDS = 5.0
-"""Longest search of one launch; a pattern that backtracks without end is stopped then."""
 STALE_SECONDS = 1.0
 """A file may be this much older than the launch: clocks of file systems are coarse."""
 Take = Literal["last", "first", "max", "min", "sum", "mean"]
@@ -26,41 +22,6 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d{1,2}(?:\.\d+)?)")
 _WORDS = re.compile(r"(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*(?:ns|us|µs|ms|s|min|m|h)\s*)+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-
-
-SEARCH = """
-import json, re, sys
-asked = json.load(sys.stdin)
-for pattern, text in zip(asked["patterns"], asked["texts"], strict=True):
-    groups = []
-    for match in re.finditer(pattern, text, re.MULTILINE):
-        groups.append(match[1] or "")
-        if len(groups) >= 100_000:
-            break
-    print(json.dumps(groups), flush=True)
-"""
-"""Run in a process of its own, which can be ended: a pattern may take longer than the universe."""
-
-
-def search(questions: Sequence[tuple[str, str, str]], *, limit: float = SEARCH_SECONDS) -> list[list[str]]:
-    """The first groups of all matches, for each (what, pattern, text); RunError when the search takes too long."""
-    if not questions:
-        return []
-    asked = {"patterns": [pattern for _, pattern, _ in questions], "texts": [text for _, _, text in questions]}
-    program = [sys.executable, "-I", "-S", "-c", SEARCH]
-    try:
-        done = subprocess.run(program, input=json.dumps(asked), capture_output=True, text=True, timeout=limit)
-        lines = done.stdout.splitlines()
-    except subprocess.TimeoutExpired as late:
-        raw = late.stdout or b""
-        lines = (raw.decode() if isinstance(raw, bytes) else raw).splitlines()
-        what, pattern, _ = questions[min(len(lines), len(questions) - 1)]
-        raise RunError(
-            f"the {what} pattern {pattern!r} was still searching after {limit:g} s; write it without nested repetition"
-        ) from None
-    if len(lines) != len(questions):
-        raise Unreadable(f"the search for patterns failed: {done.stderr.strip()[-200:]}")
-    return [json.loads(line) for line in lines]
 
 
 def number_of(text: str, what: str) -> float:
@@ -72,7 +33,8 @@ def number_of(text: str, what: str) -> float:
     if _GROUPED.fullmatch(plain):
         plain = plain.replace(",", "")
     if not _NUMBER.fullmatch(plain):
-        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not a number")
+        hint = r"; put the brackets around the number alone, like ([\d.]+)" if re.search(r"\d", plain) else ""
+        raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not a number{hint}")
     value = float(plain.replace("D", "e").replace("d", "e"))
     if not math.isfinite(value):
         raise Unreadable(f"the {what} pattern matched {text[:80]!r}, which is not finite")
@@ -88,6 +50,19 @@ def seconds_of(text: str, unit: str, what: str = "time") -> float:
     if _WORDS.fullmatch(plain):
         return parse_seconds(plain)
     return number_of(plain, what) * TIME_UNITS[unit]
+
+
+def last_digit(text: str) -> float:
+    """What one in the last digit of a printed figure is, as a share of it: 0.1 for 1.0, 1/12 for 0:00:12."""
+    plain = text.strip().replace("\u03bc", "µ")
+    number, unit = re.sub(r"[eEdD][+-]?\d+|[^\d.]", "", plain), 1.0
+    value = float(number) if _NUMBER.fullmatch(number) else 0.0
+    if clock := _CLOCK.fullmatch(plain):
+        number, value = clock[4], seconds_of(plain, "s")
+    elif _WORDS.fullmatch(plain):
+        number, name = re.findall(r"([\d.]+)\s*([a-zµ]+)", plain)[-1]
+        unit, value = parse_seconds(f"1{name}"), parse_seconds(plain)
+    return unit * 10.0 ** -len(number.partition(".")[2]) / value if value > 0 else 0.0
 
 
 def taken(values: Sequence[float], take: Take | None) -> float:

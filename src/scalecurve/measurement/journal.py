@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,19 +24,36 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError, read_as
+from scalecurve.files import may_replace
 from scalecurve.measurement.launchers import container_facts
-from scalecurve.measurement.machine import machine_facts, masked, software_facts
+from scalecurve.measurement.machine import machine_facts, software_facts
+from scalecurve.measurement.masking import masked
 from scalecurve.measurement.ports import World
-from scalecurve.measurement.schedule import Planned, SweepPoint
+from scalecurve.measurement.schedule import Made, Planned, SweepPoint
 from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.file import read_study
 
 JOURNAL_VERSION = 1
-FLUSH_SECONDS = 0.2
+FLUSH_SECONDS = 1.0
 """Lines reach the disk this often: a killed tool loses no completed run, a power failure those of this time."""
 PRIVATE = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)  # another user's link is not followed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begin:
+    """A launch that starts; `token` marks its processes."""
+
+    order: int
+    token: str
+    role: str
+    k: int
+    repeat: int
+
+    @property
+    def planned(self) -> Planned:
+        return Planned(SweepPoint(self.role, self.k), self.repeat)
 
 
 @dataclass(frozen=True)
@@ -61,21 +79,45 @@ class Workspace:
         return self.folder.absolute() / "runs" / "now"
 
     def clear_scratch(self) -> None:
-        """Remove what the last run left in the folder; its output files are written anew."""
+        """Make the folder, or remove what the last run left in it; its output files are written anew."""
         for place, kept in ((str(self.scratch), ("probe", "out-0", "err-0")), (f"{self.scratch}/probe", ())):
-            with suppress(FileNotFoundError), os.scandir(place) as entries:
-                for entry in entries:
-                    if entry.name in kept:
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        shutil.rmtree(entry.path, ignore_errors=True)
-                    else:
-                        os.unlink(entry.path)
+            try:
+                left = [entry for entry in os.scandir(place) if entry.name not in kept]
+            except FileNotFoundError:
+                os.makedirs(place)
+                continue
+            for entry in left:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
 
     def holds_runs(self) -> bool:
         """Whether any run ended, well or not; read as bytes, so that one damaged line does not hide the others."""
-        lines = self.journal.read_bytes().splitlines() if self.journal.exists() else []
-        return any(line.startswith(b'{"run"') for line in lines)
+        return any(line.startswith(b'{"run"') for line in self.raw_journal().splitlines())
+
+    def raw_journal(self) -> bytes:
+        """The bytes of the journal, empty without one; a link, a pipe or a device in its place is refused."""
+        try:
+            with os.fdopen(os.open(self.journal, os.O_RDONLY | os.O_NONBLOCK | PRIVATE), "rb") as file:
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return file.read()
+                why = "it is a pipe or a device, not a file"
+        except FileNotFoundError:
+            return b""
+        except OSError as problem:
+            why = "it is a link" if problem.errno == errno.ELOOP else problem.strerror or str(problem)
+        fault = Fault(f"cannot be read: {why}", remedy="remove it, or choose another -o")
+        raise FormatError(fault, subject=str(self.journal))
+
+    def refuse_foreign_folders(self) -> None:
+        """Raise InputError where a folder of this one is a link: what is written or cleared there may be anyone's."""
+        runs = self.folder / "runs"
+        inner = list(os.scandir(runs)) if runs.is_dir() else []
+        paths = (self.folder, runs, self.scratch / "probe", *(entry for entry in inner if entry.is_symlink()))
+        if os.stat(self.folder).st_uid != os.getuid() or any(os.path.islink(path) for path in paths):
+            fault = Fault("the work folder is a link, has one in it, or is another user's", remedy="choose another -o")
+            raise InputError(fault, subject=str(self.folder))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -83,9 +125,7 @@ class Workspace:
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            if self.folder.is_symlink() or self.folder.stat().st_uid != os.getuid():
-                fault = Fault("the work folder is a link or belongs to someone else", remedy="choose another -o")
-                raise InputError(fault, subject=str(self.folder))
+            self.refuse_foreign_folders()
             handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | PRIVATE, 0o600)
         except OSError as problem:
             hint = "choose a place that can be written with -o"
@@ -107,7 +147,8 @@ class Workspace:
             try:
                 yield
             finally:
-                if not self.holds_runs():  # nothing was completed: leave nothing behind
+                # Nothing was completed, and no job waits in a queue: leave nothing behind.
+                if not self.holds_runs() and not any(self.folder.glob("runs/*/*-job")):
                     self.remove()
 
     def append(self, line: Mapping[str, Any], *, flush: bool = True) -> None:
@@ -141,9 +182,7 @@ class Workspace:
 
     def lines(self, *, repair: bool = True) -> list[dict[str, Any]]:
         """The lines of the journal; `repair` cuts off a last line that was not written whole."""
-        if not self.journal.exists():
-            return []
-        raw = self.journal.read_bytes()
+        raw = self.raw_journal()
         whole = raw[: raw.rfind(b"\n") + 1]
         if repair and len(whole) < len(raw):
             os.truncate(self.journal, len(whole))
@@ -154,54 +193,71 @@ class Workspace:
             except ValueError:
                 faults.append(Fault("damaged", where=f"line {number}", value=line[:40].decode(errors="replace")))
         if faults:
-            hint = "delete the damaged lines and --resume to keep the others, or --force to start anew"
+            hint = "delete the damaged lines and --resume to keep the others, or start again with --force"
             raise FormatError(
                 [*faults[:5], Fault(f"{len(lines)} lines are whole", remedy=hint)], subject=str(self.journal)
             )
         return lines
 
+    def contents(self, *, repair: bool = True) -> tuple[dict[str, Any], list[Begin | Run]]:
+        """The header of the journal, and every launch that began or ended."""
+        from pydantic import TypeAdapter
+
+        lines = self.lines(repair=repair)
+        header = lines[0].get("header") if lines and isinstance(lines[0], dict) else None
+        if not isinstance(header, dict) or header.get("version") != JOURNAL_VERSION:
+            fault = Fault("not a journal of this version", remedy="start again with --force")
+            raise FormatError(fault, subject=str(self.journal))
+        kinds: dict[str, TypeAdapter[Any]] = {"begin": TypeAdapter(Begin), "run": TypeAdapter(Run)}
+        entries: list[Begin | Run] = []
+        for number, line in enumerate(lines[1:], 2):
+            with read_as("a journal", subject=str(self.journal), where=f"line {number}"):
+                entries += [kind.validate_python(line[name]) for name, kind in kinds.items() if name in line]
+        return header, entries
+
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, default=lambda value: vars(value) if is_dataclass(value) else str(value))
+
+
 def encoded(line: Mapping[str, Any]) -> bytes:
     """A line of the journal: nouns by their fields, without the copies that `asdict` makes; other values as text."""
-    text = json.dumps(line, allow_nan=False, default=lambda value: vars(value) if is_dataclass(value) else str(value))
-    return (text + "\n").encode()
+    return (_ENCODER.encode(line) + "\n").encode()
 
 
 def cannot_write(path: Path, problem: OSError) -> InputError:
     hint = "the completed runs are safe; make room or choose another place, then measure --resume"
     if problem.errno == errno.ENOENT:
-        hint = "something removed it, and the completed runs with it; begin anew with --force"
+        hint = "something removed it, and the completed runs with it; start again with --force"
     return InputError(Fault(f"cannot be written: {problem.strerror}", remedy=hint), subject=str(path))
 
 
 @dataclass
 class Journal:
-    """Every launch so far; `done` are those that need not be made again in this measurement."""
+    """A measurement under way: what it knows of its launches, a few bytes for each; the launches are on the disk."""
 
     space: Workspace
-    header: Mapping[str, Any]
-    runs: list[Run] = field(default_factory=list)
-    done: dict[Planned, Run] = field(default_factory=dict)
+    made: Made
     begun: dict[Planned, tuple[int, str]] = field(default_factory=dict)
     next_order: int = 0
     flushed: float = 0.0
+    last_error: str | None = None
+    has_site: bool = False
 
     def begin(self, planned: Planned, token: str) -> tuple[int, str]:
         """Record that a launch starts; returns its number and token, the old ones if the tool was killed in it."""
         if planned in self.begun:
             return self.begun[planned]
         order, self.next_order = self.next_order, self.next_order + 1
-        point = planned.point
-        line = {"order": order, "token": token, "role": point.role, "k": point.k, "repeat": planned.repeat}
-        self.space.append({"begin": line}, flush=False)
+        begin = Begin(order=order, token=token, role=planned.point.role, k=planned.point.k, repeat=planned.repeat)
+        self.space.append({"begin": begin}, flush=False)
         return order, token
 
-    def add(self, planned: Planned, run: Run) -> None:
-        """Save a run at once; only then is it done."""
-        self.done[planned] = self.keep(run)
+    def add(self, run: Run) -> None:
+        """Save a run at once; only then is it made."""
+        self.made.add(self.keep(run))
 
     def keep(self, run: Run) -> Run:
         """Save a run that is evidence only; its launch is made again."""
@@ -215,40 +271,33 @@ class Journal:
             self.space.append({"run": run}, flush=flush)
         if flush:
             self.flushed = time.monotonic()
-        self.restore(run)
+        self.note(run)
         return run
 
-    def successes(self) -> dict[Planned, Run]:
-        return {planned: run for planned, run in self.done.items() if run.status in (RunStatus.OK, RunStatus.WARMUP)}
-
-    def restore(self, run: Run) -> None:
-        """A run of an earlier start; one without a time is kept as evidence and is made again."""
-        planned = Planned(SweepPoint(run.role, run.k), run.repeat if run.repeat is not None else 0)
-        self.runs.append(run)
-        self.begun.pop(planned, None)
+    def note(self, run: Run) -> None:
+        """Know of a run that is on the disk."""
+        self.begun.pop(Planned(SweepPoint(run.role, run.k), run.repeat or 0), None)
         self.next_order = max(self.next_order, (run.order if run.order is not None else -1) + 1)
-        if run.status in (RunStatus.OK, RunStatus.WARMUP):
-            self.done[planned] = run
+        self.last_error = run.error or self.last_error
+        self.has_site = self.has_site or "site" in run.observed
 
-    def replay(self, lines: list[dict[str, Any]]) -> None:
-        """The launches of journal lines after the header."""
-        from pydantic import TypeAdapter
-
-        for number, line in enumerate(lines, 2):
-            with read_as("a journal", subject=str(self.space.journal), where=f"line {number}"):
-                if "begin" in line:
-                    begin = line["begin"]
-                    planned = Planned(SweepPoint(str(begin["role"]), int(begin["k"])), int(begin["repeat"]))
-                    self.begun[planned] = (int(begin["order"]), str(begin["token"]))
-                    self.next_order = max(self.next_order, int(begin["order"]) + 1)
-                elif "run" in line:
-                    self.restore(TypeAdapter(Run).validate_python(line["run"]))
+    def restore(self, entries: Iterable[Begin | Run]) -> None:
+        """Know of the launches of an earlier start; one without a time is made again."""
+        for entry in entries:
+            if isinstance(entry, Begin):
+                self.begun[entry.planned] = (entry.order, entry.token)
+                self.next_order = max(self.next_order, entry.order + 1)
+                continue
+            self.note(entry)
+            if entry.status in (RunStatus.OK, RunStatus.WARMUP):
+                self.made.add(entry)
 
 
 def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, resume: bool, force: bool) -> Journal:
     """A fresh journal, or with `resume` the one to continue; an old one is never overwritten silently."""
-    if not resume and (force or not space.holds_runs()):
-        space.journal.unlink(missing_ok=True)  # it holds no completed run, or the user wants it gone
+    if not resume and (force or not space.holds_runs()):  # it holds no completed run, or the user wants it gone
+        end_what_it_left(space)
+        space.journal.unlink(missing_ok=True)
     unfinished = space.journal.exists()
     if not resume and not force and (unfinished or space.output.exists()):
         what = "an unfinished measurement is here" if unfinished else "the file exists"
@@ -258,16 +307,12 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
             else "--resume adds what is missing, --force replaces it, or choose another -o"
         )
         raise InputError(Fault(what, remedy=hint), subject=str(space.output))
+    journal = Journal(space, Made(settings))
     if resume and unfinished:
-        lines = space.lines()
-        header = lines[0].get("header") if lines else None
-        if not isinstance(header, dict) or header.get("version") != JOURNAL_VERSION:
-            fault = Fault("not a journal of this version", remedy="--force starts anew")
-            raise FormatError(fault, subject=str(space.journal))
+        header, entries = space.contents()
         _refuse_other_job(header["job"], settings, space)
-        journal = journal_on_disk(space)
-        for _, token in journal.begun.values():
-            watchdog.end_marked(token, grace=0.5)  # processes that a killed tool may have left running
+        end_what_it_left(space)
+        journal.restore(entries)
         return journal
     container = container_facts(settings, world)
     header = {
@@ -278,17 +323,18 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         "machine": machine_facts(world),
         "software": software_facts(world, settings.folder) | ({"container": container} if container else {}),
     }
-    journal = Journal(space, header)
+    runs: tuple[Run, ...] = ()
     if resume and space.output.exists():
         study = read_study(space.output)
+        may_replace(space.output)
         job = study.provenance.settings.get("job")
         if not isinstance(job, dict):
             fault = Fault("this study was not measured here", remedy="resume only a file of `scalecurve measure`")
             raise InputError(fault, subject=str(space.output))
         _refuse_other_job(job, settings, space)
-        for run in study.runs:
-            journal.restore(run)
-    space.create([{"header": header}, *({"run": run} for run in journal.runs)])
+        runs = study.runs
+    journal.restore(runs)
+    space.create([{"header": header}, *({"run": run} for run in runs)])
     return journal
 
 
@@ -309,21 +355,23 @@ def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: 
         raise InputError(faults, subject=f"{space.output} cannot be resumed")
 
 
-def journal_on_disk(space: Workspace) -> Journal:
-    lines = space.lines()
-    with read_as("a journal", subject=str(space.journal), where="line 1"):
-        journal = Journal(space, lines[0]["header"])
-    journal.replay(lines[1:])
-    return journal
+def end_what_it_left(space: Workspace) -> None:
+    """End the processes of launches that began and did not end: a tool that was killed with its watchdog left them."""
+    begun: dict[int, str] = {}
+    for line in space.raw_journal().splitlines():
+        with suppress(ValueError, KeyError, TypeError, AttributeError):  # a damaged line is named by whoever reads it
+            entry = json.loads(line)
+            if "begin" in entry:
+                begun[entry["begin"]["order"]] = str(entry["begin"]["token"])
+            else:
+                begun.pop(entry["run"]["order"], None)
+    for token in begun.values():
+        watchdog.end_marked(token, grace=0.5)
 
 
-def done_before(output: Path) -> dict[Planned, Run]:
-    """The successful runs of an earlier start; nothing on the disk is changed."""
+def runs_before(output: Path) -> Iterable[Run]:
+    """The runs of an earlier start; nothing on the disk is changed."""
     space = Workspace(output)
-    journal = Journal(space, {})
     if space.journal.exists():
-        journal.replay(space.lines(repair=False)[1:])
-    elif output.exists():
-        for run in read_study(output).runs:
-            journal.restore(run)
-    return journal.successes()
+        return [entry for entry in space.contents(repair=False)[1] if isinstance(entry, Run)]
+    return read_study(output).runs if output.exists() else ()

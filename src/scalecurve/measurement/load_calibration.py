@@ -168,9 +168,9 @@ def load_records(
 ) -> tuple[LatencyRecord, ...]:
     """One record for each rate, lowest first; an address that answers none of three requests is not loaded."""
     if not rates or any(not rate > 0 for rate in rates) or not seconds > 0 or not timeout > 0:
-        asked = f"rates {list(rates)}, {seconds:g} s, time-out {timeout:g} s"
+        request = f"rates {list(rates)}, {seconds:g} s, time-out {timeout:g} s"
         raise InputError(
-            Fault("rates, duration and time-out are positive", value=asked, remedy="such as --rates 10,20,40")
+            Fault("rates, duration and time-out are positive", value=request, remedy="such as --rates 10,20,40")
         )
     parts = urlsplit(url)
     try:

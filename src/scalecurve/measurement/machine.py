@@ -1,9 +1,6 @@
 """This machine and its software: cores, sockets and NUMA nodes, GPUs, versions, and signs of a debug build.
 
-Facts are recorded by lists of names, so that no secret can be among them.  Secrets in commands, environments and texts
-are masked before anything is recorded, by one rule: a value is secret when its name says so (`--token x`,
-`DB_PASSWORD=x`, `api-key: x`), when it has the shape of a known kind of key, or when it is the password of an address
-(`https://user:x@host`).
+Facts are recorded by lists of names, so that no secret can be among them; `masking` is about commands and texts.
 """
 
 from __future__ import annotations
@@ -13,16 +10,16 @@ import platform
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from scalecurve.measurement.ports import MachineView, Runner, World
 
 LONGEST_FILE = 1_000_000
+PART = 16_384
 # Names, never patterns: a pattern such as SLURM_* would let tokens through.
 ALLOWED_VARIABLES = (
     "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
@@ -38,25 +35,6 @@ _GPU_FIELDS = {
     "model": "name", "driver": "driver_version", "memory_mib": "memory.total", "sm_clock_mhz": "clocks.sm",
     "sm_clock_max_mhz": "clocks.max.sm", "power_limit_watts": "power.limit", "persistence": "persistence_mode",
 }  # fmt: skip
-
-MASK = "***"
-LEAST_SCRUBBED = 4
-"""A secret shorter than this is not looked for in other texts: it would be found everywhere."""
-_WORDS = {
-    "token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "apikey", "credential", "credentials",
-    "bearer", "auth", "authorization", "cookie",
-}  # fmt: skip
-_KEYS = {"api", "access", "private", "secret", "signing", "encryption", "account", "ssh", "license", "auth", "client"}
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_PAIR = re.compile(
-    r"(?P<name>[A-Za-z_][\w.-]*)(?P<between>['\"]?\s*[=:]\s*['\"]?(?:(?:Bearer|Basic|Token)\s+)?)(?P<value>[^\s\"'&;]+)"
-)
-_OPTION = re.compile(r"(?P<name>--?[A-Za-z][\w-]*)(?P<between>\s+)(?P<value>[^\s-][^\s]*)")
-_SHAPE = re.compile(
-    r"\b(?:gh[opsu]_\w{16,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|sk-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|AIza[\w-]{30,})"
-)
-_ADDRESS = re.compile(r"(?P<start>[A-Za-z][\w+.-]*://[^/\s:@]*:)(?P<value>[^/\s@]+)(?=@)")
 
 
 class SystemClock:
@@ -76,11 +54,15 @@ class SystemMachine:
     """The real machine."""
 
     def read(self, path: str) -> str | None:
+        """The text of a small file, in parts: a buffer for the longest one would take longer than the reading."""
+        text = b""
         try:
-            with open(path, "rb") as file:
-                return file.read(LONGEST_FILE).decode(errors="replace")
+            with open(path, "rb", buffering=0) as file:
+                while len(text) < LONGEST_FILE and (part := file.read(PART)):
+                    text += part
         except OSError:
             return None
+        return text.decode(errors="replace")
 
     def usable_cores(self) -> tuple[int, ...]:
         if hasattr(os, "sched_getaffinity"):
@@ -284,86 +266,3 @@ def debug_signs(command: Sequence[str], environment: Mapping[str, str]) -> list[
     if environment.get("TORCH_DISTRIBUTED_DEBUG", "OFF") not in ("", "OFF"):
         signs.append("TORCH_DISTRIBUTED_DEBUG is on")
     return signs
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable or an option of that name holds a secret; `--max-tokens` and `tokenizer` do not."""
-    parts = [part.lower() for part in _PARTS.findall(name)]
-    keys = any(first in _KEYS and second in ("key", "keys") for first, second in pairwise(parts))
-    return keys or any(part in _WORDS for part in parts)
-
-
-def masked_text(text: str) -> str:
-    """A text with the values of secrets replaced."""
-
-    def by_name(match: re.Match[str]) -> str:
-        return match["name"] + match["between"] + MASK if is_secret_name(match["name"]) else match[0]
-
-    text = _ADDRESS.sub(lambda match: match["start"] + MASK, text)
-    return _SHAPE.sub(MASK, _OPTION.sub(by_name, _PAIR.sub(by_name, text)))
-
-
-def masked_words(words: Sequence[str]) -> tuple[str, ...]:
-    """An argument list with the values of secrets replaced, also where the value is the word after its option."""
-    return tuple(masked(list(words)))
-
-
-def masked(data: Any) -> Any:
-    """Plain data with the values of secrets replaced, wherever in it they stand again."""
-    clean = _masked(data)
-    return _without(clean, tuple(secrets_in(data, clean)))
-
-
-def _masked(data: Any, name: str = "") -> Any:
-    """Secrets replaced by the names of keys, by the option before a word and by the rule of texts."""
-    if isinstance(data, dict):
-        return {key: _masked(value, str(key)) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [
-            MASK if isinstance(part, str) and _tells_secret(before, part) else _masked(part)
-            for before, part in zip(("", *data), data, strict=False)
-        ]
-    if not isinstance(data, str):
-        return data
-    return MASK if data and is_secret_name(name) else masked_text(data)
-
-
-def _tells_secret(before: Any, word: str) -> bool:
-    """Whether the word is the value of the option before it, and that is a secret."""
-    option = isinstance(before, str) and before.startswith("-") and "=" not in before
-    return option and is_secret_name(before) and not word.startswith("-")
-
-
-def _without(data: Any, secrets: Sequence[str]) -> Any:
-    """Plain data in whose texts the secrets are replaced."""
-    if isinstance(data, dict):
-        return {key: _without(value, secrets) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_without(value, secrets) for value in data]
-    return _hidden(data, secrets) if isinstance(data, str) else data
-
-
-def _hidden(text: str, secrets: Sequence[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= LEAST_SCRUBBED:
-            text = text.replace(secret, MASK)
-    return text
-
-
-def secrets_in(data: Any, clean: Any) -> Iterator[str]:
-    """The values that masking removed: what `data` holds where `clean`, the masked data, differs."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            yield from secrets_in(value, clean[key])
-    elif isinstance(data, list | tuple):
-        for value, other in zip(data, clean, strict=True):
-            yield from secrets_in(value, other)
-    elif isinstance(data, str) and data != clean:
-        start, _, end = str(clean).partition(MASK)
-        if MASK not in end and len(data) >= len(start) + len(end):
-            yield data[len(start) : len(data) - len(end)]
-
-
-def scrubbed(text: str, secrets: Sequence[str]) -> str:
-    """A text that a job wrote, without the secrets that it was told and by the rule of texts."""
-    return masked_text(_hidden(text, secrets))

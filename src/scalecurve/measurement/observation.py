@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import MachineView, World
 from scalecurve.measurement.watchdog import below, relatives
-from scalecurve.study import Run, RunStatus
+from scalecurve.study import Run
 
 if TYPE_CHECKING:
     from scalecurve.measurement.settings import MeasureSettings
@@ -44,11 +44,11 @@ def busy_seconds(machine: MachineView) -> float | None:
     if text is None:
         return None
     cpus, _, _ = text.partition("\nintr")  # the long rest of the file has no processors
-    lines = {match[1]: match[2].split() for match in re.finditer(r"^cpu(\d+) (.*)$", cpus, re.MULTILINE)}
-    cores = [lines.get(str(core)) for core in machine.usable_cores()]
-    if any(fields is None or len(fields) <= max(_WORKING) for fields in cores):
+    lines = {words[0]: words[1:] for line in cpus.splitlines() if (words := line.split())}
+    cores = [lines.get(f"cpu{core}", ()) for core in machine.usable_cores()]
+    if any(len(fields) <= max(_WORKING) for fields in cores):
         return None
-    return sum(int(fields[place]) for fields in cores if fields for place in _WORKING) / os.sysconf("SC_CLK_TCK")
+    return sum(int(fields[place]) for fields in cores for place in _WORKING) / os.sysconf("SC_CLK_TCK")
 
 
 def limit_of(settings: MeasureSettings) -> float:
@@ -67,30 +67,8 @@ def is_disturbed(run: Run, limit: float) -> bool:
     return disturbs(run.observed.get("foreign_cpu_seconds"), run.wall_seconds, limit)
 
 
-def disturbed_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[tuple[str, int], float]:
-    """The rows (role, K) that others disturbed, with the cores that others used on average over the runs of each.
-
-    Runs too short for the kernel's clock are judged together.  What happens on other machines is not known here.
-    """
-    rows: dict[tuple[str, int], list[Run]] = {}
-    limit = limit_of(settings)
-    if not settings.is_local:
-        return {}
-    for run in runs:
-        if run.status is RunStatus.OK and run.value is not None and "foreign_cpu_seconds" in run.observed:
-            rows.setdefault((run.role, run.k), []).append(run)
-    disturbed = {}
-    for point, row in rows.items():
-        foreign = sum(float(run.observed["foreign_cpu_seconds"]) for run in row)
-        wall = sum(run.wall_seconds or 0.0 for run in row)
-        share = sum(is_disturbed(run, limit) for run in row) / len(row)
-        if share > DISTURBED_SHARE or disturbs(foreign, wall, limit):
-            disturbed[point] = max(0.0, foreign) / wall
-    return disturbed
-
-
-def wait_for_quiet(world: World, limit: float) -> bool:
-    """Wait until others use fewer than `limit` cores, a minute at most; False when they never did."""
+def wait_for_quiet(world: World, limit: float, patience: float = PATIENCE_SECONDS) -> bool:
+    """Wait until others use fewer than `limit` cores, so many seconds at most; False when they never did."""
     if limit > len(world.machine.usable_cores()):
         return True
     begin = world.clock.now()
@@ -101,12 +79,14 @@ def wait_for_quiet(world: World, limit: float) -> bool:
         after, now = busy_seconds(world.machine), world.clock.now()
         if after is None or (after - before) / max(now - since, WINDOW_SECONDS) < limit:
             return True
-        if now - begin > PATIENCE_SECONDS:
+        if now - begin > patience:
             return False
         before = after
     return True
 
 
+FRESH_SECONDS = 0.005
+"""So soon after a launch the counters of the machine are not read again for the next."""
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
@@ -123,9 +103,10 @@ MOST_PROCESSES = 4096
 
 @dataclass(frozen=True)
 class ProcessView:
-    """One process: the cores it may use, and the files of the MPI libraries in its memory."""
+    """One process: its threads, the cores that they may use, and the files of the MPI libraries in its memory."""
 
     pid: int
+    threads: int
     cores: tuple[int, ...]
     mpi_libraries: tuple[str, ...]
 
@@ -151,13 +132,18 @@ def workers_below(tree: Iterable[int]) -> tuple[ProcessView, ...]:
 
 
 def _view_of(pid: int) -> ProcessView | None:
+    cores: set[int] = set()
     try:
-        cores = tuple(sorted(os.sched_getaffinity(pid)))
         maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        threads = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+        for thread in threads:  # with OMP_PROC_BIND each has a core of its own
+            with suppress(ProcessLookupError):
+                cores |= os.sched_getaffinity(thread)
     except (OSError, AttributeError):
         return None
     files = {line.split(None, 5)[5].strip() for line in maps.splitlines() if line.count("/")}
-    return ProcessView(pid, cores, tuple(sorted(file for file in files if MPI_LIBRARY.search(file))))
+    libraries = tuple(sorted(file for file in files if MPI_LIBRARY.search(file)))
+    return ProcessView(pid, len(threads), tuple(sorted(cores)), libraries)
 
 
 @dataclass(frozen=True)
@@ -190,8 +176,8 @@ def energy_now(machine: MachineView, library: Any = None) -> EnergyCounters:
             (machine.read(f"{zone}/{file}") or "").strip() for file in ("name", "energy_uj", "max_energy_range_uj")
         )
         # A package holds its cores; memory stands beside it.  Other zones are parts of these.
-        if re.match(r"package|dram", name) and value.isdigit():
-            rapl[zone] = (int(value) / 1e6, int(full) / 1e6 if full.isdigit() else 0.0)
+        if re.match(r"package|dram", name) and value.isdecimal():
+            rapl[zone] = (int(value) / 1e6, int(full) / 1e6 if full.isdecimal() else 0.0)
     return EnergyCounters(rapl, gpu_joules(library if library is not None else nvml()))
 
 
@@ -227,19 +213,36 @@ def gpu_joules(library: Any) -> dict[str, float]:
     return joules
 
 
+@dataclass(frozen=True)
+class CpuReading:
+    """A moment in seconds of the clock, what the usable cores and what this process have worked until then."""
+
+    moment: float
+    busy: float | None
+    own: float
+
+    @classmethod
+    def now(cls) -> CpuReading:
+        return cls(time.perf_counter(), busy_seconds(SystemMachine()), time.process_time())
+
+
 class Observer:
     """Load, CPU time of others, peak memory, major page faults, swapping, and the cores and the MPI library of the
-    workers of one run; cheap to collect."""
+    workers of one run; cheap to collect.
 
-    def __init__(self) -> None:
+    `last` is the reading at the end of the run before: where that was just now, it is the beginning of this one.
+    """
+
+    def __init__(self, last: CpuReading | None = None) -> None:
         self.loads: list[float] = []
         self.looks = 0
         self.workers: tuple[ProcessView, ...] = ()
         self.starter: str | None = None
         self.look()
-        self.busy_before = busy_seconds(SystemMachine())
+        is_fresh = last is not None and time.perf_counter() - last.moment < FRESH_SECONDS
+        self.begin = last if last is not None and is_fresh else CpuReading.now()
+        self.end = self.begin
         self.swap_before = _swapped_pages()
-        self.own_before = time.process_time()
         self.energy_before = energy_now(SystemMachine()) if counts_energy() else None
         self.cpu_seconds = 0.0
         self.peak_bytes = 0
@@ -277,11 +280,13 @@ class Observer:
             facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
         if self.peak_bytes:
             facts["peak_process_bytes"] = self.peak_bytes
-        swapped, busy = _swapped_pages(), busy_seconds(SystemMachine())
+        swapped, self.end = _swapped_pages(), CpuReading.now()
         if swapped is not None and self.swap_before is not None:
             facts["swapped_pages"] = swapped - self.swap_before
-        if busy is not None and self.busy_before is not None and wall > 0:
-            others = busy - self.busy_before - self.cpu_seconds - own - (time.process_time() - self.own_before)
+        begin, end = self.begin, self.end
+        if end.busy is not None and begin.busy is not None and wall > 0:
+            others = end.busy - begin.busy - self.cpu_seconds - own - (end.own - begin.own)
+            others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
             facts["foreign_cpu_seconds"] = round(others, 3)
             facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
         if self.energy_before is not None and (energy := energy_now(SystemMachine()).since(self.energy_before)):
@@ -291,6 +296,7 @@ class Observer:
         return (
             facts
             | ({"affinity": [list(worker.cores) for worker in self.workers]} if self.workers else {})
+            | ({"threads": sum(worker.threads for worker in self.workers)} if self.workers else {})
             | ({"mpi_libraries": libraries} if libraries else {})
             | ({"mpi_starter": self.starter} if self.starter else {})
         )

@@ -10,15 +10,15 @@ from typing import Any
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.axes import GridOutlook, grid_outlook
-from scalecurve.measurement.journal import done_before
+from scalecurve.measurement.journal import runs_before
 from scalecurve.measurement.schedule import (
+    Made,
     Planned,
     SweepPoint,
     points_of,
     repeats_needed,
     runs_to_make,
     spread_of,
-    times_by_point,
 )
 from scalecurve.measurement.settings import (
     AxesSettings,
@@ -32,9 +32,9 @@ from scalecurve.measurement.settings import (
     settings_from,
 )
 from scalecurve.planning.pricing import price_of
-from scalecurve.study import Regime, Run
+from scalecurve.study import Regime
 from scalecurve.study.run import SCALING
-from scalecurve.units import WorkersLike, format_seconds
+from scalecurve.units import WorkersLike, format_seconds, format_seconds_range
 
 ASSUMED_CV = 0.05
 LISTED_RUNS = 60
@@ -49,7 +49,7 @@ class Span:
 
     def __str__(self) -> str:
         low, high = format_seconds(self.low), format_seconds(self.high)
-        return low if low == high else f"{low} to {high}"
+        return low if low == high else format_seconds_range(self.low, self.high, " to ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,23 +206,22 @@ def preview(
     settings = settings_from(file, {key: value for key, value in locals().items() if key != "file"})
     if settings.axes is not None:
         return grid_outlook(settings)
-    return outlook_of(settings, done_before(settings.output) if settings.output is not None else {})
+    return outlook_of(settings, Made.of(settings, runs_before(settings.output) if settings.output else ()))
 
 
-def outlook_of(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Outlook:
+def outlook_of(settings: MeasureSettings, made: Made) -> Outlook:
     """The runs still to be made, with bounds from what was measured or expected."""
-    runs = tuple(runs_to_make(settings, done))
-    walls: dict[int, list[float]] = {}
-    for planned, run in done.items():
-        if run.wall_seconds is not None and run.value is not None:
-            walls.setdefault(planned.point.k, []).append(run.wall_seconds)
-    if not walls and settings.expected_seconds is not None:
-        walls = {1: [settings.expected_seconds]}
-    means = {k: sum(seconds) / len(seconds) for k, seconds in walls.items()}
-    times = times_by_point(done)
+    runs = tuple(runs_to_make(settings, made))
+    means = {}
+    for k in sorted({point.k for point, row in made.rows.items() if row.timed}):
+        rows = [row for point, row in made.rows.items() if point.k == k]
+        means[k] = sum(row.wall_seconds for row in rows) / sum(row.timed for row in rows)
+    if not means and settings.expected_seconds is not None:
+        means = {1: settings.expected_seconds}
+    has_times = any(row.times for row in made.rows.values())
     points = []
     for point in points_of(settings):
-        seconds = times.get(point, [])
+        seconds = made.times(point)
         measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
         cv = measured_cv if measured_cv is not None else ASSUMED_CV
         scheduled = [run for run in runs if run.point == point]
@@ -242,7 +241,7 @@ def outlook_of(settings: MeasureSettings, done: Mapping[Planned, Run]) -> Outloo
                 needed=needed,
             )
         )
-    findings = tuple(_findings(settings, points, bool(means), bool(times)))
+    findings = tuple(_findings(settings, points, bool(means), has_times))
     return Outlook(settings=settings, runs=runs, points=tuple(points), findings=findings)
 
 

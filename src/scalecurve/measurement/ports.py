@@ -77,7 +77,7 @@ class Runner(Protocol):
     def run_together(
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
     ) -> LaunchOutcome:
-        """Start all commands at once and wait for the last one."""
+        """Start all commands at once and wait for the last one; `folder`, which exists, is for their output."""
 
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
         """Exit code and text of a short command; 127 when the program does not exist."""

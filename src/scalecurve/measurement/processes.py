@@ -17,7 +17,7 @@ from typing import Any
 
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import RunError
-from scalecurve.measurement.observation import Observer
+from scalecurve.measurement.observation import CpuReading, Observer
 from scalecurve.measurement.ports import Command, LaunchOutcome
 from scalecurve.study import RunStatus
 
@@ -78,9 +78,10 @@ class _Watchdog:
         poll.register(answer, select.POLLIN)
         while True:
             if not poll.poll(1000 * observer.next_look()):
+                self.wake()
                 observer.look(roots)
                 continue
-            part = os.read(answer.fileno(), 1 << 20)
+            part = os.read(answer.fileno(), watchdog.PART)
             if not part:
                 return None
             self.text += part
@@ -91,12 +92,18 @@ class _Watchdog:
                     return said
                 roots = said["started"]
 
+    def wake(self) -> None:
+        """Continue it where a job or a stranger has stopped it: stopped, it would keep no deadline and end nothing."""
+        with suppress(OSError):
+            self.process.send_signal(signal.SIGCONT)
+
     def end(self, token: str = "") -> list[int]:
         """Let it end what runs, then itself; what a dead watchdog left is ended here.  Returns what is left."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+        self.wake()
         try:
             code = self.process.wait(LAST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -124,12 +131,15 @@ class LocalRunner:
 
     def __init__(self) -> None:
         self._watchdog: _Watchdog | None = None
+        self._last: CpuReading | None = None
 
     def run_together(
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
     ) -> LaunchOutcome:
-        """Start all, wait for the last; a failure or a timeout ends the rest, with everything they started."""
-        os.makedirs(folder, exist_ok=True)
+        """Start all, wait for the last; a failure or a timeout ends the rest, with everything they started.
+
+        `folder` exists; their output goes there.
+        """
         if self._watchdog is None:
             self._watchdog = _Watchdog()
         here, place = os.getcwd(), os.path.abspath(folder)
@@ -147,7 +157,7 @@ class LocalRunner:
                 for number, command in enumerate(commands)
             ],
         }
-        observer = Observer()
+        observer = Observer(self._last)
         try:
             answer = self._watchdog.ask(question, observer)
         except BaseException:
@@ -165,6 +175,8 @@ class LocalRunner:
         for usage in answer["usage"]:
             observer.count(usage)
         own, self._watchdog.cpu_seconds = answer["own"] - self._watchdog.cpu_seconds, answer["own"]
+        observed = observer.facts(answer["wall"], own)
+        self._last = observer.end
         status, error = _judge(answer, timeout, folder, commands)
         most = MOST_OUTPUT // max(1, len(commands))
         texts = {
@@ -178,7 +190,7 @@ class LocalRunner:
             error=error,
             output=texts["out"],
             errors=texts["err"],
-            observed=observer.facts(answer["wall"], own) | ({"behind": answer["behind"]} if answer["behind"] else {}),
+            observed=observed | ({"behind": answer["behind"]} if answer["behind"] else {}),
         )
 
     def capture(self, argv: Sequence[str], *, timeout: float = 30.0) -> tuple[int, str]:
@@ -236,9 +248,9 @@ def _judge(
 
 def last_words(folder: Path, number: int = 0) -> str:
     """The end of what a process wrote: standard output first, where many programs say what is wrong, then errors."""
-    said, errors = (tail_of(folder / f"{stream}-{number}") for stream in ("out", "err"))
-    said = "\n".join(said.splitlines()[-LAST_LINES:]) if errors else said
-    return f"{said}\n{errors}".strip()
+    output, errors = (tail_of(folder / f"{stream}-{number}") for stream in ("out", "err"))
+    output = "\n".join(output.splitlines()[-LAST_LINES:]) if errors else output
+    return f"{output}\n{errors}".strip()
 
 
 def describe_exit(code: int) -> str:

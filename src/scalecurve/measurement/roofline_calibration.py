@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError, MissingExtra
+from scalecurve.errors import Fault, InputError, MissingExtra, code_of_a_user
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
 from scalecurve.mechanisms.roofline import Roofline, place_kernels
@@ -120,8 +119,8 @@ def measure_roofline(
 ) -> MeasuredCeilings:
     """Ceilings for each number of threads; `size` is the matrix order, `words` the length of the streamed arrays."""
     if not threads or min(threads) < 1 or size < 64:
-        asked = f"{list(threads)} threads, order {size}"
-        raise InputError(Fault("threads are from 1 and the matrix order from 64", value=asked))
+        request = f"{list(threads)} threads, order {size}"
+        raise InputError(Fault("threads are from 1 and the matrix order from 64", value=request))
     tick = clock or time.perf_counter
     caches = visible_caches()
     length = words or max(4_000_000, 4 * max(caches.values(), default=0) // 8)
@@ -253,17 +252,11 @@ def count_model(source: str, shape: tuple[int, ...]) -> tuple[Kernel, ...]:
     except ImportError:
         raise MissingExtra("counting a torch model", "torch") from None
     name, _, attribute = source.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
+    hint = "write module:model, an attribute that is a torch module or a function that makes one, and its --input"
+    with code_of_a_user(source, remedy=hint), torch.no_grad():
         model = getattr(import_module(name), attribute or "model")
-    except (ImportError, AttributeError) as problem:
-        hint = "write module:model, an attribute that is a torch module or a function that makes one"
-        raise InputError(Fault(f"cannot be imported: {problem}", value=source, remedy=hint)) from None
-    finally:
-        sys.path.pop(0)
-    model = (model if isinstance(model, torch.nn.Module) else model()).eval()
-    batch = torch.zeros(shape)
-    with torch.no_grad():
+        model = (model if isinstance(model, torch.nn.Module) else model()).eval()
+        batch = torch.zeros(shape)
         model(batch)  # warm up: allocations and lazy parameters
         mode = _counting_mode(torch)
         with mode:

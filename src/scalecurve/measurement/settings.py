@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
@@ -21,9 +20,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat,
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, InputError
+from scalecurve.files import read_toml
 from scalecurve.measurement.figures import metric_from
-from scalecurve.measurement.machine import SystemMachine, masked, secrets_in
+from scalecurve.measurement.machine import SystemMachine
+from scalecurve.measurement.masking import masked, secrets_in
+from scalecurve.patterns import fault_in
 from scalecurve.study import Regime
 from scalecurve.study.file import faults_of
 from scalecurve.units import WorkersLike, as_workers, parse_count, parse_seconds, parse_share
@@ -316,7 +318,7 @@ class MeasureSettings(SettingsSection):
     )
     max_time: Seconds | None = _flag(None, "Stop after this long, such as 30m.", '"1h"')
     timeout: Seconds | None = _flag(None, "End a launch that takes longer, with everything it started.", '"10m"')
-    seed: int = _flag(20_260_101, "Of the order: each block holds every point once, shuffled.")
+    seed: int = _flag(20_260_101, "Seed of the launch order: each block holds every point once, shuffled.")
     oversubscribe: bool = _flag(False, "Also measure K above the number of cores; these points are marked.")
     quiet_below: Positive | None = _flag(
         None,
@@ -375,8 +377,8 @@ class MeasureSettings(SettingsSection):
 
     def secrets(self) -> tuple[str, ...]:
         """The values that are masked wherever the study would record them."""
-        told = self.model_dump(mode="json", include={"command", "env", "baseline", "timing", "launcher"})
-        return tuple(secrets_in(told, masked(told)))
+        fields = self.model_dump(mode="json", include={"command", "env", "baseline", "timing", "launcher"})
+        return tuple(secrets_in(fields, masked(fields)))
 
 
 def _plain(number: float) -> str:
@@ -392,7 +394,7 @@ def fill(text: str, values: Mapping[str, object]) -> str:
             return "{" + match[1] + "}"
         return str(values[match[2]]) if match[2] in values else match[0]
 
-    return _MARK.sub(value_of, text)
+    return _MARK.sub(value_of, text) if "{" in text else text
 
 
 def make_settings(values: Mapping[str, Any], *, subject: str = "measure") -> MeasureSettings:
@@ -421,8 +423,8 @@ def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
     own = axes if isinstance(axes, AxesSettings) else AxesSettings.model_validate(axes)
     placed = {nodes * ranks for nodes in own.nodes or (1,) for ranks in own.ranks_per_node or (1,)}
-    given = own.nodes or own.ranks_per_node or own.threads
-    return {**values, "workers": tuple(sorted(placed))} if given else dict(values)
+    axis_counts = own.nodes or own.ranks_per_node or own.threads
+    return {**values, "workers": tuple(sorted(placed))} if axis_counts else dict(values)
 
 
 def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
@@ -479,13 +481,20 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
 def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
     faults = []
     if settings.timing.source == "pattern" and not settings.timing.pattern:
-        faults.append(Fault("timing.source is 'pattern' but there is no pattern", where="timing.pattern"))
+        faults.append(
+            Fault(
+                "timing.source is 'pattern' but there is no pattern",
+                where="timing.pattern",
+                remedy="add timing.pattern, or take another source",
+            )
+        )
     if (settings.timing.what == "target") != (settings.target is not None):
         hint = "time to a target needs both timing.what = 'target' and [target] quality = ..."
         faults.append(Fault("only half of a target is given", where="target", remedy=hint))
     if settings.timing.measures_rate and settings.baseline:
         hint = "measure times with --time-pattern; the rate is kept beside them"
         faults.append(Fault("baselines are compared by time, not by rate", where="timing.rate_pattern", remedy=hint))
+    batch = settings.launcher.batch
     patterns = {
         "timing.pattern": settings.timing.pattern,
         "timing.rate_pattern": settings.timing.rate_pattern,
@@ -493,16 +502,13 @@ def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
         "sameness.work_pattern": settings.sameness.work_pattern,
         "sameness.digest_pattern": settings.sameness.digest_pattern,
         "launcher.size_pattern": settings.launcher.size_pattern,
+        "launcher.batch.number_pattern": batch.number_pattern,
     }
     hint = r"one group must match the value, like 'elapsed: ([0-9.]+)'"
-    for where, pattern in patterns.items():
-        try:
-            message = "the pattern has no group" if pattern and re.compile(pattern).groups < 1 else None
-        except re.error as problem:
-            message = f"not a regular expression: {problem}"
-        if message:
-            faults.append(Fault(message, where=where, value=pattern, remedy=hint))
-    return faults
+    wrong = [fault_in(pattern, where, hint) for where, pattern in patterns.items() if pattern]
+    if batch.alive_pattern:
+        wrong.append(fault_in(batch.alive_pattern, "launcher.batch.alive_pattern", "like 'QUEUED|RUN'", fewest=0))
+    return faults + [fault for fault in wrong if fault is not None]
 
 
 def settings_from(file: str | Path | None, values: Mapping[str, Any]) -> MeasureSettings:
@@ -515,13 +521,7 @@ def settings_from(file: str | Path | None, values: Mapping[str, Any]) -> Measure
 
 def read_settings(path: Path) -> dict[str, Any]:
     """The raw tables of a TOML file; relative `folder` and `output` are relative to the file."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise FormatError(f"cannot be read: {problem.strerror}", subject=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        hint = "scalecurve measure --init writes a commented example"
-        raise FormatError(Fault(f"not TOML: {problem}", remedy=hint), subject=str(path)) from None
+    raw = read_toml(path, hint="scalecurve measure --init writes a commented example")
     for name in ("folder", "output"):
         if isinstance(raw.get(name), str):
             raw[name] = os.path.join(path.parent, raw[name])

@@ -151,11 +151,14 @@ def judge(signs: Sequence[SizeSign]) -> SizeVerdict:
 def needs_evidence(settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome | None = None) -> bool:
     """Whether K separate processes form the job: one command that is told K has no size to check.
 
-    A command whose processes show that an mpirun is behind it has one: `outcome` tells.
+    A command whose processes show that an mpirun is behind it has one: `outcome` tells.  Under weak scaling K processes
+    of this launcher's own may be copies: each brings its own work.
     """
     if job.role != SCALING or job.k < 2 or settings.launcher.name in ("ray", "dask"):
         return False
-    if settings.launcher.name != "local" or settings.launcher.mode == "processes":
+    if settings.launcher.name == "ssh" or settings.launcher.mode == "processes":
+        return settings.regime is not Regime.WEAK
+    if settings.launcher.name != "local":
         return True
     hidden = outcome is not None and bool(outcome.observed.get("mpi_starter") and outcome.observed.get("mpi_libraries"))
     return hidden or starter_in(words_of(job.argv, shell=settings.shell)) is not None
@@ -274,8 +277,8 @@ def banner_signs(job: LaunchJob, text: str) -> Iterator[SizeSign]:
             yield SizeSign(True, True, f"{whose} says that it ran on {job.k} processes")
         elif banner.program is not None:
             copies = f"{len(banner.sizes)} times " if len(banner.sizes) > 1 else ""
-            said = ", ".join(str(size) for size in sizes)
-            yield SizeSign(False, True, f"{whose} says {copies}that it ran on {said}, not {job.k} processes")
+            listed = ", ".join(str(size) for size in sizes)
+            yield SizeSign(False, True, f"{whose} says {copies}that it ran on {listed}, not {job.k} processes")
         elif sizes == [1] and len(banner.sizes) % job.k == 0:
             yield SizeSign(False, True, f"the output says {len(banner.sizes)} times that it ran on 1 process")
 

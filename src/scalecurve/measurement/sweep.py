@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import secrets
 import shutil
 import signal
 import tempfile
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,10 +20,11 @@ from typing import Any
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
-from scalecurve.measurement.journal import Journal, Workspace, cannot_write, journal_on_disk, open_journal
+from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
-from scalecurve.measurement.machine import load_of, real_world, scrubbed
-from scalecurve.measurement.observation import ATTEMPTS, is_disturbed, limit_of, wait_for_quiet
+from scalecurve.measurement.machine import load_of, real_world
+from scalecurve.measurement.masking import scrubbed
+from scalecurve.measurement.observation import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
@@ -236,22 +238,22 @@ def run_sweep(
                 gate.closed = True
                 launcher.finish(runs, world)
         except SizeRefused:
-            if not any(run.counts for run in journal.runs):  # only warm-ups were made: leave nothing that is in the way
+            if not any(row.times for row in journal.made.rows.values()):  # leave nothing that is in the way
                 space.remove()
             raise
         except (KeyboardInterrupt, WatchdogLost) as end:
-            # The interrupt may have come between writing the line and keeping it in memory: the disk is right.
-            save(build_study(settings, journal_on_disk(space), world, interrupted=True), output)
+            save(build_study(settings, space, world, interrupted=True), output)
             if isinstance(end, WatchdogLost):
                 raise WatchdogLost(f"{end}; {output} holds what was complete: continue with --resume") from None
             raise
-        study = build_study(settings, journal, world)
+        study = build_study(settings, space, world)
         save(study, output)
         if len(study.samples) == 0:
-            last = next((run.error for run in reversed(journal.runs) if run.error), None) or "no run was made"
-            hint = "try again with --resume, or with another command and --force"
+            hint = "try again with --resume, or with another command or pattern and --force"
+            last = journal.last_error or "no run was made"
             raise RunError(f"no launch gave a time ({hint}); the last error: {last}")
-        complete = next(runs_to_make(settings, journal.successes()), None) is None  # nothing left for --resume
+        failed = any(row.failed for row in journal.made.rows.values())
+        complete = not failed and next(runs_to_make(settings, journal.made), None) is None  # nothing for --resume
         if complete and not settings.keep_files:
             space.remove()
     return study
@@ -265,11 +267,13 @@ def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launche
     missing = launcher.missing(world)
     if missing:
         raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
-    cores = len(world.machine.usable_cores())
-    beyond = ", ".join(str(k) for k in settings.workers if k > cores)
+    cores, threads = len(world.machine.usable_cores()), settings.launcher.threads_per_worker or 1
+    beyond = ", ".join(str(k) for k in settings.workers if k * threads > cores)
     if beyond and settings.is_local and not settings.oversubscribe:
         hint = "leave them out, or add --oversubscribe, which marks these points"
-        raise InputError(Fault(f"K = {beyond} are more than the {cores} cores here", where="workers", remedy=hint))
+        each = f" with {threads} threads each" if threads > 1 else ""
+        text = f"too few cores for K = {beyond}{each} ({cores} here)"
+        raise InputError(Fault(text, where="workers", remedy=hint))
     if SCALING in settings.baseline:
         raise InputError(Fault("this name is taken", where=f"baseline.{SCALING}", remedy="choose another name"))
 
@@ -300,14 +304,15 @@ class _SweepUnderWay:
     walls: float = 0.0
     launches: int = 0
     asked_done: int | None = None
-    site_kept: bool = False
     load: float | None = None
     load_read: float | None = None
     cell: str = ""
     sizes: SizeCheck = field(init=False)
+    total: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.sizes = SizeCheck(self.settings, self.world)
+        self.total = (self.settings.repeats + self.settings.warmup_launches) * len(points_of(self.settings))
         if self.settings.axes is not None:
             from scalecurve.measurement.axes import cell_name
 
@@ -319,17 +324,18 @@ class _SweepUnderWay:
         A point whose launches all fail alike is given up, and the sweep when they do so at every point without a time.
         """
         settings = self.settings
-        timed = {launch.point for launch in self.journal.successes()}
+        made = self.journal.made
+        timed = {point for point, row in made.rows.items() if row.timed}
         ways: dict[SweepPoint, list[str | None]] = {point: [] for point in points_of(settings) if point not in timed}
         self.began = self.world.clock.now()
-        for planned in runs_to_make(settings, self.journal.done):
+        for planned in runs_to_make(settings, made):
             if settings.max_time is not None and self.world.clock.now() - self.began >= settings.max_time:
                 return
             if fail_alike(ways.get(planned.point, ())):
                 continue
             self._report(planned, None)
             run = self.launch_in_quiet(planned)
-            self.journal.add(planned, run)
+            self.journal.add(run)
             self._report(planned, run)
             ways.setdefault(planned.point, []).append(how_it_failed(run))
             if run.value is None and all(ways.values()) and fail_alike([way for own in ways.values() for way in own]):
@@ -338,13 +344,18 @@ class _SweepUnderWay:
                 shutil.rmtree(self.space.run_folder(run.order), ignore_errors=True)
 
     def launch_in_quiet(self, planned: Planned) -> Run:
-        """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again."""
-        limit = self.settings.quiet_below
+        """A launch; with `quiet_below`, one that others disturbed is kept as evidence and made again.
+
+        Where the machine did not get quiet in time, another launch would be disturbed too.
+        """
+        limit, quiet = self.settings.quiet_below, True
         for attempt in range(1, ATTEMPTS + 1):
             if limit is not None and self.settings.is_local:
-                wait_for_quiet(self.world, limit)
+                left = (self.settings.max_time or math.inf) - (self.world.clock.now() - self.began)
+                quiet = wait_for_quiet(self.world, limit, min(PATIENCE_SECONDS, left))
             run = self.launch(planned)
-            if limit is None or attempt == ATTEMPTS or not run.observed.get("disturbed") or run.value is None:
+            last = limit is None or not quiet or attempt == ATTEMPTS
+            if last or not run.observed.get("disturbed") or run.value is None:
                 return run
             self.journal.keep(replace(run, status=RunStatus.DISTURBED))
         return run
@@ -356,9 +367,10 @@ class _SweepUnderWay:
         try:
             if not kept:
                 self.space.clear_scratch()
-            elif not self.launcher.reattaches:
+                return folder
+            if not self.launcher.reattaches:
                 shutil.rmtree(folder, ignore_errors=True)
-            os.makedirs(folder, exist_ok=True)
+            (folder / "probe").mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise cannot_write(folder, problem) from None
         return folder
@@ -366,7 +378,7 @@ class _SweepUnderWay:
     def launch(self, planned: Planned) -> Run:
         """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
         settings, k = self.settings, planned.point.k
-        order, token = self.journal.begin(planned, uuid.uuid4().hex)
+        order, token = self.journal.begin(planned, secrets.token_hex(16))
         candidate = settings.baseline.get(planned.point.role)
         env = dict(zip(settings.env, settings.filled(tuple(settings.env.values()), k), strict=True))
         job = LaunchJob(
@@ -387,28 +399,28 @@ class _SweepUnderWay:
             outcome = self.launcher.launch(job, settings, self.world)
         except (KeyboardInterrupt, WatchdogLost):
             interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
-            self.journal.add(planned, interrupted)
+            self.journal.add(interrupted)
             raise
-        beyond = settings.is_local and k > len(self.world.machine.usable_cores())
+        beyond = settings.is_local and k * (job.threads or 1) > len(self.world.machine.usable_cores())
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
-        if not self.site_kept:
-            self.site_kept = any("site" in one.observed for one in self.journal.runs)
-        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not self.site_kept:
-            self.site_kept = True
-            site = outcome.observed.get("site") or (site_here(job, settings, self.world) if settings.is_local else None)
-            run = replace(run, observed={**run.observed, **({"site": site} if site else {})})
-        elif "site" in run.observed:  # it is kept once, with the first run
-            run = replace(run, observed={name: fact for name, fact in run.observed.items() if name != "site"})
-        if run.error:
-            run = replace(run, error=scrubbed(run.error, settings.secrets()))
-        if complaint := run.observed.get("complaint"):
-            run = replace(run, observed={**run.observed, "complaint": scrubbed(complaint, settings.secrets())})
+        observed = dict(run.observed)
+        site = observed.pop("site", None)
+        if run.status in (RunStatus.OK, RunStatus.WARMUP) and not self.journal.has_site:  # kept with the first run
+            site = site or (site_here(job, settings, self.world) if settings.is_local else None)
+            observed |= {"site": site} if site else {}
+        if "complaint" in observed:
+            observed["complaint"] = scrubbed(observed["complaint"], settings.secrets())
         if settings.is_local and is_disturbed(run, limit_of(settings)):
-            run = replace(run, observed={**run.observed, "disturbed": True})
-        if setup is None:
-            return run
-        return replace(run, setup_seconds=setup, observed={**run.observed, "setup_command_seconds": setup})
+            observed["disturbed"] = True
+        if setup is not None:
+            observed["setup_command_seconds"] = setup
+        return replace(
+            run,
+            observed=observed,
+            error=scrubbed(run.error, settings.secrets()) if run.error else None,
+            setup_seconds=run.setup_seconds if setup is None else setup,
+        )
 
     def set_up(self, job: LaunchJob) -> float | None:
         """Seconds of the setup command, run where the job runs and watched like it; None without one."""
@@ -417,8 +429,10 @@ class _SweepUnderWay:
             return None
         words = settings.filled(settings.timing.setup_command, job.k)
         command = Command(argv=words, env=job.env, folder=settings.folder)
+        folder = job.folder / "setup"
+        folder.mkdir(exist_ok=True)
         done = self.world.runner.run_together(
-            [command], folder=job.folder / "setup", token=job.token, timeout=settings.timeout or SETUP_SECONDS
+            [command], folder=folder, token=job.token, timeout=settings.timeout or SETUP_SECONDS
         )
         if done.status is not RunStatus.OK:
             raise RunError(f"the setup command failed: {done.error}")
@@ -432,10 +446,9 @@ class _SweepUnderWay:
         if run is not None and run.wall_seconds is not None:
             self.walls += run.wall_seconds
             self.launches += 1
-        total = (settings.repeats + settings.warmup_launches) * len(points_of(settings))
         if run is not None or self.asked_done is None:
             if self.asked_done is None:
-                self.asked_done = sum(launch.repeat < settings.repeats for launch in self.journal.done)
+                self.asked_done = sum(row.made_below(settings.repeats) for row in self.journal.made.rows.values())
             else:
                 self.asked_done += planned.repeat < settings.repeats
         done = self.asked_done
@@ -444,9 +457,9 @@ class _SweepUnderWay:
             Progress(
                 planned=planned,
                 number=done + (run is None),
-                total=max(total, done),
+                total=max(self.total, done),
                 elapsed=elapsed,
-                remaining=None if mean is None else max(0, total - done) * mean,
+                remaining=None if mean is None else max(0, self.total - done) * mean,
                 load=self.load,
                 last_seconds=(run.wall_seconds if settings.timing.measures_rate else run.value) if run else None,
                 run=run,

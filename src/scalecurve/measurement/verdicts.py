@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from scalecurve.findings import Finding, error, info, warning
 from scalecurve.measurement.machine import debug_signs
-from scalecurve.measurement.observation import disturbed_rows, is_disturbed, limit_of
-from scalecurve.measurement.schedule import SweepPoint, points_of, relative_halfwidth
+from scalecurve.measurement.observation import is_disturbed, limit_of
+from scalecurve.measurement.schedule import Made, SweepPoint, points_of, relative_halfwidth, runs_to_make
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
 from scalecurve.study import Regime, Run, RunStatus
@@ -37,6 +38,10 @@ CORE_UNITS = ("workers", "cores", "threads", "processes", "ranks", "cpus")
 SAME_TO_THE_DIGIT = 0.01
 SAME_WITHIN_NOISE = 0.05
 SHORTEST_SECONDS = 0.1
+ONLY_FIRST = 10.0
+"""Cold caches cost a launch a few times its CPU time; more than this and the later ones do not work."""
+COARSE_SHARE = 0.02
+"""Of a figure: a last digit that is worth more hides the noise of most jobs."""
 START_SECONDS = 0.02
 """A process and its libraries start in a few of these; a shorter T is that start."""
 SIGNIFICANT_Z = 2.58  # two-sided 1 %
@@ -50,16 +55,25 @@ class Record:
     runs: tuple[Run, ...]
     cores: int
 
-    @property
+    @cached_property
     def good(self) -> list[Run]:
         return [run for run in self.runs if run.status is RunStatus.OK and run.value is not None]
 
-    def times(self) -> dict[SweepPoint, list[float]]:
-        """Seconds by point, for every point of the study."""
-        times: dict[SweepPoint, list[float]] = {point: [] for point in points_of(self.settings)}
+    @cached_property
+    def made(self) -> Made:
+        return Made.of(self.settings, self.runs)
+
+    def times(self) -> dict[SweepPoint, Sequence[float]]:
+        """The values by point, for every point of the study."""
+        return {point: self.made.times(point) for point in dict.fromkeys((*points_of(self.settings), *self.made.rows))}
+
+    def busy_cores(self) -> dict[int, float]:
+        """The cores that the job kept busy at each K, on average over a run; the median of the runs."""
+        rows: dict[int, list[float]] = {}
         for run in self.good:
-            times.setdefault(SweepPoint(run.role, run.k), []).append(run.value or 0.0)
-        return times
+            if run.role == SCALING:
+                rows.setdefault(run.k, []).append(cores_busy(run))
+        return {k: float(np.median(cores)) for k, cores in sorted(rows.items())}
 
 
 def verdicts_on(record: Record) -> list[Finding]:
@@ -81,28 +95,30 @@ def failed_runs(record: Record) -> Iterable[Finding]:
     bad = [run for run in record.runs if run.status in (RunStatus.FAILED, RunStatus.TIMEOUT)]
     if bad:
         where = ", ".join(f"K = {k}" for k in sorted({run.k for run in bad}))
+        owed = next(runs_to_make(record.settings, record.made), None) is not None
         yield warning(
             "failed-runs",
             f"{len(bad)} of {len(record.runs)} launches failed ({where}); the first said: {bad[0].failure}",
-            remedy="read the errors in the study file, then try again with measure --resume",
+            remedy="read the errors in the study file"
+            + (", then try again with measure --resume" if owed else "; later launches made up for them"),
             count=len(bad),
         )
 
 
 def precision_reached(record: Record) -> Iterable[Finding]:
-    asked = record.settings.precision
-    if asked is None:
+    precision = record.settings.precision
+    if precision is None:
         return
     widths = {point.name: relative_halfwidth(times, record.settings.level) for point, times in record.times().items()}
     wide = [
         f"{name} {'unknown' if width is None else f'{width:.1%}'}"
         for name, width in widths.items()
-        if width is None or width > asked
+        if width is None or width > precision
     ]
     if wide:
         yield warning(
             "precision-not-reached",
-            f"The interval of T is wider than the {asked:.1%} asked for: {', '.join(wide)}.",
+            f"The interval of T is wider than the {precision:.1%} asked for: {', '.join(wide)}.",
             remedy="raise --max-repeats or --max-time and --resume, or quiet the machine",
         )
 
@@ -137,6 +153,23 @@ def timing_source(record: Record) -> Iterable[Finding]:
         most = max(int(run.observed["time_matches"]) for run in several)
         text = f"The pattern matched up to {most} times in a run; the last match counts."
         yield info("several-matches", text, remedy="say which with --take", matches=most)
+
+
+def rounded_figures(record: Record) -> Iterable[Finding]:
+    """A figure that is printed with few digits: equal repeats then show no noise, although there is some."""
+    coarse = [run for run in record.good if run.observed.get("last_digit", 0.0) > COARSE_SHARE]
+    if coarse:
+        run = max(coarse, key=lambda run: float(run.observed["last_digit"]))
+        share = float(run.observed["last_digit"])
+        what = "rate" if record.settings.timing.measures_rate else "time"
+        yield warning(
+            "rounded",
+            f"The {what} that the job prints has few digits: at K = {run.k} its last digit is {share:.0%} of it, so "
+            "the intervals are too narrow.",
+            remedy="print more digits, measure a larger problem, or leave out the pattern and take the wall time",
+            k=run.k,
+            share=share,
+        )
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
@@ -189,15 +222,31 @@ def start_together(record: Record) -> Iterable[Finding]:
 
 def complaints(record: Record) -> Iterable[Finding]:
     """A job that ends with exit code 0 and speaks of a failure may have done nothing."""
-    said = [(run, run.observed["complaint"]) for run in record.good if run.observed.get("complaint")]
-    if said:
-        run, line = said[0]
+    complaining = [(run, run.observed["complaint"]) for run in record.good if run.observed.get("complaint")]
+    if complaining:
+        run, line = complaining[0]
         yield warning(
             "complains",
-            f"{len(said)} of {len(record.good)} launches ended with exit code 0 but wrote to standard error, the first "
-            f"at K = {run.k}: {line}",
+            f"{len(complaining)} of {len(record.good)} launches ended with exit code 0 but wrote to standard error, "
+            f"the first at K = {run.k}: {line}",
             remedy="check that the job did its work; let it exit with another code where it did not",
-            count=len(said),
+            count=len(complaining),
+        )
+
+
+def work_left_over(record: Record) -> Iterable[Finding]:
+    """Whether only the first launch worked, as `make` does: the later ones find what it left."""
+    first = [run for run in record.runs if run.status is RunStatus.WARMUP]
+    seconds = max((float(run.observed.get("cpu_seconds", 0.0)) for run in first), default=0.0)
+    later = max((float(run.observed.get("cpu_seconds", 0.0)) for run in record.good), default=math.inf)
+    if seconds > max(ONLY_FIRST * later, SHORTEST_SECONDS):
+        yield warning(
+            "work-left-over",
+            f"A warm-up launch used {format_seconds(seconds)} of CPU time and no later launch more than "
+            f"{format_seconds(later)}: the job finds what the first launch left.",
+            remedy="remove its results before every launch with --setup-command, like 'make clean'",
+            seconds=seconds,
+            later=later,
         )
 
 
@@ -211,35 +260,47 @@ def left_running(record: Record) -> Iterable[Finding]:
         yield warning("left-running", text, remedy="let the job wait for what it starts", count=len(behind))
 
 
+def cores_heeded(record: Record) -> Iterable[Finding]:
+    """Whether the fewest workers of a sweep on this machine keep no more cores busy than they are: from CPU time."""
+    settings = record.settings
+    rows = record.busy_cores()
+    if not rows or not settings.is_local or settings.k_unit not in CORE_UNITS:
+        return
+    k = min(rows)
+    if rows[k] > BUSY_BEYOND * k * (settings.launcher.threads_per_worker or 1):
+        hint = "tell the program its threads ({workers} in its options or OMP_NUM_THREADS), or count K in threads"
+        if settings.launcher.name != "local":
+            hint = "fix the threads of a worker with --threads-per-worker 1"
+        yield warning(
+            "more-than-one-core",
+            f"At K = {k} the job kept {rows[k]:.1f} cores busy: it ignores the number of workers, or a worker "
+            "has several threads.",
+            remedy=hint,
+            cores=rows[k],
+        )
+
+
 def workers_heeded(record: Record) -> Iterable[Finding]:
     """Whether one command that is told K uses K cores: from T over K, and from its CPU time beside its wall time."""
     settings = record.settings
     if settings.launcher.name != "local" or settings.launcher.mode != "command" or settings.launcher.hosts:
         return
-    rows = {k: [run for run in record.good if run.role == SCALING and run.k == k] for k in settings.workers}
-    rows = {k: runs for k, runs in rows.items() if runs}
-    cores = {k: float(np.median([cores_busy(run) for run in runs])) for k, runs in rows.items()}
-    threads = settings.launcher.threads_per_worker or 1
-    if cores.get(1, 0.0) > BUSY_BEYOND * threads and settings.k_unit in CORE_UNITS:
-        yield warning(
-            "more-than-one-core",
-            f"At K = 1 the job kept {cores[1]:.1f} cores busy: it does not heed the number of workers, or a worker has "
-            "several threads.",
-            remedy="tell the program its threads ({workers} in its options or OMP_NUM_THREADS), or count K in threads",
-            cores=cores[1],
-        )
-    if settings.regime is not Regime.STRONG or settings.timing.measures_rate or len(rows) < 2:
+    times = {
+        point.k: float(np.median(times)) for point, times in record.times().items() if point.role == SCALING and times
+    }
+    if settings.regime is not Regime.STRONG or settings.timing.measures_rate or len(times) < 2:
         return
-    times = [float(np.median([run.value for run in runs])) for runs in rows.values()]
-    least, most = min(rows), max(rows)
-    same = max(times) / min(times)
-    disturbed = disturbed_rows(record.runs, settings)
-    idle = not disturbed and cores[least] > STILL_BUSY * least and cores[most] < BUSY_BEYOND * cores[least]
-    if same < 1 + SAME_TO_THE_DIGIT or (idle and same < 1 + SAME_WITHIN_NOISE):
+    cores, least, most = record.busy_cores(), min(times), max(times)
+    same = max(times.values()) / min(times.values())
+    still = cores[least] > STILL_BUSY * least and cores[most] < BUSY_BEYOND * cores[least]
+    idle = still and not record.made.disturbed()
+    every = [run.value for run in record.good if run.role == SCALING and run.value is not None]
+    exact = max(every) / min(every) < 1 + SAME_WITHIN_NOISE and not any(rounded_figures(record))
+    if (exact and same < 1 + SAME_TO_THE_DIGIT) or (idle and same < 1 + SAME_WITHIN_NOISE):
         yield warning(
             "same-at-every-k",
-            f"T is {format_seconds(times[0])} at every K from {least} to {most}: the job runs for a set time, or does "
-            "not heed the number of workers.",
+            f"T is {format_seconds(times[least])} at every K from {least} to {most}: the job runs for a set time, or "
+            "ignores the number of workers.",
             remedy="measure a rate with --rate-pattern, or give the job its {workers}",
             cores={str(k): own for k, own in cores.items()},
         )
@@ -257,8 +318,8 @@ def oversubscription(record: Record) -> Iterable[Finding]:
     if beyond:
         yield warning(
             "oversubscribed",
-            f"K = {', '.join(str(k) for k in beyond)} have more workers than the {cores} cores: these points show "
-            "time sharing, not scaling.",
+            f"K = {', '.join(str(k) for k in beyond)} need more than the {cores} cores: these points show time "
+            "sharing, not scaling.",
             remedy="leave them out of speedup claims",
             k=beyond,
             cores=cores,
@@ -268,7 +329,7 @@ def oversubscription(record: Record) -> Iterable[Finding]:
         pools = run.observed.get("thread_pools") or {}
         threads = max(pools.values(), default=(place.threads_per_rank if place else None) or 1)
         on_one_host = place is None or (place.nodes or 1) == 1
-        if threads > 1 and on_one_host and threads * run.k > cores:
+        if threads > 1 and on_one_host and threads * run.k > cores and not run.oversubscribed:
             yield warning(
                 "too-many-threads",
                 f"{run.k} workers with {threads} threads each are more than the {cores} cores.",
@@ -276,6 +337,27 @@ def oversubscription(record: Record) -> Iterable[Finding]:
                 threads=threads,
                 k=run.k,
                 cores=cores,
+            )
+            return
+
+
+def cores_shared(record: Record) -> Iterable[Finding]:
+    """Whether K workers may use fewer than K cores: taskset, a cpuset, or an mpirun that binds all of them alike."""
+    width = record.settings.launcher.threads_per_worker or 1
+    for run in record.good:
+        allowed = {core for one in run.observed.get("affinity", ()) for core in one}
+        needed = run.k * width
+        if run.role != SCALING or run.oversubscribed or run.observed.get("threads", 0) < needed:
+            continue
+        if record.settings.is_local and 0 < len(allowed) < needed and record.settings.k_unit in CORE_UNITS:
+            listed = ", ".join(map(str, sorted(allowed)))
+            yield warning(
+                "cores-shared",
+                f"At K = {run.k} the job may use core {listed} only: {needed} threads share {len(allowed)} of "
+                f"{record.cores} cores, so this point shows time sharing, not scaling.",
+                remedy="bind the job to as many cores as it has workers (taskset, numactl, OMP_PLACES, --bind-to)",
+                k=run.k,
+                allowed=sorted(allowed),
             )
             return
 
@@ -302,8 +384,7 @@ def size_of_the_job(record: Record) -> Iterable[Finding]:
 def disturbed(record: Record) -> Iterable[Finding]:
     """Rows measured beside other work: their times are those of a shared machine, and no cause follows from them."""
     limit = limit_of(record.settings)
-    rows = {SweepPoint(*row): cores for row, cores in disturbed_rows(record.runs, record.settings).items()}
-    if rows:
+    if rows := record.made.disturbed():
         worst = max(rows.values())
         where = ", ".join(point.name for point in sorted(rows))
         yield warning(
@@ -400,13 +481,17 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     failed_runs,
     precision_reached,
     timing_source,
+    rounded_figures,
     work_unreported,
     steady_state,
     start_together,
     complaints,
+    work_left_over,
     left_running,
+    cores_heeded,
     workers_heeded,
     oversubscription,
+    cores_shared,
     size_of_the_job,
     disturbed,
     pinning_kept,

@@ -15,12 +15,15 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 Actions = list[tuple[Any, ...]]
@@ -29,10 +32,14 @@ GRACE_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
 """After SIGKILL: a process that is still there then belongs to another user, or the kernel holds it."""
 PAUSE_SECONDS = 0.02
+PART = 1 << 16
+"""Bytes read at once: the allocator keeps a buffer of this size, and asks the kernel for a larger one each time."""
 QUIET_SECONDS = 0.03
 """A job that lasts longer is announced to the tool, which then looks at its processes."""
 LOOKS = 4
 SET_SUBREAPER, GET_SUBREAPER = 36, 37
+LEAST_MARK = 1 << 62
+"""Microseconds: so late a limit of real-time work, 146,000 years, limits nothing."""
 DEFAULT_SIGNALS = [
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGQUIT, signal.SIGCHLD,
 ]  # fmt: skip
@@ -52,9 +59,9 @@ def adopt_orphans(adopt: bool = True) -> bool | None:
 
 def relatives() -> dict[int, tuple[int, int, int]]:
     """The parent, process group and session of every living process; empty where there is no /proc."""
-    known = {}
+    families = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
-        if name.isdigit():
+        if name.isdecimal():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
                     # The name of a program may hold spaces and brackets: the fields begin after the last bracket.
@@ -62,8 +69,8 @@ def relatives() -> dict[int, tuple[int, int, int]]:
             except (OSError, ValueError):
                 continue
             if state not in (b"Z", b"X") and len(fields) == 3:
-                known[int(name)] = (int(fields[0]), int(fields[1]), int(fields[2]))
-    return known
+                families[int(name)] = (int(fields[0]), int(fields[1]), int(fields[2]))
+    return families
 
 
 def below(roots: Iterable[int]) -> list[int]:
@@ -77,18 +84,41 @@ def below(roots: Iterable[int]) -> list[int]:
     return sorted(pid for pid in tree - set(roots) if pid in family)
 
 
+def mark_of(token: str) -> int:
+    """The number that marks the processes of a run, as their limit of real-time work (RLIMIT_RTTIME).
+
+    Children inherit it, also those that clear their environment, begin a session and lose their parent.
+    """
+    text = token.encode()
+    return LEAST_MARK | zlib.crc32(text) << 30 ^ zlib.crc32(text[::-1])
+
+
+@contextmanager
+def marking_children(token: str) -> Iterator[None]:
+    """Processes started inside carry the mark of the token; this one does so meanwhile."""
+    limits = resource.getrlimit(resource.RLIMIT_RTTIME)
+    with suppress(ValueError):  # a lower limit is in force: the environment alone is the mark
+        resource.setrlimit(resource.RLIMIT_RTTIME, (mark_of(token), limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_RTTIME, limits)
+
+
+def carries(pid: int, token: str) -> bool:
+    """Whether a process has the mark of a run, in its limits or its environment."""
+    with suppress(OSError), open(f"/proc/{pid}/limits", "rb") as file:
+        if b" %d " % mark_of(token) in file.read():
+            return True
+    with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+        return MARK + token.encode() in file.read().split(b"\0")
+    return False
+
+
 def marked(token: str) -> list[int]:
-    """Processes whose environment carries the token, with their process groups and sessions and all below them."""
-    mark = MARK + token.encode()
+    """Processes that carry the mark of a run, with their process groups and sessions and all below them."""
     family = relatives()
-    roots = set()
-    for pid in family:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if pid != os.getpid() and mark in file.read().split(b"\0"):
-                    roots.add(pid)
-        except OSError:
-            continue
+    roots = {pid for pid in family if pid != os.getpid() and carries(pid, token)}
     # A session or group that a marked process leads holds nothing else.
     led = {pid for pid in roots if pid in (family[pid][1], family[pid][2])}
     roots |= {pid for pid, (_, group, session) in family.items() if group in led or session in led}
@@ -105,7 +135,7 @@ def end_all(
     """
     begin = time.monotonic()
     empty = 0
-    told: set[int] = set()
+    signalled: set[int] = set()
     while True:
         left = living()
         empty = 0 if left else empty + 1
@@ -117,8 +147,8 @@ def end_all(
         if elapsed > grace:
             send(left, signal.SIGKILL)
         else:
-            send([pid for pid in left if pid not in told], signal.SIGTERM)
-            told.update(left)
+            send([pid for pid in left if pid not in signalled], signal.SIGTERM)
+            signalled.update(left)
         time.sleep(PAUSE_SECONDS)
 
 
@@ -176,11 +206,15 @@ def as_bytes(environment: dict[str, str]) -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
 
 
-def program_path(word: str, path: str) -> str:
-    """The file of a program as the path of its own environment gives it; a word with a slash is that file."""
+@cache
+def program_path(word: str, path: bytes) -> str:
+    """The file of a program as the path of its own environment gives it; a word with a slash is that file.
+
+    It is looked for once, so that every launch of a measurement starts the same file.
+    """
     if "/" in word:
         return word
-    for place in path.split(os.pathsep):
+    for place in os.fsdecode(path).split(os.pathsep):
         file = os.path.join(place, word)
         if os.path.isfile(file) and os.access(file, os.X_OK):
             return file
@@ -194,6 +228,7 @@ class Job:
         self.environment, self.adopts = environment, adopts
         self.timeout: float | None = asked["timeout"]
         self.commands: list[dict[str, Any]] = asked["commands"]
+        self.token: str = self.commands[0]["env"]["SCALECURVE_RUN"]
         self.roots: list[Root] = []
         self.cores = os.sched_getaffinity(0)
         self.handles: list[int] = []
@@ -204,9 +239,10 @@ class Job:
         trouble, why = None, ""
         try:
             prepared = [self.prepare(command) for command in self.commands]
-            self.launched, self.begin = time.time(), time.perf_counter()
-            for command, (path, env, actions) in zip(self.commands, prepared, strict=True):
-                self.start(command, path, env, actions)
+            with marking_children(self.token):
+                self.launched, self.begin = time.time(), time.perf_counter()
+                for command, (path, env, actions) in zip(self.commands, prepared, strict=True):
+                    self.start(command, path, env, actions)
             why = self.wait(watched)
         except OSError as problem:
             trouble = {"number": len(self.roots), "reason": problem.strerror or str(problem)}
@@ -237,7 +273,7 @@ class Job:
         """End what is left of the job; where orphans cannot be adopted, also what carries its mark."""
         left = end_children()
         if not self.adopts:
-            left += end_marked(self.commands[0]["env"]["SCALECURVE_RUN"])
+            left += end_marked(self.token)
         return left
 
     def prepare(self, command: dict[str, Any]) -> tuple[str, dict[bytes, bytes], Actions]:
@@ -252,7 +288,7 @@ class Job:
                 actions.append((os.POSIX_SPAWN_DUP2, self.handles[-1], place))
         os.chdir(command["folder"])
         env = {**self.environment, **as_bytes(command["env"])}
-        return program_path(command["argv"][0], os.fsdecode(env.get(b"PATH", os.defpath.encode()))), env, actions
+        return program_path(command["argv"][0], env.get(b"PATH", os.defpath.encode())), env, actions
 
     def start(self, command: dict[str, Any], path: str, env: dict[bytes, bytes], actions: Actions) -> None:
         """Start one process; children inherit the cores of their parent, so this process is bound meanwhile."""
@@ -325,13 +361,13 @@ def main() -> None:
     while os.getppid() == tool:
         if any(handle != 0 for handle, _ in idle.poll()):
             break
-        part = os.read(0, 1 << 20)
+        part = os.read(0, PART)
         if not part:
             break
         text += part
         if text.endswith(b"\n"):
-            asked, text = json.loads(text), b""
-            say(Job(asked, environment, adopts=adopts).run(watched))
+            request, text = json.loads(text), b""
+            say(Job(request, environment, adopts=adopts).run(watched))
     end_children()
 
 

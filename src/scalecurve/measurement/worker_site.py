@@ -168,10 +168,12 @@ def starter_in(words: Sequence[str]) -> str | None:
 
 
 def starters_of(library: MpiLibrary, runner: Runner) -> list[str]:
-    """The programs on the path that start jobs of this library."""
-    there = [program for program in STARTERS if shutil.which(program)]
+    """The programs on the path that start jobs of this library, those installed beside it first."""
+    there = {program: file for program in STARTERS if (file := shutil.which(program))}
     pairs = [(program, library_of_starter(program, runner)) for program in there]
-    return [program for program, own in pairs if own is not None and own.pairs_with(library)]
+    fit = [program for program, own in pairs if own is not None and own.pairs_with(library)]
+    home = os.path.realpath(library.file)
+    return sorted(fit, key=lambda program: -len(os.path.commonpath([home, os.path.abspath(there[program])])))
 
 
 # Lines `name=value`; what a node lacks is left out.  The first argument is the program of the job.
@@ -213,7 +215,7 @@ def facts_in(text: str) -> dict[str, Any]:
     pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line]
     facts: dict[str, Any] = {name: value for name, value in pairs if value and name not in ("gpu", "library")}
     for name in ("memory_kib", "usable_cores"):
-        if name in facts and str(facts[name]).isdigit():
+        if name in facts and str(facts[name]).isdecimal():
             facts[name] = int(facts[name])
     if "memory_kib" in facts:
         facts["memory_bytes"] = 1024 * int(facts.pop("memory_kib"))

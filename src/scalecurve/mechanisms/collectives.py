@@ -85,10 +85,10 @@ class CollectiveCost(Result):
             times = [format_seconds(row.choice.seconds), format_seconds(row.bound)]
             sent = [str(sums.rounds), format_bytes(sums.sent), None if rate is None else f"{format_bytes(rate)}/s"]
             rows.append([str(row.ranks), row.choice.algorithm, *times, *sent])
-        lines = [f"{format_bytes(self.vector)} over {self.network.name}"]
+        lines = [f"{format_bytes(self.vector)} over {self.network.name}; at least: the lower bound of any algorithm"]
         if self.crossings:
             changes = ", ".join(f"{c.to} from {format_bytes(c.size)}" for c in self.crossings)
-            lines.append(f"at {self.rows[-1].ranks} ranks the fastest algorithm changes: {changes}")
+            lines.append(f"fastest at {self.rows[-1].ranks} ranks, by size: {self.crossings[0].before}, {changes}")
         lines += [f"source: {source}" for source in self.network.sources]
         body = (table(columns, rows), Paragraph("\n".join(lines)), FindingList(self.findings))
         return Document(f"Cost of {self.operation}", body)
@@ -241,7 +241,8 @@ def training_step_cost(
 ) -> StepCost:
     """T(K) in seconds of a step that computes `compute` seconds on one worker, then all-reduces `vector` bytes."""
     if not compute > 0:
-        raise InputError(Fault("compute is the positive time of a step on one worker", value=f"{compute:g}"))
+        remedy = "give the time of a step on one worker"
+        raise InputError(Fault("the compute time is not above 0", value=f"{compute:g}", remedy=remedy))
     counts, wires = as_workers(ranks), _network(network, per_node, adapters, gamma)
     rows: list[StepRow] = []
     exceeds_at = None

@@ -37,7 +37,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study.latency_record import LOWEST, Histogram, LatencyRecord, merged, middles
-from scalecurve.units import format_seconds
+from scalecurve.units import format_seconds, format_seconds_range
 
 LEVEL = 0.95
 USUAL = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
@@ -110,7 +110,9 @@ def corrected(histogram: Histogram, interval: float) -> Histogram:
     values, counts = histogram.nonzero()
     late = values > interval
     if float((values[late] / interval).sum()) > MAX_ADDED:
-        raise InputError(Fault("the interval is too short for these latencies", value=f"{interval:g} s"))
+        raise InputError(
+            Fault("the interval is too short for these latencies", value=f"{interval:g} s", remedy="give a longer one")
+        )
     added_values, added_counts = [np.array([])], [np.array([], np.int64)]
     for value, count in zip(values[late], counts[late], strict=True):
         missed = value - interval * np.arange(1, int(value / interval) + 1)
@@ -245,7 +247,7 @@ class LatencySummary(Result):
                 cells.append(Cell(f"needs {item.needed:,}", "muted"))
             else:
                 low, high = item.estimate.low, item.estimate.high
-                interval = None if low is None or high is None else f"{format_seconds(low)} .. {format_seconds(high)}"
+                interval = None if low is None or high is None else format_seconds_range(low, high, " .. ")
                 cells[1:] = [str(item), interval]
             if self.corrected:
                 cells.append(str(self.corrected[i]))
@@ -258,7 +260,7 @@ def summarise_latency(
 ) -> LatencySummary:
     """Percentiles, goodput in requests/s within the SLO (seconds), and findings about the tail."""
     if slo is not None and not slo > 0:
-        raise InputError(Fault("the SLO is a positive time", value=f"{slo:g}"))
+        raise InputError(Fault("the SLO is not a positive time", value=f"{slo:g}", remedy="give a time such as 50ms"))
     histogram, findings = record.histogram, [*record.findings, *clock_findings(record), *omission_findings(record)]
     fixed, quantiles = None, []
     goodput = None if slo is None else record.goodput(slo)

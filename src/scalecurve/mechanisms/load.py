@@ -129,7 +129,7 @@ class LoadCurve(Result):
             lines.append(f"nearest M/M/c: {self.servers} servers of {format_seconds(self.service_seconds)} each")
         if self.slo is not None and self.replicas:
             counts = ", ".join(f"{r:.4g}/s: {'none' if c is None else c}" for r, c in self.replicas.items())
-            lines.append(f"replicas for {self.slo_share:.4%} within {format_seconds(self.slo)}: {counts}")
+            lines.append(f"replicas for {100 * self.slo_share:.6g} % within {format_seconds(self.slo)}: {counts}")
         body = (table(columns, rows), Paragraph("\n".join(lines)), FindingList(self.findings))
         return Document(f"Load and latency: {self.failures}" if self.failures else "Load and latency", body)
 
@@ -188,7 +188,7 @@ def load_curve(
                 kingman=None if wait is None or service is None else wait + service,
             )
         )
-    asked = rates or [point.offered for point in points]
+    replica_rates = rates or [point.offered for point in points]
     findings = [finding for *_, record in usable for finding in (*record.findings, *clock_findings(record))]
     findings += _findings(points)
     if failed:
@@ -203,7 +203,7 @@ def load_curve(
         slo_share=slo_share,
         service_seconds=service,
         servers=servers,
-        replicas={r: queueing.servers_for(slo, slo_share, r, 1 / service) for r in asked}
+        replicas={r: queueing.servers_for(slo, slo_share, r, 1 / service) for r in replica_rates}
         if slo is not None and service is not None
         else {},
         findings=tuple({finding.code + finding.message: finding for finding in findings}.values()),

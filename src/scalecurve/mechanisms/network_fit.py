@@ -22,7 +22,7 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import FLAT, Link, Network, Operation, Protocol, Steps, as_operation
 from scalecurve.mechanisms.network_extension import ExtendedSweep, extend_sweep, timings_of
 from scalecurve.study.message_sweep import MessageSweep
-from scalecurve.units import WorkersLike, format_bytes, format_seconds
+from scalecurve.units import WorkersLike, format_bytes, format_seconds, format_seconds_range
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class NetworkFit(Result):
         alpha, beta = self.alpha, self.beta
         latency, bandwidth = format_seconds(alpha.value), _rate(beta.value)
         if alpha.low is not None and alpha.high is not None:
-            latency += f" [{format_seconds(alpha.low)}, {format_seconds(alpha.high)}]"
+            latency += f" [{format_seconds_range(alpha.low, alpha.high, ', ')}]"
         if beta.low and beta.high:
             bandwidth += f" [{_rate(beta.high)}, {_rate(beta.low)}]"
         lines = [

@@ -81,7 +81,7 @@ class Roofline(Result):
 
     def document(self) -> Document:
         ridges = ", ".join(
-            f"{level} {format_bytes(width)}/s (ridge {self.ridges[level]:.3g} flop/byte)"
+            f"{level} {format_bytes(width)}/s (ridge {_plain(self.ridges[level])} flop/byte)"
             for level, width in self.ceilings.bandwidths.items()
         )
         parts = [Paragraph(f"peak {format_flops(self.ceilings.peak)}; {ridges}")]
@@ -98,7 +98,7 @@ class Roofline(Result):
         rows = [
             [
                 place.kernel.name,
-                None if place.intensity is None else f"{place.intensity:.3g}",
+                None if place.intensity is None else _plain(place.intensity),
                 place.bound.limited_by,
                 format_seconds(place.bound.seconds),
                 None if place.kernel.seconds is None else format_seconds(place.kernel.seconds),
@@ -192,6 +192,11 @@ def machine_ceilings(machine: str | Path, precision: str) -> tuple[Ceilings, str
     return Ceilings(peak=peaks[precision], bandwidths={"memory": memory}), method
 
 
+def _plain(number: float) -> str:
+    """Three digits; whole numbers from 1,000 to a million."""
+    return f"{number:,.0f}" if 1e3 <= number < 1e6 else f"{number:.3g}"
+
+
 def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: Ceilings, level: str) -> str:
     """What moving right (more flop per byte) or up (nearer to the roof) would take."""
     if kernel.seconds and bound.seconds < 0.5 * kernel.seconds:
@@ -203,5 +208,5 @@ def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: C
         return "launch bound: fuse it with its neighbours or give it more work"
     if bound.limited_by == level and ratio:
         cut = ceilings.ridge(level) / ratio
-        return f"{level} bound: reuse or fuse so that {cut:.3g}x fewer bytes move, then arithmetic is the limit"
+        return f"{level} bound: reuse or fuse so that {_plain(cut)}x fewer bytes move, then arithmetic is the limit"
     return f"{bound.limited_by} bound: move fewer bytes over it, or overlap them with arithmetic"

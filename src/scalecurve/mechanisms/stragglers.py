@@ -37,7 +37,8 @@ from scalecurve.units import WorkersLike, as_workers
 Floats = npt.NDArray[np.float64]
 
 SEED = 20261115
-DRAWS = 20_000_000  # numbers drawn at most for one row of the simulation, or for all barriers at the end together
+DRAWS = 20_000_000  # numbers drawn at most for one column: all simulated maxima, or all barriers at the end
+FEWEST_ROUNDS = 20  # simulated maxima below which their mean says nothing
 REDRAWS = 1000
 MOST_REDRAWN = 20_000_000  # values drawn for the interval of one maximum
 TAIL_SAMPLES = 10  # that show the tail, at least
@@ -101,7 +102,8 @@ def delays_from(samples: Sequence[float] | Floats) -> Delays:
     """Measured step times, drawn from with replacement."""
     values = np.sort(np.asarray(samples, np.float64))
     if len(values) < 2 or not (values[0] >= 0 and np.isfinite(values[-1]) and values.mean() > 0):
-        raise InputError(Fault("step times are two or more finite numbers from 0", value=f"{len(values)} values"))
+        problem = "step times are two or more finite numbers from 0, not all of them 0"
+        raise InputError(Fault(problem, value=f"{len(values)} values", remedy="give a file with one time per line"))
     centred = values - values.mean()
     variance = float(np.mean(centred**2))
     return Delays(
@@ -195,9 +197,13 @@ def order_statistic(delays: Delays, k: int, backups: int) -> float:
     return float(value)
 
 
-def simulate_maximum(delays: Delays, k: int, rng: np.random.Generator, repeats: int = 1000) -> float:
-    """Mean of the slowest of K over as many steps as the budget of draws allows, in blocks of bounded memory."""
-    rounds = max(20, min(repeats, DRAWS // k))
+def simulate_maximum(
+    delays: Delays, k: int, rng: np.random.Generator, draws: int = DRAWS, repeats: int = 1000
+) -> float | None:
+    """Mean of the slowest of K over as many steps as `draws` allow, in blocks of bounded memory; None for too few."""
+    rounds = min(repeats, draws // k)
+    if rounds < FEWEST_ROUNDS:
+        return None
     block = max(1, 2_000_000 // k)
     slowest: list[float] = []
     while len(slowest) < rounds:
@@ -349,7 +355,9 @@ class StragglerCost(Result):
             [[str(row.backups), f"{row.time:.4g}", f"{row.speed_per_worker:.4g}"] for row in self.backups],
             caption=f"waiting for {self.rows[-1].workers} of {self.rows[-1].workers} + b",
         )
-        head = Paragraph(f"step times {self.delays}, in means of one worker; a barrier at every step")
+        end = f"at end: with one barrier after {self.steps} steps"
+        every = "slowest: with a barrier at every step"
+        head = Paragraph(f"step times {self.delays}, in means of one worker; {every}; {end}")
         return Document("Stragglers", (head, table(columns, rows), backup, FindingList(self.findings)))
 
 
@@ -373,7 +381,8 @@ def straggler_cost(
     if slow_share is not None and not 0 <= slow_share <= 1:
         raise InputError(Fault("the share of slow workers lies between 0 and 1", value=f"{slow_share:g}"))
     if steps < 1 or any(b < 0 for b in backups):
-        raise InputError(Fault("steps are at least 1 and backups at least 0", value=f"{steps} steps, {list(backups)}"))
+        text = f"{steps} steps, backups {list(backups)}"
+        raise InputError(Fault("not whole numbers", value=text, remedy="steps are from 1 on, backups from 0 on"))
     if isinstance(samples, str | Path):
         from scalecurve.formats.latencies import read_numbers
 
@@ -381,13 +390,13 @@ def straggler_cost(
     counts, rng = as_workers(workers), rng or np.random.default_rng(SEED)
     delays = delays_of(distribution, **(shape or {})) if samples is None else delays_from(samples)
     slowest = [maximum(delays, k) / delays.mean for k in counts]
-    simulated = [simulate_maximum(delays, k, rng) / delays.mean for k in counts]
+    simulated = [simulate_maximum(delays, k, rng, DRAWS // len(counts)) for k in counts]
     ends = costs_at_end(delays, counts, slowest, steps, rng)
     rows = tuple(
         StragglerRow(
             workers=k,
             slowest=slow,
-            simulated=drawn,
+            simulated=None if drawn is None else drawn / delays.mean,
             interval=maximum_interval(delays, k, rng),
             at_end=end,
             any_slow=None if slow_share is None else chance_of_any_slow(k, slow_share),

@@ -84,14 +84,15 @@ class Tails(Result):
         for row in self.fan_out:
             times = [Cell("not enough samples", "warn") if t is None else format_seconds(t) for t in (row.p50, row.p99)]
             rows.append([str(row.fan_out), f"{row.any_slow:.1%}", *times])
-        any_slow = Column("any slow", meaning="chance that some leaf exceeds its own p99")
+        meaning = "chance that one of the servers takes longer than its own p99"
+        any_slow = Column("any slow", meaning=meaning)
         hedge = table(
             ["percentile", "plain", "hedged"],
             [[percentile_name(r.share), format_seconds(r.plain), format_seconds(r.hedged)] for r in self.hedged],
         )
         after = f"{percentile_name(self.hedge_share)} ({format_seconds(self.hedge_after)})"
         cost = Paragraph(f"hedging after {after} costs {self.extra_load:.1%} more requests")
-        fans = table(["fan-out", any_slow, "p50", "p99"], rows)
+        fans = table(["fan-out", any_slow, "p50", "p99"], rows, caption=f"any slow: {meaning}")
         return Document("Tails", (fans, cost, hedge, FindingList(self.findings)))
 
 
@@ -108,7 +109,14 @@ def tail_latency(
     """
     counts = as_workers(fan_out)
     if not 0 < hedge_after < 1:
-        raise InputError(Fault("hedging needs a share between 0 and 1", where="hedge after", value=f"{hedge_after:g}"))
+        raise InputError(
+            Fault(
+                "hedging needs a share between 0 and 1",
+                where="hedge after",
+                value=f"{hedge_after:g}",
+                remedy="give one such as 95 %",
+            )
+        )
     histogram = merged(latency_records(sources, unit=unit)).histogram or Histogram.empty()
     distribution, n = _Distribution(histogram), histogram.n
     after = distribution.quantile(hedge_after)

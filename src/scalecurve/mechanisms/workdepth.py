@@ -182,7 +182,13 @@ def greedy_makespan(graph: TaskGraph, workers: int) -> float:
             if waits[following] == 0:
                 ready.append(following)
     if done < len(graph):
-        raise InputError(Fault("the graph has a cycle, so some tasks never become ready", value=f"{len(graph) - done}"))
+        raise InputError(
+            Fault(
+                "the graph has a cycle, so some tasks never become ready",
+                value=f"{len(graph) - done}",
+                remedy="remove one of its dependencies",
+            )
+        )
     return now
 
 

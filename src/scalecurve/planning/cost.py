@@ -18,7 +18,6 @@ from scalecurve.document import (
     Column,
     Document,
     FindingList,
-    Listing,
     Paragraph,
     Result,
     Table,
@@ -37,11 +36,12 @@ from scalecurve.planning.cost_rows import (
     price_rows,
     steps_between,
     unit_words,
+    workers_text,
 )
 from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
-from scalecurve.units import WorkersLike, as_number, format_seconds
+from scalecurve.units import WorkersLike, as_number, format_interval, format_seconds, seconds_alike
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
@@ -61,10 +61,10 @@ class Goal:
     chance: float | None = None
 
     def __post_init__(self) -> None:
-        stated = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
-        limits = {where: None if value is None else as_number(value, where) for where, value in stated.items()}
+        options = {"deadline": self.deadline, "budget": self.budget, "value of time": self.value_per_hour}
+        limits = {where: None if value is None else as_number(value, where) for where, value in options.items()}
         faults = [
-            Fault("must be above 0", where=where, value=f"{value:g}")
+            Fault("not above 0", where=where, value=f"{value:g}", remedy="give a positive number")
             for where, value in limits.items()
             if value is not None and not (math.isfinite(value) and value > 0)
         ]
@@ -111,7 +111,7 @@ class Cost(Result):
         for row in self.rows:
             if row.k == k:
                 return row
-        raise InputError(Fault("this K was not priced", value=str(k)))
+        raise InputError(Fault("this K was not priced", value=str(k), remedy="add it to --workers"))
 
     @property
     def front(self) -> tuple[PricedRow, ...]:
@@ -121,7 +121,7 @@ class Cost(Result):
     def document(self) -> Document:
         blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]
         if self.steps:
-            blocks.append(Listing("\n".join(step.sentence for step in self.steps[-MOST_STEPS:])))
+            blocks.append(Paragraph("\n".join(step.sentence for step in self.steps[-MOST_STEPS:])))
         if self.findings:
             blocks.append(FindingList(self.findings))
         return Document(None, tuple(blocks))
@@ -168,7 +168,8 @@ class Cost(Result):
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""
         total = format_money(row.cost.value, self.tariff.currency)
         by = " (forecast)" if row.kind is Kind.FORECAST else ""
-        return f"K = {row.k} {unit_words(self.k_unit)}{side}, {format_seconds(row.elapsed.value)}, {total}{by}"
+        elapsed = seconds_alike(one.elapsed.value for one in self.rows)(row.elapsed.value)
+        return f"{workers_text(row.k, self.k_unit)}{side}, {elapsed}, {total}{by}"
 
     def _table(self) -> Table:
         """The columns that apply: intervals, lanes, the campaign, interruptions, the deadline and energy."""
@@ -178,19 +179,26 @@ class Cost(Result):
         interrupted = spot is not None and spot.interruptions_per_hour > 0 and not many
         timed, carbon = self.goal.deadline is not None, any(row.co2_grams is not None for row in self.rows)
         columns: list[tuple[str | Column, bool]] = [
-            (f"K ({self.k_unit})", True), ("time/job", True), ("interval", ranges), (f"{currency}/job", True),
-            ("interval", ranges), ("cost/cost(K0)", True), (f"jobs/{currency}", True), ("side by side", packed),
-            ("all: time", many), (f"all: {currency}", many), ("expected time", interrupted), ("P(in time)", timed),
-            ("kWh", self.tariff.energy is not None), ("kg CO2", carbon), (f"{currency} per saved hour", True),
+            (f"K ({self.k_unit})", True), ("time/job", True),
+            (Column("interval", meaning="interval of the time", rank=1), ranges),
+            (f"{currency}/job", True), (Column("interval", meaning="interval of the cost", rank=2), ranges),
+            (Column("cost/cost(K0)", rank=3), True), (Column(f"jobs/{currency}", rank=5), True),
+            ("side by side", packed), ("all: time", many), (f"all: {currency}", many), ("expected time", interrupted),
+            ("P(in time)", timed), ("kWh", self.tariff.energy is not None), ("kg CO2", carbon),
+            (Column(f"{currency} per saved hour", rank=4), True),
             (Column("Pareto", "left"), True), (Column("basis", "left"), True),
         ]  # fmt: skip
         rows = []
+        of_job = seconds_alike(
+            end for row in self.rows for end in (row.seconds.value, row.seconds.low, row.seconds.high)
+        )
+        of_all = seconds_alike(row.elapsed.value for row in self.rows)
         for row in self.rows:
             tone: Tone = "good" if row.meets_deadline else "bad"
             chance = ("yes" if row.meets_deadline else "no") if row.chance is None else f"{row.chance:.2f}"
-            elapsed = format_seconds(row.elapsed.value)
+            elapsed = of_all(row.elapsed.value)
             cells: list[Cell | str | None] = [
-                str(row.k), format_seconds(row.seconds.value), _interval(row.seconds, format_seconds),
+                str(row.k), of_job(row.seconds.value), _interval(row.seconds, of_job),
                 format_amount(row.job_cost.value), _interval(row.job_cost, format_amount), f"{row.relative_cost:.3f}",
                 None if row.results_per_money is None else f"{row.results_per_money:.4g}", str(row.lanes),
                 elapsed, format_amount(row.cost.value), elapsed, Cell(chance, tone),
@@ -204,9 +212,10 @@ class Cost(Result):
 
 
 def _interval(estimate: Estimate, text: Callable[[float], str]) -> str | None:
+    """`low..high` in one unit."""
     if estimate.low is None or estimate.high is None:
         return None
-    return f"{text(estimate.low)}..{text(estimate.high)}"
+    return format_interval(estimate.low, estimate.high, text)
 
 
 def cost(

@@ -241,6 +241,17 @@ def steps_between(rows: Sequence[PricedRow], k_unit: str) -> tuple[CostStep, ...
     return tuple(steps)
 
 
+def workers_text(k: int, k_unit: str) -> str:
+    """A number of workers: `1 GPU`, `8 GPUs`."""
+    words = unit_words(k_unit)
+    return f"{k} {single(words) if k == 1 else words}"
+
+
+def single(words: str) -> str:
+    """One of several: `host` of hosts, `process` of processes."""
+    return words.removesuffix("es") if words.endswith("sses") else words.removesuffix("s")
+
+
 def unit_words(k_unit: str) -> str:
     return {"gpus": "GPUs", "cpus": "CPUs", "tpus": "TPUs"}.get(k_unit, k_unit)
 

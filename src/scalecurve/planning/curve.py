@@ -13,7 +13,6 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
-from scalecurve.analysis.curve import is_load
 from scalecurve.analysis.table import tabulate
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
@@ -21,6 +20,7 @@ from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import DataFrame, StudyLike, as_study
 from scalecurve.laws import Law
 from scalecurve.study import Quantity, Regime, Study
+from scalecurve.study.study import is_load
 from scalecurve.units import WorkersLike, as_workers, format_count
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class TimeCurve:
         for point in self.points:
             if point.k == k:
                 return point
-        raise InputError(Fault("this K is not on the curve", value=str(k)))
+        raise InputError(Fault("this K is not on the curve", value=str(k), remedy="add it to --workers"))
 
     def limited(self, most: int) -> TimeCurve:
         """The part of the curve that fits into `most` workers; the baseline is then its smallest K where needed."""

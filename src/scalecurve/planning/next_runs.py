@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.curve import thinned
 from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
@@ -116,11 +117,11 @@ def next_runs(
     `target` is the K whose forecast to narrow (default: 4 times the largest measured), `largest` the largest K that can
     be run, `run_seconds` the length of a run where throughput is measured.  `separate` names two laws to separate.
     """
-    study = as_study(study, regime=regime)
+    study = thinned(as_study(study, regime=regime))
     budget = parse_worker_seconds(budget) if isinstance(budget, str) else budget
     settings = {"budget": budget, "target": target, "run_seconds": run_seconds, "largest": largest}
     faults = [
-        Fault("must be a positive number", where=name, value=str(value))
+        Fault("not above 0", where=name, value=str(value), remedy="give a positive number")
         for name, value in settings.items()
         if value is not None and not value > 0
     ]
@@ -198,7 +199,7 @@ def _narrow(
     plans = [plan for plan in plans if budget is None or _cost(plan) <= budget]
     if not plans:
         cheapest = min(candidate.cost for candidate in candidates)
-        hint = f"the cheapest run costs {cheapest / 3600:.3g} worker-hours"
+        hint = f"the cheapest run costs {cheapest / 3600:.3g} worker-hours; raise the budget"
         raise Refused(f"no run fits into {(budget or 0) / 3600:.3g} worker-hours: {hint}")
     now = float(_half_widths(data, [()], goal, calibration)[0])
     after = _half_widths(data, plans, goal, calibration)

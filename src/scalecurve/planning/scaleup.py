@@ -146,9 +146,9 @@ def compare_scaleup(
     `at` are the K to compare (default: 1, 2, 4 ... 64 for a law, the measured ones of a study; others are forecast).
     `regime` is for a path, mapping or frame that does not state it.
     """
-    positive = {"faster": faster, "price of the big": big_price, "price of a small": small_price}
+    positive = {"faster": faster, "price of the big machine": big_price, "price of a small machine": small_price}
     faults = [
-        Fault("is a positive finite number", where=name, value=f"{value:g}")
+        Fault("not above 0", where=name, value=f"{value:g}", remedy="give a positive number")
         for name, value in positive.items()
         if not (math.isfinite(value) and value > 0)
     ]
@@ -199,9 +199,9 @@ def _study_rows(
         row.k: (row.efficiency.value, row.efficiency.low, row.efficiency.high, "measured")
         for row in tabulate(study).rows
     }
-    asked = sorted(set(workers if workers is not None else efficiencies))
+    counts = sorted(set(workers if workers is not None else efficiencies))
     findings = study.findings
-    others = [k for k in asked if k not in efficiencies]
+    others = [k for k in counts if k not in efficiencies]
     if others:
         ahead = forecast(study, others)
         findings = ahead.findings
@@ -213,7 +213,7 @@ def _study_rows(
             ends = (value / high, value / low) if row.quantity is Quantity.SECONDS else (low / value, high / value)
             efficiencies[row.k] = (e, e * ends[0], e * ends[1], "forecast")
     rows = []
-    for k in (k for k in asked if k in efficiencies):
+    for k in (k for k in counts if k in efficiencies):
         e, lower, upper, kind = efficiencies[k]
         rows.append(
             ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=lower, high=upper, kind=kind)

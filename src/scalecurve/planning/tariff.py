@@ -55,7 +55,7 @@ def parse_money(text: str) -> Money:
     except ValueError:
         raise InputError(Fault("not an amount of money", value=text, remedy="write it like 2.50 or 1,200.50")) from None
     if not math.isfinite(value):
-        raise InputError(Fault("not a finite amount of money", value=text))
+        raise InputError(Fault("not a finite amount of money", value=text, remedy="write it like 2.50"))
     return Money(value, known_currency(named) if named else None)
 
 

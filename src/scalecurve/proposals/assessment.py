@@ -37,7 +37,7 @@ from scalecurve.proposals.decision import (
 )
 from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposal
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
-from scalecurve.units import format_seconds
+from scalecurve.units import format_seconds, format_seconds_range
 
 TONES: dict[ProposalVerdict, Tone] = {
     ProposalVerdict.HELPS: "good",
@@ -144,7 +144,7 @@ def _time_text(judgement: Judgement) -> str | None:
         return None
     if point.seconds is not None:
         low, high = point.seconds.low, point.seconds.high
-        span = "" if low is None or high is None else f" ({format_seconds(low)} to {format_seconds(high)})"
+        span = "" if low is None or high is None else f" ({format_seconds_range(low, high, ' to ')})"
         return format_seconds(point.seconds.value) + span
     work = evidence.baseline_k / point.k if judgement.regime == "strong" else 1.0
     sign = "" if point.value is not None else "<= " if point.low is not None else ">= "
@@ -231,8 +231,8 @@ def assessment_findings(
             message = f"K = {row.k} takes {late}, beyond the deadline of {limit}"
             yield warning("deadline-missed", message, k=row.k, seconds=row.elapsed.value)
         if terms.budget is not None and row.cost.value > terms.budget.amount:
-            asked, limit = format_money(row.cost.value, currency), format_money(terms.budget.amount, currency)
-            message = f"K = {row.k} costs {asked}, beyond the budget of {limit}"
+            cost, limit = format_money(row.cost.value, currency), format_money(terms.budget.amount, currency)
+            message = f"K = {row.k} costs {cost}, beyond the budget of {limit}"
             yield warning("budget-exceeded", message, k=row.k, cost=row.cost.value)
     if proposal.regime is ProposedRegime.UNKNOWN:
         yield warning("regime-unknown", "whether the problem grows with the cluster is not stated")

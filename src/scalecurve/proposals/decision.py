@@ -12,7 +12,7 @@ from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, Protocol
-from scalecurve.planning.cost_rows import cost_text, share_text, unit_words
+from scalecurve.planning.cost_rows import cost_text, share_text, single, unit_words
 from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, exchange_seconds, model_evidence
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
@@ -87,8 +87,8 @@ def speed_gain(proposed: EfficiencyPoint | None, today: EfficiencyPoint | None) 
 
 def regimes_of(proposal: Proposal) -> tuple[Regime, ...]:
     """Which efficiency applies: one regime where it is stated, both where it is mixed or not stated."""
-    stated = {ProposedRegime.STRONG: (Regime.STRONG,), ProposedRegime.WEAK: (Regime.WEAK,)}
-    return stated.get(proposal.regime, (Regime.STRONG, Regime.WEAK))
+    single = {ProposedRegime.STRONG: (Regime.STRONG,), ProposedRegime.WEAK: (Regime.WEAK,)}
+    return single.get(proposal.regime, (Regime.STRONG, Regime.WEAK))
 
 
 def judge(proposal: Proposal, regime: Regime, *, quick: bool = False) -> Judgement:
@@ -201,8 +201,8 @@ def _purchase_sentences(
             strong_part = f"reserve a {part.k}-{unit.removesuffix('s')} partition for strong ones"
             yield f"buy {proposal.workers} {unit} for weak-scaling workloads and {strong_part}"
     elif strong is not None and strong.verdict is not helps:
-        stated = proposal.evidence(Regime.WEAK)
-        as_weak = None if stated is None else stated.at(proposal.workers)
+        weak_evidence = proposal.evidence(Regime.WEAK)
+        as_weak = None if weak_evidence is None else weak_evidence.at(proposal.workers)
         reassess = as_weak is not None and as_weak.reaches(proposal.floor)
         yield from _weak_instead(proposal, strong, as_weak) if reassess and as_weak else _smaller(proposal, strong)
     elif weak is not None and weak.verdict is not helps:
@@ -217,7 +217,7 @@ def _weak_instead(proposal: Proposal, strong: Judgement, weak: EfficiencyPoint) 
     if proposal.batch is None:
         yield f"reassess as weak scaling, where {efficiency}"
         return
-    unit = unit_words(proposal.k_unit).removesuffix("s")
+    unit = single(unit_words(proposal.k_unit))
     per_worker, critical = proposal.batch.size // strong.today_k, proposal.batch.critical
     total = per_worker * proposal.workers
     yield f"reassess as weak scaling at {per_worker} per {unit}, a global batch of {total:,}, where {efficiency}"
@@ -256,8 +256,8 @@ def _claim_sentences(proposal: Proposal, judgements: Sequence[Judgement]) -> Ite
     if claim is None:
         return
     claimed = claim.claimed_efficiency
-    stated = f"the claim of {claimed * claim.workers:.4g}x on {claim.workers} is an efficiency of {claimed:.2f}"
-    yield f"{stated}: {share_text(1.0 - claimed)} of the fleet idle"
+    sentence = f"the claim of {claimed * claim.workers:.4g}x on {claim.workers} is an efficiency of {claimed:.2f}"
+    yield f"{sentence}: {share_text(1.0 - claimed)} of the fleet idle"
     for judgement in judgements:
         evidence = judgement.evidence
         point = None if evidence is None else evidence.at(claim.workers)
@@ -284,9 +284,9 @@ def network_relief(proposal: Proposal, strong: Judgement) -> Relief | None:
     if strong.proposed is None or not strong.proposed.value or strong.evidence is None:
         return None
     baseline, exchange = strong.evidence.baseline_k, proposal.collective
-    stated = proposal.evidence(Regime.WEAK)
-    weak = None if stated is None else stated.at(proposal.workers)
-    if stated is not None and stated.baseline_k == baseline and weak is not None and weak.at_least:
+    weak_evidence = proposal.evidence(Regime.WEAK)
+    weak = None if weak_evidence is None else weak_evidence.at(proposal.workers)
+    if weak_evidence is not None and weak_evidence.baseline_k == baseline and weak is not None and weak.at_least:
         saved, basis = 1.0 / weak.at_least - 1.0, f"weak-scaling efficiency of {weak.at_least:g}"
     elif exchange is not None and baseline == 1:
         name, seconds = exchange_seconds(exchange, proposal.workers)

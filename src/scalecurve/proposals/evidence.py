@@ -285,16 +285,23 @@ class StatedCurve(StatedSection):
             except InputError:  # a plain table does not state its regime: it takes the section's
                 study = as_study(self.study, regime=str(regime))
             if study.regime is not regime:
-                raise InputError(Fault("the study is of the other regime", where=str(regime), value=str(study.regime)))
+                raise InputError(
+                    Fault(
+                        "the study is of the other regime",
+                        where=str(regime),
+                        value=str(study.regime),
+                        remedy="name a study of this regime",
+                    )
+                )
             return evidence_of_study(study)
         points = []
-        for stated in self.points:
-            value, low, high = stated.efficiency, stated.low, stated.high
-            if stated.at_least is not None or stated.below is not None:
-                low, high = stated.at_least, stated.below
+        for entry in self.points:
+            value, low, high = entry.efficiency, entry.low, entry.high
+            if entry.at_least is not None or entry.below is not None:
+                low, high = entry.at_least, entry.below
             elif value is None:
-                value = (stated.speedup or (stated.relative_speedup or 0.0) * self.baseline) / stated.k
-            points.append(EfficiencyPoint(k=stated.k, value=value, low=low, high=high))
+                value = (entry.speedup or (entry.relative_speedup or 0.0) * self.baseline) / entry.k
+            points.append(EfficiencyPoint(k=entry.k, value=value, low=low, high=high))
         if all(point.k != self.baseline for point in points):
             points.append(EfficiencyPoint(k=self.baseline, value=1.0, kind="by definition"))
         return Evidence(regime=regime, baseline_k=self.baseline, points=tuple(points), source=self.source)

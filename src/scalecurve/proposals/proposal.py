@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, FiniteFloat, PrivateAttr, model_validator
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.files import read_toml
 from scalecurve.findings import Finding
 from scalecurve.formats.user_file import (
     Bandwidth,
@@ -25,7 +26,6 @@ from scalecurve.formats.user_file import (
     Share,
     Text,
     Whole,
-    read_toml,
     template,
     validate,
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.side_by_side import SideBySide
@@ -17,6 +20,7 @@ from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
 from scalecurve.laws.tables import LawTable
 from scalecurve.render.plots import (
+    AMBER,
     BLUE,
     GREY,
     MARKERS,
@@ -28,16 +32,20 @@ from scalecurve.render.plots import (
     Size,
     log_axis,
     plain_numbers,
-    plain_text,
     shorten,
+    shortened,
     wrapped,
     xy,
 )
-from scalecurve.study import Regime
+from scalecurve.study import Quantity, Regime
+from scalecurve.study.study import what_scales
+from scalecurve.units import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
 
     from scalecurve.diagnosis.phases import PhaseShares, RankStrip
 
@@ -45,6 +53,16 @@ WIDE_GRID = (9.5, 4.6)
 DASHES = ("-", "--", "-.", ":")
 HATCHES = ("", "//", "\\\\", "--", "xx", "||", "++")
 MOST_OVERLAID, MOST_PANELS = 2, 12  # curves in one plot; panels of small multiples
+DOTS = 12  # of a line between two points, to see what a label would cover
+CLEAR, OVER_WORDS = 2.0, 40.0  # pixels around a label; how many dots other words count for
+POINTS_PER_INCH = 72
+BEFORE = {
+    "left": 0.0,
+    "bottom": 0.0,
+    "center": 0.5,
+    "right": 1.0,
+    "top": 1.0,
+}  # share of a text left of or below its spot
 
 
 def curve(
@@ -64,8 +82,8 @@ def curve(
     panels = panels or [main_quantity(first)]
     if title:
         names = first.name[:60] if len(tables) == 1 else f"{len(tables)} curves"
-        held = f"{first.regime} scaling, {first.regime.held_fixed}, baseline K0 = {first.baseline_k}"
-        figure.suptitle(plain_text(wrapped(f"{names}: {held}", figure)), x=0.01, ha="left", fontsize="medium")
+        held = f"{what_scales(first.regime, first.k_unit)}, baseline K0 = {first.baseline_k}"
+        figure.suptitle(wrapped(f"{names}: {held}", figure), x=0.01, ha="left", fontsize="medium")
     if len(tables) > MOST_OVERLAID:
         _multiples(figure, tables, panels[0])
         return
@@ -74,15 +92,138 @@ def curve(
     grid = (len(panels), 1) if stacked else (1, len(panels))
     for what, axes in zip(panels, figure.subplots(*grid, squeeze=False).flat, strict=True):
         _ideal(axes, tables, ahead, what)
-        for place, table in enumerate(tables):
-            name = "measured" if len(tables) == 1 else plain_text(shorten(table.name))
-            _points(axes, table, what, SERIES[place], MARKERS[place], name)
+        for place, (name, table) in enumerate(zip(shortened([own.name for own in tables]), tables, strict=True)):
+            _points(axes, table, what, SERIES[place], MARKERS[place], f"{name}: {_bend_words(table)}")
+        _frame(axes, tables, ahead, what)
         if ahead:
             _forecast_band(axes, first, ahead, what)
-        _frame(axes, tables, ahead, what)
         for place, table in enumerate(tables):
-            _mark_bend(axes, table, what, place, RED if len(tables) == 1 else SERIES[place])
-        axes.legend(loc="upper left" if what == "speedup" else "lower left")
+            _mark_bend(axes, table, RED if len(tables) == 1 else SERIES[place])
+        _name_lines(axes, tables, ahead, "forecast,\ninterval", what)
+
+
+@dataclass(frozen=True)
+class LabelSpot:
+    """A place for a few words: a point in "data" or "axes fraction", and how far beside it they stand, in points."""
+
+    at: tuple[float, float]
+    offset: tuple[float, float]
+    align: tuple[str, str]
+    coordinates: tuple[str, str] = ("data", "data")
+
+
+class Labels:
+    """Words beside the lines they belong to, each where it covers the fewest lines and no other words."""
+
+    def __init__(self, axes: Axes, lines: Sequence[Sequence[tuple[float, float]]]) -> None:
+        self.axes = axes
+        self.taken: list[Bbox] = []
+        self.dots = np.concatenate([self._along(line) for line in lines if len(line)])
+
+    def _along(self, line: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
+        """A line as dots on the page."""
+        pixels = self.axes.transData.transform(np.array(line, float))
+        begins, ends = pixels[:-1, None], pixels[1:, None]
+        steps = np.arange(1, DOTS + 1)[:, None]
+        return np.concatenate([pixels[:1], (begins + (ends - begins) * steps / DOTS).reshape(-1, 2)])
+
+    def say(self, text: str, colour: str, spots: Sequence[LabelSpot]) -> None:
+        """Write the text at the best of its spots; the first of equally good ones."""
+        size = np.array(self._write(text, colour, spots[0]).get_window_extent().size)
+        best = min(spots, key=lambda spot: self._covered(self._box(spot, size).padded(CLEAR)))
+        if best is not spots[0]:
+            self.axes.texts[-1].remove()
+            self._write(text, colour, best)
+        self.taken.append(self._box(best, size))
+
+    def _write(self, text: str, colour: str, spot: LabelSpot) -> Annotation:
+        return self.axes.annotate(
+            text,
+            spot.at,
+            xycoords=spot.coordinates,
+            xytext=spot.offset,
+            textcoords="offset points",
+            ha=spot.align[0],
+            va=spot.align[1],
+            fontsize="small",
+            color=colour,
+            zorder=6,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+        )
+
+    def _box(self, spot: LabelSpot, size: NDArray[np.float64]) -> Bbox:
+        """Where words of this size would stand on the page at a spot; measuring the text at each would be slow."""
+        from matplotlib.transforms import Bbox
+
+        way = {
+            ("data", "data"): self.axes.transData,
+            ("axes fraction", "data"): self.axes.get_yaxis_transform(),
+            ("data", "axes fraction"): self.axes.get_xaxis_transform(),
+        }[spot.coordinates]
+        anchor = way.transform(spot.at) + np.array(spot.offset) * self.axes.figure.dpi / POINTS_PER_INCH
+        left, bottom = anchor - [BEFORE[side] for side in spot.align] * size
+        return Bbox.from_bounds(left, bottom, *size)
+
+    def _covered(self, box: Bbox) -> float:
+        """How many dots of lines a box covers; other words count for many."""
+        inside = ((self.dots >= box.min) & (self.dots <= box.max)).all(axis=1)
+        return float(inside.sum()) + OVER_WORDS * sum(box.overlaps(other) for other in self.taken)
+
+
+def _name_lines(
+    axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], level_words: str, what: str
+) -> None:
+    """Names beside the lines they belong to; where two curves may lie close together, a legend names them."""
+    curves = [[(row.k, getattr(row, what).value) for row in own.rows] for own in tables]
+    (left, right), end = axes.get_xlim(), min(axes.get_ylim()[1], axes.get_xlim()[1])
+    forecast = [curves[0][-1], *((row["k"], row[what]) for row in ahead)] if ahead else []
+    bars = [
+        [(row.k, bound.low), (row.k, bound.high)]
+        for own in tables
+        for row in own.rows
+        if (bound := getattr(row, what)).low
+    ]
+    ideal = [[(left, left), (end, end)]] if what == "speedup" else [[(left, 1.0), (right, 1.0)]]
+    labels = Labels(axes, [*curves, *bars, forecast, *ideal])
+    if ahead:
+        spots = [
+            LabelSpot(forecast[-1], (7, y), ("left", way)) for y, way in ((0, "center"), (-3, "bottom"), (3, "top"))
+        ]
+        labels.say(level_words, AMBER, spots if forecast[-1][1] > 0.1 or what == "speedup" else spots[1:2])
+    if len(tables) == 1 and tables[0].bend is not None:
+        labels.say(f"{_bend_words(tables[0])}\n{rule_words(tables[0])}", RED, _beside_bend(axes, tables[0].bend.k))
+    if what == "speedup":
+        labels.say("ideal S = K", GREY, [LabelSpot((end, end), (-12, -5), ("right", "center"))])
+    else:
+        floor = tables[0].threshold
+        labels.say("ideal E = 1", GREY, _along_level(1.0))
+        labels.say(f"threshold {floor:g}", RED, _along_level(floor))
+    if len(tables) > 1:
+        axes.legend(loc="upper left" if what == "speedup" else "upper right")
+        return
+    middle = sorted(curves[0], key=lambda point: abs(math.log(point[0] ** 2 / (curves[0][0][0] * curves[0][-1][0]))))
+    below = [((9, -6), ("left", "top")), ((-9, -6), ("right", "top")), ((9, 6), ("left", "bottom"))]
+    above = ((-9, 6), ("right", "bottom"))
+    spots = [LabelSpot(point, offset, align) for point in middle[:5] for offset, align in (*below, above)]
+    labels.say("measured", BLUE, spots)
+
+
+def _along_level(height: float) -> list[LabelSpot]:
+    """Above a level line and below it, at its ends and in the middle."""
+    sides, ways = [(0.0, 5, "left"), (1.0, -3, "right"), (0.5, 0, "center")], [(4, "bottom"), (-4, "top")]
+    return [
+        LabelSpot((x, height), (dx, dy), (side, way), ("axes fraction", "data"))
+        for dy, way in ways
+        for x, dx, side in sides
+    ]
+
+
+def _beside_bend(axes: Axes, k: int) -> list[LabelSpot]:
+    """Either side of the bend's line, at its head and at its foot."""
+    left, right = axes.get_xlim()
+    sides = [(-5, "right"), (5, "left")] if k**2 > left * right else [(5, "left"), (-5, "right")]
+    ends = [(0.03, "bottom"), (0.985, "top")] if axes.get_yscale() == "log" else [(0.985, "top"), (0.03, "bottom")]
+    return [LabelSpot((k, y), (dx, 0), (side, way), ("data", "axes fraction")) for y, way in ends for dx, side in sides]
 
 
 def main_quantity(table: SpeedupTable) -> str:
@@ -100,11 +241,10 @@ def near(tables: Sequence[SpeedupTable], forecast: Sequence[dict[str, Any]]) -> 
 def _ideal(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], what: str) -> None:
     if what == "speedup":
         ends = _span(tables, ahead)
-        axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1, label="ideal, S = K")
+        axes.plot(ends, ends, color=GREY, linestyle="--", linewidth=1)
     else:
-        floor = tables[0].threshold
-        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal, E = 1")
-        axes.axhline(floor, color=RED, linestyle=":", linewidth=1, label=f"threshold, E = {floor:g}")
+        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1)
+        axes.axhline(tables[0].threshold, color=RED, linestyle=":", linewidth=1)
 
 
 def _span(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]]) -> tuple[int, int]:
@@ -113,13 +253,13 @@ def _span(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]]) -> tu
     return min(workers), max(workers)
 
 
-def _points(axes: Axes, table: SpeedupTable, what: str, colour: str, marker: str, name: str) -> None:
+def _points(axes: Axes, table: SpeedupTable, what: str, colour: str, marker: str, name: str = "") -> None:
     """Measured values joined by a line, with their intervals."""
     points = [(row.k, getattr(row, what)) for row in table.rows]
     axes.plot(*xy([(k, estimate.value) for k, estimate in points]), color=colour, marker=marker, label=name, zorder=4)
-    for k, estimate in points:
-        if estimate.low is not None and estimate.high is not None:
-            axes.vlines(k, estimate.low, estimate.high, color=colour, linewidth=2, alpha=0.55, zorder=3)
+    bars = [(k, at.low, at.high) for k, at in points if at.low is not None and at.high is not None]
+    if bars:  # in one call: each call looks at all that was drawn before
+        axes.vlines(*zip(*bars, strict=True), color=colour, linewidth=2, alpha=0.55, zorder=3)
 
 
 def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]], what: str) -> None:
@@ -135,7 +275,7 @@ def _frame(axes: Axes, tables: Sequence[SpeedupTable], ahead: Sequence[dict[str,
         axes.set_ylim(lowest / margin**2, max(largest, *values) * margin)
     log_axis(axes, workers, both=what == "speedup")
     axes.set_xlim(smallest / margin, largest * margin)
-    axes.set_xlabel(f"K ({plain_text(shorten(tables[0].k_unit))})")
+    axes.set_xlabel(f"K ({shorten(', '.join(dict.fromkeys(own.k_unit for own in tables)))})")
     base = "" if tables[0].baseline_k == 1 else f", K0 = {tables[0].baseline_k}"
     axes.set_ylabel(f"speedup S(K){base}" if what == "speedup" else f"efficiency E(K){base}")
 
@@ -151,31 +291,16 @@ def _forecast_band(axes: Axes, table: SpeedupTable, rows: Sequence[dict[str, Any
     middle = [start.value, *(row[what] for row in rows)]
     axes.plot(workers, middle, color=ORANGE, linestyle="--", linewidth=1.5)
     hollow: dict[str, Any] = {"marker": "D", "markerfacecolor": "white", "markersize": 4.5, "zorder": 4}
-    axes.plot([], [], color=ORANGE, linestyle="--", label="forecast and its interval", **hollow)
     axes.plot(workers[1:], middle[1:], color=ORANGE, linestyle="none", **hollow)
 
 
-def _mark_bend(axes: Axes, table: SpeedupTable, what: str, place: int, colour: str) -> None:
-    """A line at the bend, and its K and rule at the foot of the speedup, at the head of the efficiency."""
-    if table.bend is None:
-        return
-    axes.axvline(table.bend.k, color=colour, linestyle=(0, (1, 2)), linewidth=1.2)
-    left, right = axes.get_xlim()
-    is_late = table.bend.k**2 > left * right
-    at_foot = what == "speedup"
-    axes.annotate(
-        f"bend at K = {table.bend.k}\n{rule_words(table)}",
-        (table.bend.k, 0.03 + 0.13 * place if at_foot else 0.985 - 0.13 * place),
-        xycoords=("data", "axes fraction"),
-        xytext=(-5 if is_late else 5, 0),
-        textcoords="offset points",
-        ha="right" if is_late else "left",
-        va="bottom" if at_foot else "top",
-        fontsize="small",
-        color=colour,
-        zorder=6,
-        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
-    )
+def _mark_bend(axes: Axes, table: SpeedupTable, colour: str) -> None:
+    if table.bend is not None:
+        axes.axvline(table.bend.k, color=colour, linestyle=(0, (1, 2)), linewidth=1.2)
+
+
+def _bend_words(table: SpeedupTable) -> str:
+    return "no bend" if table.bend is None else f"bend at K = {table.bend.k}"
 
 
 def tables_of(result: SideBySide) -> list[SpeedupTable]:
@@ -201,6 +326,7 @@ def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> Non
     shown = tables[:MOST_PANELS]
     columns = 1 if figure.get_figwidth() < 3 else 2 if figure.get_figwidth() < NARROW_INCHES else _columns(len(shown))
     grid = figure.subplots(math.ceil(len(shown) / columns), columns, sharex=True, sharey=True, squeeze=False)
+    names = shortened([table.name for table in shown], max(12, int(11 * figure.get_figwidth() / columns)))
     for place, axes in enumerate(grid.flat):
         if place >= len(shown):
             axes.set_axis_off()
@@ -210,17 +336,15 @@ def _multiples(figure: Figure, tables: Sequence[SpeedupTable], what: str) -> Non
         for other in tables:
             points = [(row.k, getattr(row, what).value) for row in other.rows]
             axes.plot(*xy(points), color="#b8b8b8", linewidth=0.8, zorder=2)
-        _points(axes, table, what, BLUE, "o", "")
+        _points(axes, table, what, BLUE, "o")
         _frame(axes, tables, (), what)
-        bend = "no bend" if table.bend is None else f"bend at K = {table.bend.k}"
-        axes.set_title(plain_text(f"{shorten(table.name)}: {bend}"), loc="left", fontsize="small")
+        axes.set_title(f"{names[place]}\n{_bend_words(table)}", loc="left", fontsize="small")
         name = axes.get_xlabel()
         axes.label_outer()
         if place + columns >= len(shown):  # nothing stands below
             axes.xaxis.set_tick_params(labelbottom=True)
             axes.set_xlabel(name)
-        if table.bend is not None:
-            axes.axvline(table.bend.k, color=RED, linestyle=(0, (1, 2)), linewidth=1.2)
+        _mark_bend(axes, table, RED)
     left = "" if len(tables) == len(shown) else f" ({len(tables) - len(shown)} in grey only)"
     words = f"dashed: ideal; grey: the other curves{left}; bend: {rule_words(tables[0])}"
     figure.supxlabel(words, fontsize="small", color=GREY)
@@ -237,7 +361,7 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     if expected:
         axes.plot(*xy(expected), color=ORANGE, linestyle="--", label="forecast")
     for alike in result.explanation.alike if result.explained and result.explanation else ():
-        label = plain_text(f"shape of {alike.source[:40]}")
+        label = f"shape of {alike.source[:40]}"
         axes.plot(*xy(list(alike.line)), color=GREY, linewidth=0.9, linestyle=":", label=label)
     axes.plot(workers, medians, color=BLUE, marker="o", label="measured (median)")
     for row in result.rows:
@@ -251,10 +375,10 @@ def paint_forecast(figure: Figure, result: Forecast) -> None:
     log_axis(axes, [*workers, *(row.k for row in result.rows if row.k > workers[-1] and not row.refused)])
     axes.set_yscale("log")
     plain_numbers(axes.yaxis)
-    axes.set_xlabel(f"K ({plain_text(study.k_unit)})")
+    axes.set_xlabel(f"K ({study.k_unit})")
     axes.set_ylabel(str(study.quantity).replace("_", " "))
-    title = f"{result.name[:60]}: {study.regime} scaling, {study.regime.held_fixed}, measured to K = {workers[-1]}"
-    axes.set_title(plain_text(wrapped(title, figure)), loc="left", fontsize="medium")
+    title = f"{result.name[:60]}: {what_scales(study.regime, study.k_unit)}, measured to K = {workers[-1]}"
+    axes.set_title(wrapped(title, figure), loc="left", fontsize="medium")
     axes.legend(loc="best")
 
 
@@ -263,9 +387,9 @@ def law_axes(axes: Axes, result: LawTable) -> None:
     workers = [row.k for row in result.cases[0].rows]
     grows = any(case.grows for case in result.cases)
     if grows:
-        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal, E = 1")
+        axes.axhline(1.0, color=GREY, linestyle="--", linewidth=1, label="ideal E = 1")
     else:
-        axes.plot(workers, workers, color=GREY, linestyle="--", linewidth=1, label="ideal, S = K")
+        axes.plot(workers, workers, color=GREY, linestyle="--", linewidth=1, label="ideal S = K")
     for place, case in enumerate(result.cases):
         colour, dash = SERIES[place % len(SERIES)], DASHES[place // len(SERIES) % len(DASHES)]
         held = "weak, work per worker fixed" if case.grows else "strong, total work fixed"
@@ -295,7 +419,7 @@ def phase_bars(figure: Figure, rows: Sequence[PhaseShares]) -> None:
     for number, name in enumerate(dict.fromkeys(name for row in rows for name in row.shares)):
         heights = [row.shares.get(name, 0.0) for row in rows]
         style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "hatch": HATCHES[number % len(HATCHES)]}
-        label = plain_text(shorten(name))
+        label = shorten(name)
         axes.bar(places, heights, bottom=bottoms, edgecolor="white", linewidth=0.4, label=label, **style)
         bottoms = [below + height for below, height in zip(bottoms, heights, strict=True)]
     axes.set_xticks(places, [str(row.k) for row in rows])
@@ -332,20 +456,27 @@ def rank_heat(figure: Figure, strips: Sequence[RankStrip]) -> None:
 def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
     """T over K with a curve for every size, measured and modelled; beside a fit the isoefficiency lines over K."""
     lines = result.curves()
-    axes = figure.subplots(1, 2) if isinstance(result, GridFit) else [figure.subplots()]
+    panels = 2 if isinstance(result, GridFit) else 1
+    grid = (panels, 1) if figure.get_figwidth() < NARROW_INCHES else (1, panels)
+    axes = figure.subplots(*grid, squeeze=False).flat
     for i, line in enumerate(lines):
         colour, dash = SERIES[i % len(SERIES)], DASHES[i // len(SERIES) % len(DASHES)]
         axes[0].plot(line.k, line.time, color=colour, linestyle=dash, label=f"N = {line.label}")
         axes[0].fill_between(line.k, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
         axes[0].plot(line.measured_k, line.measured, MARKERS[i % len(MARKERS)], color=colour)
-    axes[0].set(xscale="log", yscale="log", xlabel=f"K ({result.k_unit})", ylabel="T", title="T over K by size")
-    axes[0].legend(fontsize=8)
+    axes[0].set(yscale="log", xlabel=f"K ({result.k_unit})", title="T over K by size")
+    axes[0].set_ylabel("T (seconds)" if result.quantity is Quantity.SECONDS else "T (of one unit of work)")
+    log_axis(axes[0], sorted({round(k) for line in lines for k in (*line.measured_k, *line.k[-1:])}))
+    plain_numbers(axes[0].yaxis)
+    axes[0].legend(fontsize="small")
     if isinstance(result, GridFit):
         isoefficiency_axes(axes[1], result)
 
 
 def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
     """The size that holds each E, with its band, and the textbook answers."""
+    from matplotlib.ticker import FuncFormatter
+
     for i, hold in enumerate(dict.fromkeys(row.hold for row in result.isoefficiency)):
         rows = [(row, row.size) for row in result.isoefficiency if row.hold == hold and row.size is not None]
         if not rows:
@@ -360,8 +491,7 @@ def isoefficiency_axes(axes: Axes, result: GridFit) -> None:
             axes.plot(
                 k, [row.theory[name] for row, _ in rows], dash, color=GREY, label=f"N ~ {name}" if i == 0 else None
             )
-    axes.set(xscale="log", yscale="log", xlabel=f"K ({result.k_unit})", ylabel="N", title="Size that holds E")
-    ticks = sorted({row.k for row in result.isoefficiency})
-    axes.set_xticks(ticks, [str(k) for k in ticks])
-    axes.minorticks_off()
-    axes.legend(fontsize=8)
+    axes.set(yscale="log", xlabel=f"K ({result.k_unit})", ylabel="N", title="Size that holds E")
+    log_axis(axes, sorted({row.k for row in result.isoefficiency}))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda size, _: format_count(size)))
+    axes.legend(fontsize="small")

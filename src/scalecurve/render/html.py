@@ -14,7 +14,7 @@ from scalecurve.document import Document
 from scalecurve.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from scalecurve.render.plots import Picture
+    from scalecurve.render.plots import Picture, Size
 
 LONGEST_TEXT = 2000
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -29,6 +29,7 @@ THEMED = {
     "#6b6b6b": "--muted",
     "#0072b2": "--blue",
     "#e69f00": "--amber",
+    "#8a5a00": "--orange",
     "#009e73": "--green",
     "#d55e00": "--red",
     "#cc79a7": "--purple",
@@ -84,22 +85,36 @@ def visible(text: str) -> str:
 
 
 def _inline_picture(picture: Picture, prefix: str) -> Any:
-    """Two drawings of the same plot, for wide and for narrow screens; the stylesheet shows one of them."""
-    from markupsafe import Markup, escape
+    """A plot as SVG: its panels, or two drawings of it, for wide and for narrow screens, of which the stylesheet shows
+    one."""
+    from markupsafe import Markup
+
+    if picture.panels:
+        panels = [_drawing(own, own.wide, f"{prefix}{place}") for place, own in enumerate(picture.panels)]
+        drawings = [f'<div class="panels">{"".join(f"<div>{panel}</div>" for panel in panels)}</div>']
+    else:
+        screens = {"wide": picture.wide, "narrow": picture.narrow}
+        drawings = [
+            f'<div class="{screen}">{_drawing(picture, size, prefix + screen[0])}</div>'
+            for screen, size in screens.items()
+        ]
+    return Markup("".join(drawings))  # noqa: S704 - matplotlib escapes the texts of its drawings
+
+
+def _drawing(picture: Picture, size: Size, prefix: str) -> str:
+    """The SVG of a plot; its prefix makes identifiers unique on the page, and the theme fills in its colours."""
+    from markupsafe import escape
 
     from scalecurve.render.plots import paint
 
-    drawings = []
-    for screen, size in (("wide", picture.wide), ("narrow", picture.narrow)):
-        text = paint(picture.painter, "svg", size).decode()
-        text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-        text = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{prefix}{screen[0]}", text)  # unique on the page
-        for colour, name in THEMED.items():
-            text = re.sub(rf"{colour}\b", f"var({name})", text, flags=re.IGNORECASE)
-        text = re.sub(r' d="[^"]*"', lambda match: re.sub(r"(\d\.\d{2})\d+", r"\1", match[0]), text)
-        label = f'<svg role="img" aria-label="{escape(visible(picture.alt))}" '
-        drawings.append(f'<div class="{screen}">{text.replace("<svg ", label, 1).rstrip()}</div>')
-    return Markup("".join(drawings))  # noqa: S704 - matplotlib escapes the texts of its drawings
+    text = paint(picture.painter, "svg", size).decode()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    text = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{prefix}", text)
+    for colour, name in THEMED.items():
+        text = re.sub(rf"{colour}\b", f"var({name})", text, flags=re.IGNORECASE)
+    text = re.sub(r' d="[^"]*"', lambda match: re.sub(r"(\d\.\d{2})\d+", r"\1", match[0]), text)
+    label = f'<svg role="img" aria-label="{escape(visible(picture.alt))}" '
+    return text.replace("<svg ", label, 1).rstrip()
 
 
 def to_pdf(page: str) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from scalecurve.document import Block, Document, FindingList, Heading, Listing, Paragraph, Table, one_line, safe_lines
+from scalecurve.document import Block, Document, FindingList, Heading, Listing, Paragraph, Table, safe_lines
+from scalecurve.errors import one_line
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -67,9 +68,10 @@ def markdown_block(block: Block) -> str:
         case Heading(text):
             return f"## {markdown_text(text)}"
         case Paragraph(text):
-            return "\n".join(markdown_text(line) for line in text.splitlines())
+            return "  \n".join(markdown_text(line) for line in text.splitlines())  # two spaces end a line
         case Listing(text):
-            return "```\n" + "\n".join(safe_lines(text)) + "\n```"
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+            return "\n".join([fence, *safe_lines(text), fence])
         case Table():
             rule = ["---" if column.align == "left" else "---:" for column in block.columns]
             rows = [[markdown_text(column.header) for column in block.columns], rule]
@@ -77,7 +79,9 @@ def markdown_block(block: Block) -> str:
             lines = [f"| {' | '.join(row)} |" for row in rows]
             return "\n".join([markdown_text(block.caption), "", *lines] if block.caption else lines)
         case FindingList(findings):
-            lines = [f"- **{item.severity}** `{item.code}` {markdown_text(item.message)}" for item in findings]
+            codes = [item.code.replace("`", "'") for item in findings]
+            texts = [f"- **{item.severity}** `{code}` " for item, code in zip(findings, codes, strict=True)]
+            lines = [text + markdown_text(item.message) for text, item in zip(texts, findings, strict=True)]
             remedies = [f" *{markdown_text(item.remedy)}*" if item.remedy else "" for item in findings]
             return "\n".join(line + remedy for line, remedy in zip(lines, remedies, strict=True))
 

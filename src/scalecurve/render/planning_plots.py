@@ -16,13 +16,13 @@ from scalecurve.render.plots import (
     PURPLE,
     RED,
     SERIES,
+    log_axis,
     plain_numbers,
-    plain_text,
     wrapped,
     xy,
 )
 from scalecurve.render.plots import MARKERS as POINTS
-from scalecurve.units import format_seconds
+from scalecurve.units import format_count, format_flops, format_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,21 +101,24 @@ def paint_cost(figure: Figure, result: Cost, *, title: bool = True) -> None:
         jobs = f"{result.campaign.jobs:,} jobs" if result.campaign.jobs > 1 else "1 job"
         price = f"{unit_words(result.k_unit)} at {result.tariff.per_hour:g} {result.tariff.currency}/h"
         text = wrapped(f"{result.name.partition(',')[0][:60]}: {jobs}, {price}", figure)
-        axes.set_title(plain_text(text), loc="left", fontsize="medium")
+        axes.set_title(text, loc="left", fontsize="medium")
     axes.legend(loc="best", labelspacing=0.6)
 
 
 def paint_plan(figure: Figure, plan: Plan) -> None:
     """Effective speed against P with its regimes, and the efficiencies below it."""
+    from matplotlib.ticker import FuncFormatter
+
     upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
-    figure.suptitle(plan.title, fontsize="medium")
+    figure.suptitle(wrapped(plan.title, figure), x=0.01, ha="left", fontsize="medium")
     if plan.strong:
         _rate_band(upper, plan.rows, [row.work_rate for row in plan.rows], BLUE, "weak scaling (everything grows)")
         _rate_band(upper, plan.strong, [row.work_rate for row in plan.strong], ORANGE, "strong scaling (fixed job)")
     else:
         _rate_band(upper, plan.rows, [row.token_rate for row in plan.rows], BLUE, f"{plan.regime} scaling")
-    upper.set_xscale("log", base=2)
     upper.set_yscale("log")
+    write = format_flops if plan.strong else format_count
+    upper.yaxis.set_major_formatter(FuncFormatter(lambda rate, _: write(rate)))
     upper.set_ylabel("model FLOP/s, 90 % band" if plan.strong else "tokens/s, 90 % band")
     gpus = [row.gpus for row in plan.rows]
     shares: list[tuple[str, str, str, Sequence[tuple[float, float | None]]]] = [
@@ -132,8 +135,7 @@ def paint_plan(figure: Figure, plan: Plan) -> None:
     lower.set_ylim(0.0, 1.05)
     lower.set_xlabel("accelerators P")
     lower.set_ylabel("share")
-    lower.set_xticks(gpus, [f"{count:,}" for count in gpus], rotation=45)
-    lower.minorticks_off()
+    log_axis(lower, gpus)
     for mark in plan.marks:
         if mark.gpus is not None and gpus[0] <= mark.gpus <= gpus[-1]:
             colour, dash = MARK_LINES[mark.name]

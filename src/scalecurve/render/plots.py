@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.side_by_side import SideBySide, side_by_side
-from scalecurve.document import Result
+from scalecurve.document import Result, safe_lines
 from scalecurve.errors import Fault, InputError
 from scalecurve.fitting.grid_fit import GridFit
 from scalecurve.fitting.grid_forecast import GridForecast
@@ -34,6 +35,7 @@ Size = tuple[float, float]
 Painter = Callable[["Figure"], None]
 
 BLUE, ORANGE, GREEN, PURPLE, GREY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#6b6b6b", "#D55E00"
+AMBER = "#8A5A00"  # orange dark enough for words
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("svg", "png", "pdf")
@@ -67,13 +69,17 @@ METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationD
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A plot that can be painted at any size.  `alt` describes it; its numbers are in a table beside it."""
+    """A plot that can be painted at any size.  `alt` describes it; its numbers are in a table beside it.
+
+    `panels` are its parts where a page may set them side by side or one below the other; each is painted once, `wide`.
+    """
 
     name: str
     alt: str
     painter: Painter
     wide: Size = (7.6, 4.2)
     narrow: Size = (3.7, 3.7)
+    panels: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +199,25 @@ def paint(painter: Painter, kind: str, size: Size, look: Look = SCREEN) -> bytes
 
         figure = NewFigure(figsize=look.size(size), layout="constrained")
         painter(figure)
+        make_texts_plain(figure)
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)  # laid out here and once; savefig would draw everything twice for it
+            figure.set_layout_engine(None)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 150, metadata=METADATA[kind])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from")  # a name in another script is drawn as boxes
+            figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 150, metadata=METADATA[kind])
     return buffer.getvalue()
+
+
+def make_texts_plain(figure: Figure) -> None:
+    """Names come from files: no dollar sign starts a formula, and no control character reaches an SVG."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if (words := text.get_text()) and not words.startswith(r"$\mathdefault"):  # the formulas of logarithmic axes
+            text.set_parse_math(False)
+            text.set_text("\n".join(safe_lines(words)))
 
 
 def xy(points: Iterable[tuple[float, float | None]]) -> tuple[list[float], list[float]]:
@@ -211,7 +233,8 @@ def wrapped(text: str, figure: Figure) -> str:
     import matplotlib as mpl
 
     size = mpl.rcParams["font.size"]
-    return fill(text, max(20, int(figure.get_figwidth() * 72 / (0.56 * size))))
+    whole = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # K = 8 stays on one line
+    return fill(whole, max(20, int(figure.get_figwidth() * 72 / (0.56 * size))))
 
 
 def log_axis(axes: Axes, workers: Sequence[int], *, both: bool = False) -> None:
@@ -225,7 +248,7 @@ def log_axis(axes: Axes, workers: Sequence[int], *, both: bool = False) -> None:
     if both:
         low, high = axes.get_ylim()
         axes.set_yscale("log", base=2 if high < MANY_DOUBLINGS * low else 10)
-        axes.yaxis.set_major_formatter(FormatStrFormatter("%.3g"))
+        axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
@@ -256,10 +279,14 @@ def plain_numbers(axis: Any, *, few: bool = False) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def plain_text(text: str) -> str:
-    """Names come from files: without this, a dollar sign would start a formula."""
-    return text.replace("\\", "\\\\").replace("$", r"\$")
-
-
 def shorten(name: str) -> str:
     return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
+def shortened(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Names of at most this length that still differ: where the starts are alike, the middle is left out."""
+    cut = [name if len(name) <= length else name[: length - 1] + "…" for name in names]
+    if len(set(cut)) == len(set(names)):
+        return cut
+    end = length // 2
+    return [name if len(name) <= length else f"{name[: length - end - 1]}…{name[-end:]}" for name in names]

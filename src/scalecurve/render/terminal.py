@@ -1,7 +1,8 @@
-"""A Document on a terminal: it fits the width and one screen, colours say verdicts, and a small plot shows the curve.
+"""A Document as text: whole in a pipe; on a terminal fit to one screen, where colours say verdicts, a plot the curve.
 
-A table that is too wide first loses the columns that matter least (`Column.rank`), then wraps its text, then goes on
-below; nothing else is left out.  Every text passes through `document.one_line`, so that no name moves the cursor.
+A table that is too wide wraps its headers and its text.  Where that does not suffice it is wider in a pipe; on a
+terminal it loses the columns that matter least (`Column.rank`), then it goes on below.  Every text passes through
+`document.one_line`, so that no name moves the cursor.
 """
 
 from __future__ import annotations
@@ -23,15 +24,14 @@ from scalecurve.document import (
     Result,
     Table,
     Tone,
-    finding_text,
-    one_line,
     safe_lines,
 )
+from scalecurve.errors import one_line
 from scalecurve.findings import Finding, Severity
 
 GAP = "  "
 LEAST_WRAPPED = 14  # columns of text that a wrapped cell keeps
-MOST_PROSE = 110  # columns; longer lines are hard to read
+MOST_PROSE = 100  # columns; longer lines are hard to read
 CODES: dict[str, str] = {"good": "32", "bad": "31", "warn": "33", "muted": "2", "assumed": "3", "bold": "1"}
 SEVERITY_TONES: dict[Severity, Tone] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "muted"}
 ANSWER = 2  # blocks that always stand: the head and the table
@@ -40,15 +40,24 @@ PLOT_ROWS, MOST_COLUMNS = 11, 60
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """A terminal: its width and height in characters, and whether it shows colours; `height` None is endless."""
+    """A terminal: its width and height in characters, and whether it shows colours; `height` None is endless.
+
+    `wide` is whether it takes tables that are wider.
+    """
 
     width: int = 100
     height: int | None = None
     colour: bool = False
+    wide: bool = False
 
     def paint(self, text: str, tone: str) -> str:
         """The text in the colour of a tone, where the terminal shows colours."""
         return f"\x1b[{CODES[tone]}m{text}\x1b[0m" if self.colour and tone in CODES and text else text
+
+
+def to_text(document: Document) -> str:
+    """The whole document as plain text of 100 columns, tables of many numbers wider; without the last end of line."""
+    return to_terminal(document, Screen(wide=True)).removesuffix("\n")
 
 
 def to_terminal(document: Document, screen: Screen) -> str:
@@ -83,7 +92,8 @@ def _cut(document: Document, screen: Screen, used: int) -> list[str]:
         room -= text.count("\n") + 1
     counts = {"more part": left, "more warning": len(warnings) - len(shown), "note": notes}
     rest = [f"{count} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
-    tail = [screen.paint(f"Also: {', '.join(rest)}; --verbose shows all.", "muted")] if rest else []
+    more = _prose(f"Also: {', '.join(rest)}; --verbose shows all.", screen) if rest else []
+    tail = ["\n".join(screen.paint(line, "muted") for line in more)] if more else []
     return kept + (["\n".join(shown)] if shown else []) + tail
 
 
@@ -118,14 +128,23 @@ def _block(block: Block, screen: Screen) -> str:
 
 
 def _prose(text: str, screen: Screen) -> list[str]:
-    return [line for part in safe_lines(text) for line in fold(part, min(screen.width, MOST_PROSE))]
+    return [line.rstrip() for part in safe_lines(text) for line in fold(part, min(screen.width, MOST_PROSE))]
 
 
 def fold(text: str, width: int) -> list[str]:
-    """A text as lines of at most `width` columns; one that fits keeps its spaces."""
+    """A text as lines of at most `width` columns; one that fits keeps its spaces, one that goes on keeps its indent."""
     if cells(text) <= width:
         return [text]
-    return wrap(text, width if cells(text) == len(text) else max(1, width // 2)) or [""]
+    indent = text[: len(text) - len(text.lstrip())][: width // 4]
+    return wrap(text, width if cells(text) == len(text) else max(1, width // 2), subsequent_indent=indent) or [""]
+
+
+def finding_text(finding: Finding, width: int = MOST_PROSE) -> str:
+    """A finding as lines wrapped at `width`: severity, code, sentence and remedy."""
+    text = f"{finding.severity} [{finding.code}] {finding.message}"
+    if finding.remedy:
+        text += f" -> {finding.remedy}"
+    return "\n".join(wrap(one_line(" ".join(text.split())), width, subsequent_indent="    "))
 
 
 def _finding(finding: Finding, screen: Screen) -> str:
@@ -142,27 +161,42 @@ def cells(text: str) -> int:
 
 
 def _table(block: Table, screen: Screen) -> Iterator[str]:
-    """The lines of a table that fits: the least needed columns dropped, text wrapped, the rest continued below."""
+    """The lines of a table that fits: headers wrapped, the least needed columns dropped, text wrapped, or continued."""
     grid = [[one_line(cell.text) for cell in row] for row in block.rows]
     heads = [one_line(column.header) for column in block.columns]
-    widths = [max(map(cells, [head, *(row[i] for row in grid)])) for i, head in enumerate(heads)]
-    shown = list(range(len(widths)))
-    dropped: list[str] = []
+    contents = [max((cells(row[i]) for row in grid), default=0) for i in range(len(heads))]
+    natural = [max(cells(head), content) for head, content in zip(heads, contents, strict=True)]
+    words = [max(map(cells, [*head.split(), ""])) for head in heads]
+    least = [max(word, content) for word, content in zip(words, contents, strict=True)]
+    shown, dropped = list(range(len(heads))), []
     for place in sorted((i for i in shown if block.columns[i].rank), key=lambda i: -block.columns[i].rank):
-        if _total(widths, shown) > screen.width:
+        if not screen.wide and _total(least, shown) > screen.width:
             shown.remove(place)
-            dropped.append(block.columns[place].meaning or one_line(block.columns[place].header))
+            dropped.append(block.columns[place].meaning or heads[place])
     for place in (i for i in shown if block.columns[i].align == "left"):
-        excess = _total(widths, shown) - screen.width
-        if excess > 0:
-            widths[place] = max(min(widths[place], LEAST_WRAPPED), widths[place] - excess)
+        least[place] = max(words[place], min(least[place], LEAST_WRAPPED))
+    if screen.wide and _total(least, shown) > screen.width:
+        least = natural
+    parts, most = ([shown], max(natural)) if screen.wide else (_parts(least, shown, screen.width), screen.width)
     yield from _prose(block.caption or "", screen) if block.caption else ()
-    for number, part in enumerate(_parts(widths, shown, screen.width)):
+    for number, part in enumerate(parts):
+        fitted = _squeezed(natural, least, part, screen.width)
         yield from ([""] if number else [])
-        yield from _grid(block, grid, [min(widths[i], screen.width) for i in part], part, screen)
+        yield from _grid(block, grid, [min(fitted[i], most) for i in part], part, screen)
     if dropped:
-        words = f"(left out at {screen.width} columns: {', '.join(dropped)})"
-        yield from (screen.paint(line, "muted") for line in _prose(words, screen))
+        left = f"(left out at {screen.width} columns: {', '.join(dropped)})"
+        yield from (screen.paint(line, "muted") for line in _prose(left, screen))
+
+
+def _squeezed(natural: Sequence[int], least: Sequence[int], shown: Sequence[int], width: int) -> list[int]:
+    """Widths of the columns shown that fit where they can: the widest gives way first, none beyond its least."""
+    widths = list(natural)
+    while _total(widths, shown) > width:
+        soft = [i for i in shown if widths[i] > least[i]]
+        if not soft:
+            break
+        widths[max(soft, key=lambda i: widths[i])] -= 1
+    return widths
 
 
 def _total(widths: Sequence[int], shown: Sequence[int]) -> int:

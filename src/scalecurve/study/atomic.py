@@ -7,18 +7,20 @@ import tempfile
 from pathlib import Path
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.files import refuse_to_replace_an_input
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Temporary file in the same folder, fsync, rename, fsync of the folder."""
-    if path.exists() and not path.is_file():
-        # A pipe or /dev/stdout cannot be replaced by rename.
-        path.write_bytes(content)
-        return
-    mask = os.umask(0)
-    os.umask(mask)
     temporary = None
     try:
+        if path.exists() and not path.is_file():
+            # A pipe or /dev/stdout cannot be replaced by rename.
+            path.write_bytes(content)
+            return
+        refuse_to_replace_an_input(path)
+        mask = os.umask(0)
+        os.umask(mask)
         # mkstemp makes private files: give the mode the file had, or what a plain open() would give it.
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".tmp")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.files import MAX_BYTES, read_bytes
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Samples, Summary, Workload
@@ -31,10 +34,15 @@ from scalecurve.study.study import Quantity, Regime, Study, StudySet, Treatment
 FORMAT = "scalecurve-study"
 SET_FORMAT = "scalecurve-study-set"
 VERSION = 1
-MAX_BYTES = 512 * 1024 * 1024  # of any file that is read whole
+MAX_UNPACKED = 40 * 1024 * 1024  # Python needs up to 24 bytes for each byte of JSON: a small archive stays below 1 GB
+MOST_RATIO = 40  # text of benchmarks packs 5 to 20 times; a bomb packs 1000 times
 MAX_SIDECAR_BYTES = 2 * 1024**3
 INLINE_STEPS = 20_000
 
+PLAIN_WORDS = {  # what pydantic calls a complaint, in words and with what to do
+    "missing": ("missing", "add it"),
+    "extra_forbidden": ("no such field here", "correct its name or remove it"),
+}
 PositiveFloat = Annotated[FiniteFloat, Field(gt=0)]
 WorkerKey = Annotated[str, Field(pattern=r"^[1-9]\d{0,9}$")]
 
@@ -75,11 +83,18 @@ def study_to_dict(study: Study) -> dict[str, Any]:
         data["samples"] = {str(k): values.tolist() for k, values in study.bulk.by_k().items()}
         data |= {"summary": [asdict(item) for item in study.summary]} if study.summary else {}
     else:
-        data["runs"] = [asdict(run) for run in study.runs]
+        data["runs"] = [_run_to_dict(run) for run in study.runs]
     data |= {"baseline": asdict(study.baseline), "warmup": study.warmup, "setup": study.setup}
     data |= {"node_size": study.node_size, "provenance": asdict(study.provenance)}
     data["findings"] = [finding.to_dict() for finding in study.findings]
     return data
+
+
+def _run_to_dict(run: Run) -> dict[str, Any]:
+    """A run as plain data; `asdict` would copy every number of thousands of runs."""
+    ranks = [dict(vars(rank)) for rank in run.ranks]
+    placement = dict(vars(run.placement)) if run.placement else None
+    return {**vars(run), "ranks": ranks, "placement": placement, "observed": dict(run.observed)}
 
 
 def set_to_dict(studies: StudySet) -> dict[str, Any]:
@@ -149,14 +164,14 @@ def study_from_dict(data: Any, *, subject: str = "study", folder: Path | None = 
 
 def faults_of(problem: ValidationError) -> list[Fault]:
     """Pydantic's complaints as faults with a path, the value and the rule broken."""
-    return [
-        Fault(
-            error["msg"][:1].lower() + error["msg"][1:],
-            where=".".join(str(part) for part in error["loc"]) or None,
-            value=None if error["type"] == "missing" else str(error["input"])[:200],
-        )
-        for error in problem.errors(include_url=False)
-    ]
+    faults = []
+    for error in problem.errors(include_url=False):
+        rule = error["msg"].removeprefix("Value error, ")
+        message, remedy = PLAIN_WORDS.get(error["type"], (rule[:1].lower() + rule[1:], None))
+        value = None if error["type"] == "missing" or isinstance(error["input"], dict) else str(error["input"])[:200]
+        where = ".".join(str(part) for part in error["loc"]) or None
+        faults.append(Fault(message, where=where, value=value, remedy=remedy))
+    return faults
 
 
 def read_study(path: Path) -> Study:
@@ -166,26 +181,19 @@ def read_study(path: Path) -> Study:
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
     """JSON from a file of bounded size."""
-    try:
-        size = path.stat().st_size
-        if size > limit:
-            remedy = f"the limit is {limit} bytes; keep long series in the sidecar or a CSV"
-            raise FormatError(Fault("the file is too large", value=f"{size} bytes", remedy=remedy), subject=str(path))
-        return parse_json(path.read_bytes(), subject=str(path))
-    except OSError as problem:
-        raise FormatError(f"cannot be read: {problem.strerror}", subject=str(path)) from None
+    return parse_json(read_bytes(path, limit=limit), subject=str(path))
 
 
 def parse_json(raw: bytes, *, subject: str) -> Any:
     """The value of a JSON text; the error says where it breaks, and NaN and Infinity are refused."""
     try:
-        return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        return json.loads(raw.decode("utf-8-sig"), parse_constant=_refuse_constant, parse_float=_finite)
     except UnicodeDecodeError:
         raise FormatError("not text in UTF-8", subject=subject) from None
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         truncated = problem.msg.startswith("Unterminated") or problem.pos >= len(problem.doc.rstrip()) - 1
-        remedy = "the file may be truncated" if truncated else None
+        remedy = "the file may be truncated" if truncated else "correct it there, or write the file again"
         raise FormatError(Fault(f"not JSON: {problem.msg}", where=where, remedy=remedy), subject=subject) from None
     except (ValueError, RecursionError) as problem:
         raise FormatError(f"not JSON: {problem}", subject=subject) from None
@@ -193,6 +201,14 @@ def parse_json(raw: bytes, *, subject: str) -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON; write null for absent values")
+
+
+def _finite(digits: str) -> float:
+    """The number; a ValueError for one such as 1e999, which would be infinite."""
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{digits[:40]} is beyond what a number can hold; write null for absent values")
+    return number
 
 
 def save(study: Study | StudySet, path: str | Path) -> None:
@@ -233,8 +249,22 @@ def save(study: Study | StudySet, path: str | Path) -> None:
 
 
 def json_bytes(data: Any) -> bytes:
-    """Indented JSON; NaN and Infinity raise."""
-    return (json.dumps(data, indent=1, allow_nan=False, default=str) + "\n").encode()
+    """Indented JSON, each run on a line of its own; NaN and Infinity raise."""
+    return (_indented(data) + "\n").encode()
+
+
+def _indented(data: Any) -> str:
+    if not isinstance(data, dict) or not data:
+        return json.dumps(data, indent=1, allow_nan=False, default=str)
+    parts = []
+    for name, value in data.items():
+        if name == "runs" and isinstance(value, list) and value:
+            lines = (json.dumps(run, allow_nan=False, default=str) for run in value)
+            text = "[\n " + ",\n ".join(lines) + "\n]"
+        else:
+            text = _indented(value)
+        parts.append(f"{json.dumps(str(name))}: {text}")
+    return "{\n " + ",\n".join(parts).replace("\n", "\n ") + "\n}"
 
 
 def count_steps(runs: Sequence[Run]) -> int:
@@ -248,23 +278,15 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
     name = sidecar.name
     if folder is None or Path(name).name != name:
         raise FormatError(Fault("the sidecar must be in the folder of the study", value=name), subject=subject)
-    try:
-        size = (folder / name).stat().st_size
-        if size > MAX_SIDECAR_BYTES:
-            raise FormatError(Fault("the sidecar is too large", value=f"{size} bytes"), subject=subject)
-        raw = (folder / name).read_bytes()
-    except OSError as problem:
+    if not (folder / name).is_file():  # a pipe would be waited for
         remedy = "keep the study and its .steps.npz together"
-        fault = Fault(f"the sidecar {name} cannot be read: {problem.strerror}", remedy=remedy)
-        raise FormatError(fault, subject=subject) from None
+        raise FormatError(Fault(f"the sidecar {name} is missing", remedy=remedy), subject=subject)
+    raw = read_bytes(folder / name, limit=MAX_SIDECAR_BYTES)
     if hashlib.sha256(raw).hexdigest() != sidecar.sha256:
         remedy = "it belongs to another version of this study"
         raise FormatError(Fault(f"the sidecar {name} does not match the study", remedy=remedy), subject=subject)
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
-            series = {key: np.asarray(arrays[key], dtype=np.float64).tolist() for key in arrays.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as problem:
-        raise FormatError(f"the sidecar {name} is damaged: {problem}", subject=subject) from None
+    arrays = read_arrays(raw, subject=f"{subject}: {name}", most=MAX_SIDECAR_BYTES)
+    series = {key: array.tolist() for key, array in arrays.items()}
     complete: list[Run] = []
     for i, run in enumerate(runs):
         ranks: list[RankRecord] = []
@@ -274,6 +296,34 @@ def _with_sidecar(runs: Sequence[Run], folder: Path | None, sidecar: _Sidecar, s
             ranks.append(replace(rank, steps=steps, step_phases=phases))
         complete.append(replace(run, ranks=tuple(ranks)))
     return tuple(complete)
+
+
+def read_arrays(raw: bytes, *, subject: str, most: int = MAX_BYTES) -> dict[str, npt.NDArray[Any]]:
+    """The numeric arrays of an .npz, none larger than what its member holds, all together within the limit."""
+    limit = unpacked_limit(len(raw), most)
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            total = sum(item.file_size for item in archive.infolist())
+            if total > limit:
+                raise FormatError(Fault("the arrays unpack to too much", remedy=f"the limit is {limit} bytes"))
+            for item in archive.infolist():
+                with archive.open(item) as member:  # a header may state a shape that no file could hold
+                    version = np.lib.format.read_magic(member)
+                    header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+                    shape, _, kind = header[version](member)
+                if kind.hasobject or kind.kind not in "iufb" or math.prod(shape) * kind.itemsize > item.file_size:
+                    raise ValueError(f"{item.filename} is not an array of as many numbers as it says")
+        with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
+            return {key: np.asarray(arrays[key]) for key in arrays.files}
+    except FormatError as problem:
+        raise FormatError(problem.faults, subject=subject) from None
+    except Exception as problem:  # zipfile, zlib and numpy raise errors of many kinds for damaged members
+        raise FormatError(f"damaged: {problem}", subject=subject) from None
+
+
+def unpacked_limit(packed: int, most: int = MAX_BYTES) -> int:
+    """The most bytes that `packed` bytes of a packed file may unpack to."""
+    return min(most, max(MAX_UNPACKED, MOST_RATIO * packed))
 
 
 def _series_key(run: int, rank: int, phase: str | None = None) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, InputError, make_inert
 from scalecurve.findings import Finding
 from scalecurve.study.run import Provenance
 
@@ -190,6 +190,7 @@ class LatencyRecord:
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
+        make_inert(self, "name")
         if self.histogram is None and not self.stated:
             raise InputError(Fault("a latency record holds a histogram or stated percentiles", where=self.name))
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, FormatError, InputError, make_inert
 from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
 from scalecurve.study.run import LARGEST_VALUE, SMALLEST_VALUE, Provenance
@@ -47,6 +47,7 @@ class MessageSweep(Result):
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
+        make_inert(self, "system")
         faults = [] if self.timings else [Fault("there are no timings")]
         for i, timing in enumerate(self.timings):
             where = f"timing {i + 1} ({timing.operation})"

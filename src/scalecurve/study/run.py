@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, InputError, make_inert
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -91,6 +91,9 @@ class Run:
     observed: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
 
+    def __post_init__(self) -> None:
+        make_inert(self, "role")
+
     @property
     def counts(self) -> bool:
         """Whether this run is an observation of the job's own T(K)."""
@@ -118,6 +121,9 @@ class Workload:
     per_worker: float | None = None
     work_unit: str | None = None
 
+    def __post_init__(self) -> None:
+        make_inert(self, "name", "description", "work_unit")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
@@ -127,6 +133,9 @@ class Baseline:
     description: str | None = None
     candidates: tuple[str, ...] = ()
     chosen: str | None = None
+
+    def __post_init__(self) -> None:
+        make_inert(self, "description", "candidates", "chosen")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +153,9 @@ class Provenance:
     software: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        make_inert(self, "source", "tool", "tool_version", "created", "launcher", "timing", "notes")
 
     @property
     def reach(self) -> int | None:
@@ -186,7 +198,7 @@ class Samples:
     @classmethod
     def of(cls, k: Iterable[Any] | npt.NDArray[Any], values: Iterable[Any] | npt.NDArray[Any]) -> Samples:
         """Checked samples from any two equally long columns."""
-        workers, observations = _as_floats(k, "k"), _as_floats(values, "value")
+        workers, observations = _as_numbers(k, "k"), _as_numbers(values, "value").astype(np.float64, copy=False)
         if len(workers) != len(observations):
             lengths = f"{len(workers)} and {len(observations)}"
             raise InputError(Fault("the two columns differ in length", value=lengths), subject="samples")
@@ -194,7 +206,9 @@ class Samples:
             remedy = "give at least one time for each of two worker counts"
             raise InputError(Fault("there are no samples", remedy=remedy), subject="samples")
         with np.errstate(invalid="ignore"):
-            bad_k = ~((workers >= 1) & (workers <= MAX_K) & (workers == np.floor(workers)))
+            bad_k = ~((workers >= 1) & (workers <= MAX_K))
+            if workers.dtype != np.int64:
+                bad_k |= workers != np.floor(workers)
             bad_values = ~((observations >= SMALLEST_VALUE) & (observations <= LARGEST_VALUE))
         faults = [
             *_faults_at(bad_k, workers, "worker count is not a whole number from 1"),
@@ -202,10 +216,8 @@ class Samples:
         ]
         if faults:
             raise InputError(faults, subject="samples")
-        columns = workers.astype(np.int64), np.array(observations)
-        for column in columns:
-            column.setflags(write=False)
-        return cls(*columns)
+        workers, observations = workers.astype(np.int64, copy=False), observations.astype(np.float64, copy=False)
+        return cls(_frozen(workers, k), _frozen(observations, values))
 
     @classmethod
     def from_mapping(cls, samples: Mapping[int, Iterable[float]]) -> Samples:
@@ -243,9 +255,13 @@ class Samples:
         return {int(k): part for k, part in zip(distinct, parts, strict=True)}
 
 
-def _as_floats(column: Iterable[Any] | npt.NDArray[Any], name: str) -> FloatArray:
+def _as_numbers(column: Iterable[Any] | npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """A column as an array of floats, or as it is where it is an array of whole numbers."""
     try:
-        array = np.asarray(column if isinstance(column, np.ndarray) else list(column), dtype=np.float64)
+        if isinstance(column, np.ndarray) and column.dtype == np.int64:
+            array = column
+        else:
+            array = np.asarray(column if isinstance(column, np.ndarray) else list(column), dtype=np.float64)
     except (TypeError, ValueError) as problem:
         raise InputError(Fault(f"the {name} column is not all numbers: {problem}")) from None
     if array.ndim != 1:
@@ -253,7 +269,15 @@ def _as_floats(column: Iterable[Any] | npt.NDArray[Any], name: str) -> FloatArra
     return array
 
 
-def _faults_at(bad: npt.NDArray[np.bool_], column: FloatArray, message: str) -> list[Fault]:
+def _frozen(column: npt.NDArray[Any], original: object) -> npt.NDArray[Any]:
+    """The column, read-only; a copy where it is the caller's own array, which the caller may go on to write."""
+    if column is original and column.flags.writeable:
+        column = column.copy()
+    column.setflags(write=False)
+    return column
+
+
+def _faults_at(bad: npt.NDArray[np.bool_], column: npt.NDArray[Any], message: str) -> list[Fault]:
     places = np.flatnonzero(bad)
     faults = [Fault(message, where=f"sample {i + 1}", value=f"{column[i]:g}") for i in places[:MOST_FAULTS]]
     if len(places) > MOST_FAULTS:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, InputError, make_inert, one_line
 from scalecurve.findings import Finding
 from scalecurve.study.run import SCALING, Baseline, IntArray, Provenance, Run, Samples, Summary, Workload
 
@@ -26,6 +26,9 @@ PLACEMENT = ("nodes", "ranks_per_node", "ranks", "processes", "tasks", "threads"
 SIZE_WORDS = frozenset(
     ("size", "sizes", "n", "problem", "cells", "points", "elements", "particles", "atoms", "unknowns", "dofs", "rows")
 )
+LOAD_UNITS = frozenset(
+    {"clients", "users", "connections", "sessions", "terminals", "concurrency", "requests/s", "virtual users"}
+)
 _SIZE = re.compile(r"\s*([0-9][0-9_ ,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)\s*")
 
 
@@ -38,6 +41,16 @@ class Regime(StrEnum):
     @property
     def held_fixed(self) -> str:
         return "total work fixed" if self is Regime.STRONG else "work per worker fixed"
+
+
+def is_load(k_unit: str) -> bool:
+    """Whether K counts the load on a server (clients, connections ...) and not workers that share a job."""
+    return k_unit.strip().lower() in LOAD_UNITS
+
+
+def what_scales(regime: Regime, k_unit: str) -> str:
+    """What grows with K and what is held fixed, for the head of a table or a figure."""
+    return f"one system, more {k_unit}" if is_load(k_unit) else f"{regime} scaling, {regime.held_fixed}"
 
 
 class Quantity(StrEnum):
@@ -85,8 +98,12 @@ class Study(Result):
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
+        make_inert(self, "k_unit", "unit")
         if (self.bulk is None) == (not self.runs):
             raise InputError(Fault("a study holds either runs or bulk samples", remedy="give exactly one of the two"))
+        size: Any = self.node_size
+        if size is not None and not (isinstance(size, int | np.integer) and size >= 1):
+            raise InputError(Fault("must be a whole number above 0", "node_size", str(self.node_size)))
         if self.baseline.k is not None and self.baseline.k not in self.all_k:
             remedy = f"choose one of {', '.join(str(k) for k in self.all_k)}"
             raise InputError(Fault("the baseline was not measured", value=f"K0 = {self.baseline.k}", remedy=remedy))
@@ -225,7 +242,7 @@ class Study(Result):
         return study_to_dict(self)
 
     def document(self) -> Document:
-        what = f"{self.regime} scaling ({self.regime.held_fixed}), {self.quantity.replace('_', ' ')}"
+        what = f"{what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
         workers = ", ".join(str(k) for k in self.all_k)
         observed = "1 observation" if len(self.samples) == 1 else f"{len(self.samples)} observations"
         counts = f"{observed} at K = {workers} {self.k_unit}; baseline K0 = {self.baseline_k}"
@@ -263,6 +280,8 @@ class StudySet(Result):
     def __post_init__(self) -> None:
         if not self.studies:
             raise InputError(Fault("a set of curves holds at least one", remedy="give {name: Study}"))
+        for what in ("studies", "axes"):
+            object.__setattr__(self, what, {one_line(name): value for name, value in getattr(self, what).items()})
         for what in ("regime", "quantity", "k_unit"):
             values = {name: str(getattr(study, what)) for name, study in self.studies.items()}
             if len(set(values.values())) > 1:
@@ -362,9 +381,8 @@ class StudySet(Result):
         return set_to_dict(self)
 
     def document(self) -> Document:
-        what = (
-            f"{len(self)} curves, {self.regime} scaling ({self.regime.held_fixed}), {self.quantity.replace('_', ' ')}"
-        )
+        curves = f"{len(self)} curve{'s' if len(self) > 1 else ''}"
+        what = f"{curves}, {what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
         rows = [
             (name, ", ".join(map(str, study.all_k)), str(len(study.samples))) for name, study in self.studies.items()
         ]

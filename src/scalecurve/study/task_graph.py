@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, InputError, one_line
 from scalecurve.study.run import Provenance
 
 Ids = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 MAX_FAULTS = 20
+MOST_TASKS = 20_000_000
+"""Of a graph that is made from a formula, whose sizes cost nothing to write."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class TaskGraph:
         np.cumsum(np.bincount(before, minlength=n), out=first[1:])
         if len(before) and not np.all(before[1:] >= before[:-1]):
             behind = behind[np.argsort(before, kind="stable")]
-        labels = None if names is None else tuple(names)
+        labels = None if names is None else tuple(map(one_line, names))
         return cls(weights, first, behind.astype(np.int32), labels, unit, provenance or Provenance())
 
     @classmethod
@@ -116,10 +118,17 @@ class TaskGraph:
         return str(task) if self.names is None else self.names[task]
 
 
+def _refuse_more_tasks(tasks: int) -> None:
+    if tasks > MOST_TASKS:
+        remedy = f"choose sizes of at most {MOST_TASKS:,}"
+        raise InputError(Fault("the graph has too many tasks", value=f"{tasks:,}", remedy=remedy))
+
+
 def reduction_tree(n: int) -> TaskGraph:
     """Sum of n values: n - 1 additions in a balanced tree."""
     if n < 2:
         raise InputError(Fault("a reduction needs at least two values", value=str(n)))
+    _refuse_more_tasks(n - 1)
     children = np.arange(1, n - 1)  # heap order: node i adds the results of its children 2i+1 and 2i+2
     return TaskGraph.of(np.ones(n - 1), children, (children - 1) // 2)
 
@@ -129,6 +138,7 @@ def prefix_sum(n: int) -> TaskGraph:
     if n < 2 or n & (n - 1):
         raise InputError(Fault("Blelloch's scan needs a power of two", value=str(n)))
     size = n - 1
+    _refuse_more_tasks(2 * size)
     children = np.arange(1, size)
     up = (children, (children - 1) // 2)
     down = (size + (children - 1) // 2, size + children)
@@ -142,6 +152,7 @@ def matrix_product(n: int) -> TaskGraph:
     """Two n x n matrices: for every entry n products and a balanced tree of n - 1 additions."""
     if n < 1:
         raise InputError(Fault("a matrix has at least one row", value=str(n)))
+    _refuse_more_tasks(n * n * (2 * n - 1))
     nodes = 2 * n - 1  # one entry: additions 0 .. n-2 in heap order, products n-1 .. 2n-2 as its leaves
     children = np.arange(1, nodes)
     offsets = np.repeat(np.arange(n * n) * nodes, nodes - 1)
@@ -154,6 +165,7 @@ def pipeline(stages: int, microbatches: int) -> TaskGraph:
     """Task (stage, batch) waits for the same batch in the stage before and for the batch before in its stage."""
     if stages < 1 or microbatches < 1:
         raise InputError(Fault("a pipeline has at least one stage and one batch", value=f"{stages} x {microbatches}"))
+    _refuse_more_tasks(stages * microbatches)
     ids = np.arange(stages * microbatches).reshape(stages, microbatches)
     sources = np.concatenate([ids[:-1].ravel(), ids[:, :-1].ravel()])
     targets = np.concatenate([ids[1:].ravel(), ids[:, 1:].ravel()])

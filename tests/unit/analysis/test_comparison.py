@@ -63,6 +63,16 @@ def test_intervals_of_the_ratio_cover_for_all_k_together() -> None:
     assert 0.91 < np.mean(covered) < 0.99
 
 
+def test_few_runs_that_are_close_by_chance_show_no_difference() -> None:
+    fast, mixed = [1.0, 1.001, 0.999], [1.0, 1.3, 1.001]
+    old = {k: fast if k == 4 else mixed for k in (1, 2, 4, 8, 16)}
+    new = {k: [1.3, 1.301, 1.299] if k == 4 else mixed for k in (1, 2, 4, 8, 16)}
+
+    result = compare(*(Study.from_samples(own, regime="strong") for own in (old, new)))
+
+    assert [row.verdict for row in result.rows] == ["no difference seen"] * 5
+
+
 def test_another_machine_is_refused_unless_allowed() -> None:
     with pytest.raises(InputError, match="machine cpu"):
         compare(on("A"), on("B"))

@@ -158,3 +158,11 @@ def test_a_ratio_of_scaled_speedups_is_not_called_a_ratio_of_times() -> None:
 
     assert "T(16)/T(K)" not in str(tabulate(weak))
     assert "S(K)/S(16)" in str(tabulate(weak))
+
+
+def test_few_runs_that_happen_to_be_close_get_the_spread_of_their_neighbours() -> None:
+    times = {1: [10.0, 11.0, 10.0], 2: [5.0, 5.001, 5.0], 4: [2.5, 2.75, 2.75]}
+    few = tabulate(Study.from_samples(times, regime="strong")).row(2).mean
+
+    assert few.high is not None
+    assert few.high > 5.2

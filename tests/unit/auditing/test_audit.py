@@ -24,7 +24,7 @@ def test_one_question_for_each_row_that_is_not_fulfilled() -> None:
     result = audit(Claim(workers=256, speedup=180))
 
     assert len(result.questions) == sum(row.status != "ok" for row in result.checklist) == 6
-    assert repr(result) == "<Audit of claim: not publishable (not stated, 8 of 100), 6 missing>"
+    assert repr(result) == "<Audit of claim: not publishable (not checkable, 8 of 100)>"
 
 
 def test_a_path_is_read(tmp_path: Path) -> None:

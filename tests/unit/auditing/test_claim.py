@@ -10,6 +10,7 @@ import pytest
 from scalecurve.auditing.audit import audit
 from scalecurve.auditing.claim import Claim, claim_template, load_claim
 from scalecurve.errors import InputError
+from scalecurve.formats.reading import ReadOptions
 from scalecurve.study import Placement, Regime, Run, Study
 
 
@@ -26,7 +27,7 @@ def test_the_template_is_a_claim_and_so_is_every_line_of_it() -> None:
 
 
 def test_a_bare_claim_names_itself_and_all_its_faults() -> None:
-    claim = load_claim(workers=256, speedup=180, k_unit="gpus")
+    claim = load_claim(workers=256, speedup=180, options=ReadOptions(k_unit="gpus"))
 
     assert claim.name == "180x on 256 gpus"
     with pytest.raises(InputError) as caught:
@@ -164,3 +165,63 @@ def test_a_contradiction_says_which_column_gives_what_in_its_own_unit(tmp_path: 
     messages = [finding.message for finding in found.violations]
     assert "at K = 32 E is published as 99.0, the rates give 84.4%" in messages
     assert "S(8) = 8" in str(found)
+
+
+def test_a_table_is_audited_with_the_columns_that_table_would_choose(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("ranks,threads,comm (s),total (s),speedup\n1,4,1,100,1\n2,8,4,54,1.85\n4,16,6,31,3.23\n")
+
+    with pytest.raises(InputError, match=r"ranks \(1 to 4\) or threads"):
+        load_claim(path)
+    claim = load_claim(path, options=ReadOptions(k_column="threads", k_unit="threads"))
+
+    assert isinstance(claim, Claim)
+    assert [(point.k, point.seconds, point.speedup) for point in claim.points] == [
+        (4, 100, 1),
+        (8, 54, 1.85),
+        (16, 31, 3.23),
+    ]
+    assert claim.k_unit == "threads"
+    rows = tmp_path / "rows.json"
+    rows.write_text('{"threads": [1, 2], "time_s": [10.2, 5.5]}')
+    listed = load_claim(rows)
+    assert isinstance(listed, Claim)
+    assert [(point.k, point.seconds) for point in listed.points] == [(1, 10.2), (2, 5.5)]
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ("nodes,time (s),note\n1,640,measured\n2,330,measured\n4,172,projected\n", "extrapolation-as-result"),
+        ("ranks,threads per rank,time (s)\n1,1,400\n2,4,110\n4,4,60\n", "threads-changed"),
+    ],
+)
+def test_what_a_column_beside_the_figures_says(tmp_path: Path, table: str, code: str) -> None:
+    (tmp_path / "table.csv").write_text(table)
+
+    assert code in {finding.code for finding in audit(tmp_path / "table.csv", regime="strong").violations}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "threads,input,time,speedup\n1,a,100,1\n1,b,10,1\n4,a,50,2\n4,b,2,5\n4,mean,26,3.5\n",
+        "solver,cores,speedup\ncg,1,1\ncg,2,1.9\nmg,1,1\nmg,2,1.7\n",
+    ],
+)
+def test_rows_of_different_curves_are_not_pooled(tmp_path: Path, table: str) -> None:
+    (tmp_path / "table.csv").write_text(table)
+
+    with pytest.raises(InputError, match="keep the rows of one curve"):
+        audit(tmp_path / "table.csv")
+
+
+def test_digits_of_a_division_are_not_called_too_precise(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("K,time (s),speedup\n128,29,128.000\n256,16,232.000\n512,10,371.200\n")
+
+    assert "superhuman-precision" not in {finding.code for finding in audit(tmp_path / "table.csv").violations}
+
+
+def test_a_single_point_far_out_without_a_loss_is_doubted() -> None:
+    assert "perfectly-linear" in str(audit(load_claim(workers=256, speedup=256)))
+    assert "perfectly-linear" not in str(audit(load_claim(workers=2, speedup=2)))

@@ -48,7 +48,7 @@ def test_shares_of_a_mixture_have_intervals() -> None:
     ("candidates", "phased", "telling", "says"),
     [
         (("communication",), False, False, None),
-        (("communication", "straggler"), False, False, "barrier before each collective"),
+        (("communication", "straggler"), False, False, "before each collective"),
         (("communication", "straggler", "imbalance"), True, False, "put a barrier"),
         (("straggler", "imbalance"), True, True, "count the work"),
         (("serial", "contention"), False, False, "twice as many nodes"),

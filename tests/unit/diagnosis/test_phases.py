@@ -2,7 +2,7 @@
 
 import pytest
 
-from scalecurve.diagnosis.phases import kind_of, phase_shares, rank_strips
+from scalecurve.diagnosis.phases import kind_of, kinds_of, phase_shares, rank_strips
 from scalecurve.study import RankRecord, Regime, Run, RunStatus, Study
 
 
@@ -52,7 +52,21 @@ def test_a_study_of_bare_samples_has_neither() -> None:
         ("waiting", "wait"),
         ("barrier", "wait"),
         ("serial", "serial"),
+        ("shuffle", "communication"),
+        ("push_pull", "communication"),
+        ("thread work", "compute"),
+        ("write_checkpoint", "data"),
+        ("blocked", "wait"),
     ],
 )
 def test_phase_names(name: str, kind: str) -> None:
     assert kind_of(name) == kind
+
+
+def test_a_phase_that_one_worker_does_not_have_is_communication() -> None:
+    def recorded(k: int, swap: float) -> Run:
+        phases = {"relax": 8.0 / k, "swap": swap}
+        return Run(k=k, value=sum(phases.values()), ranks=tuple(RankRecord(rank=i, phases=phases) for i in range(k)))
+
+    assert kinds_of([recorded(1, 0.0), recorded(4, 1.0)]) == {"relax": "compute", "swap": "communication"}
+    assert kinds_of([recorded(2, 0.0), recorded(4, 1.0)]) == {"relax": "compute", "swap": "compute"}

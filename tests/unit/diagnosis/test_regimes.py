@@ -64,7 +64,7 @@ def test_faults_of_a_sentence() -> None:
         classify_regime(workers=(1, 2, 4), total=(1.0, 2.0))
     with pytest.raises(InputError, match="positive"):
         classify_regime(workers=(1, 2), total=(0.0,))
-    with pytest.raises(InputError, match="one number of times"):
+    with pytest.raises(InputError, match="give one time for each K"):
         classify_regime(workers=(1, 2), total=5.0, times=(1.0,))
 
 

@@ -109,9 +109,24 @@ def test_only_reading_and_asking_methods(app: Guard) -> None:
         assert call(app, "/", OURS, method=method)[0] == 405
 
 
-def test_a_declared_body_that_is_too_large_is_refused_unread(app: Guard) -> None:
+def test_a_declared_body_that_is_too_large_is_refused(app: Guard) -> None:
     size = (b"content-length", b"999999999")
     assert call(app, "/api/laws", OURS, JSON, size, method="POST")[0] == 413
+
+
+def test_a_length_in_other_digits_is_refused(app: Guard) -> None:
+    length = (b"content-length", "²".encode("latin-1"))
+    assert call(app, "/api/laws", OURS, JSON, length, method="POST")[0] == 413
+
+
+def test_a_websocket_is_closed(app: Guard) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app({"type": "websocket", "path": "/api/laws", "headers": [OURS]}, None, send))
+    assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
 def test_an_undeclared_body_that_is_too_large_is_refused(app: Guard) -> None:
@@ -168,3 +183,13 @@ def test_other_addresses_only_when_listening_beyond_loopback() -> None:
     assert call(open_app, "/", (b"host", b"192.168.0.5:8777"))[0] == 200
     assert call(open_app, "/", (b"host", b"box.lan:8777"))[0] == 200
     assert call(open_app, "/", (b"host", b"evil.example"))[0] == 421
+
+
+def test_two_explorers_in_one_browser_keep_their_own_cookies() -> None:
+    """A browser sends the cookies of a host to all its ports, so the names must differ."""
+    apps = [build(QuietPool(), start=b"{}", token=token) for token in ("one", "two")]  # type: ignore[arg-type]
+    assert apps[0].cookie != apps[1].cookie
+    jar = "; ".join(f"{app.cookie}={app.token}" for app in apps).encode()
+    for app in apps:
+        assert call(app, "/api/start", (b"host", b"127.0.0.1"), (b"cookie", jar))[0] == 200
+    assert call(apps[0], "/api/start", (b"host", b"127.0.0.1"), (b"cookie", b"scalecurve=one"))[0] == 401

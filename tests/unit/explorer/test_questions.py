@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import scalecurve as sc
-from scalecurve.document import to_text
 from scalecurve.explorer.questions.question import all_questions
 from scalecurve.explorer.worker import answer
 from scalecurve.render.html import fragment
+from scalecurve.render.terminal import to_text
 
 QUESTIONS = [*all_questions(), "openapi"]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
@@ -76,6 +76,20 @@ def test_wrong_questions_are_refused_in_words(name: str) -> None:
 @pytest.mark.parametrize("body", [b"[", b"[]", b"null", b"\xff\xfe", b'{"serial": NaN}', b'{"serial": 1e999}'])
 def test_broken_json_is_refused(body: bytes) -> None:
     assert answer("laws", body)[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("laws", {"serial": 1e-320, "comm": 0.86}),
+        ("laws", {"serial": 0.007, "comm": 1e-320, "largest": 2, "hold": 0.23}),
+        ("mechanisms/depth", {"depth": 1e-320, "largest": 1048576}),
+        ("mechanisms/roofline", {"bandwidth": 1e-320}),
+    ],
+)
+def test_numbers_that_leave_the_range_are_refused(name: str, body: dict[str, Any]) -> None:
+    status, content = answer(name, json.dumps(body).encode())
+    assert (status, b"too large or too small" in content) == (422, True)
 
 
 def test_unknown_questions_do_not_exist() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -14,11 +15,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from scalecurve.explorer.worker import answer
+from scalecurve.study import Study
+from scalecurve.study.file import save
+
 pytest.importorskip("uvicorn", reason="the web extra is not installed")
+from scalecurve.explorer.server import opening  # after the check: it needs the extra
 
 
 class Listening(NamedTuple):
@@ -29,8 +36,8 @@ class Listening(NamedTuple):
 
     def question(self, body: bytes) -> bytes:
         head = (
-            f"POST /api/laws HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
-            f"Cookie: scalecurve={self.token}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            f"POST /api/laws?token={self.token} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + body
 
@@ -81,6 +88,20 @@ def talk(port: int, said: bytes, seconds: float = 60.0) -> bytes:
 def test_it_answers_over_a_socket(server: Listening) -> None:
     body = talk(server.port, server.question(b'{"serial": 0.1}')).partition(b"\r\n\r\n")[2]
     assert json.loads(body)["ceiling"] == 10
+
+
+def test_a_large_body_that_is_refused_still_gets_its_answer(server: Listening) -> None:
+    body = b" " * (16 * 1024 * 1024)  # a connection closed before its end would be reset, without an answer
+    assert talk(server.port, server.question(body)).startswith(b"HTTP/1.1 413 ")
+    assert talk(server.port, server.question(body).replace(b"application/json", b"text/plain")).startswith(
+        b"HTTP/1.1 415 "
+    )
+    chunked = server.question(body).replace(f"Content-Length: {len(body)}".encode(), b"Transfer-Encoding: chunked")
+    head, _, rest = chunked.partition(b"\r\n\r\n")
+    said = head + b"\r\n\r\n" + f"{len(rest):x}".encode() + b"\r\n" + rest + b"\r\n0\r\n\r\n"
+    assert talk(server.port, said).startswith(b"HTTP/1.1 413 ")
+    asking = server.question(body).replace(b"Connection: close", b"Expect: 100-continue").partition(b"\r\n\r\n")[0]
+    assert talk(server.port, asking + b"\r\n\r\n").startswith(b"HTTP/1.1 413 ")
 
 
 def test_without_the_token_nothing_is_told(server: Listening) -> None:
@@ -136,6 +157,28 @@ def test_a_head_that_never_ends_is_cut_off(server: Listening) -> None:
     said = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-Long: " + b"a" * 200_000
     with suppress(ConnectionResetError, BrokenPipeError):  # it may close on us while we are still talking
         assert b" 400 " in talk(server.port, said).partition(b"\r\n")[0] + b" "
+
+
+def test_what_is_no_http_gets_the_headers_of_every_answer(server: Listening) -> None:
+    answer = talk(server.port, b"\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n").lower()
+    assert answer.startswith(b"http/1.1 400 ")
+    assert b"content-security-policy: default-src 'none'" in answer
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "windows-1252", "utf-16", "study"])
+def test_whatever_the_command_line_reads_opens_the_page(tmp_path: Path, kind: str) -> None:
+    table = "k,seconds,h\u00f4te\n1,100,a\n2,51,b\u00e9\n4,26,c\n"
+    path = tmp_path / {"gzip": "runs.csv.gz", "study": "runs.json"}.get(kind, "runs.csv")
+    if kind == "gzip":
+        path.write_bytes(gzip.compress(table.encode()))
+    elif kind == "study":
+        save(Study.from_samples({1: [100.0], 2: [51.0], 4: [26.0]}, regime="strong"), path)
+    else:
+        path.write_text(table, encoding=kind)
+    opened = opening(path, None if kind == "study" else "strong")
+    status, answered = answer("data/table", json.dumps(opened["data"]).encode())
+    assert (status, "26" in answered.decode()) == (200, True)
 
 
 def test_a_port_in_use_is_one_sentence(server: Listening) -> None:

@@ -131,6 +131,7 @@ def test_text_json_and_csv_say_the_same() -> None:
     result = fit(study(LOGCOMM))
 
     assert "Logcomm predicts left-out K best" in str(result)
+    assert "Only usl was fitted" in str(fit(study(LOGCOMM), law="usl"))
     assert [law["name"] for law in result.to_dict()["laws"]] == [own.name for own in result]
     assert result.records()[0]["law"] == result.best.name
     assert len(result) == 5

@@ -22,7 +22,7 @@ def test_the_solution_is_scipys(times: list[float]) -> None:
 
     assert np.all(ours >= 0)
     loss = [float(np.sum(weights * (1 - matrix @ c) ** 2)) for c in (ours, theirs)]
-    assert loss[0] <= loss[1] * (1 + 1e-6) + 1e-9
+    assert loss[0] <= loss[1] * (1 + 1e-6) + 1e-7  # 0.03 % of T: nearly constant times have nearly equal solutions
 
 
 def test_exact_data_gives_exact_coefficients() -> None:

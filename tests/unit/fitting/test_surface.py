@@ -40,6 +40,27 @@ def test_sums_with_noise_are_predicted_at_four_times_both_axes(seed):
     assert low * 0.8 < true < high * 1.25
 
 
+@pytest.mark.parametrize("power", [4, 6])
+def test_steep_work_is_not_called_a_cube(power):
+    sizes, k = (own.ravel() for own in np.meshgrid(100.0 * 2.0 ** np.arange(3), 2.0 ** np.arange(4), indexing="ij"))
+    noise = 1 + 0.02 * np.random.default_rng(3).standard_normal(len(k))
+    points = SurfacePoints(sizes, k, np.log(sizes**power / k * noise), np.ones(len(k)), None, 0.0)
+    _, low, high = fit_surface(points).quantiles(np.array([1600.0]), np.array([32.0]), 0.9)[0]
+    assert low < np.log(1600.0**power / 32) < high
+
+
+def test_two_kinds_of_work_are_held_beside_one_of_a_broken_power():
+    sizes, k = (own.ravel() for own in np.meshgrid(100.0 * 2.0 ** np.arange(3), 2.0 ** np.arange(4), indexing="ij"))
+
+    def truth(n, k):
+        return ((n / 200) ** 3 + (n / 200) ** 2) / k
+
+    noise = 1 + 0.03 * np.random.default_rng(4).standard_normal(len(k))
+    points = SurfacePoints(sizes, k, np.log(truth(sizes, k) * noise), np.ones(len(k)), None, 0.0)
+    _, low, high = fit_surface(points).quantiles(np.array([1600.0]), np.array([32.0]), 0.9)[0]
+    assert low < np.log(truth(1600.0, 32.0)) < high
+
+
 def test_the_constant_term_has_a_plain_name_and_sizes_below_two_take_no_logarithm():
     library = term_library(logs_of_size=True)
     assert library.text(library.constant) == "1"

@@ -97,6 +97,22 @@ def test_a_frame_is_read_by_the_rules_of_a_plain_table(kind: type) -> None:
         as_study(Frame({"gpus": [1, 2], "seconds": ["fast", "slow"]}), regime="strong")
 
 
+def test_a_wide_frame_of_numbers_has_a_curve_in_each_row() -> None:
+    loaded = load(Frame({"algo": ["a", "b"], "1 thread": [10.0, 20.0], "2 threads": [5.2, 11.0]}), regime="strong")
+
+    assert {name: numbers(study) for name, study in loaded.items()} == {
+        "a": {1: [10.0], 2: [5.2]}, "b": {1: [20.0], 2: [11.0]}
+    }  # fmt: skip
+
+
+def test_the_named_index_of_a_frame_and_of_a_series_is_a_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"gpus": [1, 1, 2], "time_ms": [10000.0, 11000.0, 5500.0]}).set_index("gpus")
+
+    assert numbers(as_study(frame, regime="strong")) == numbers(STUDY)
+    assert numbers(as_study(frame["time_ms"], regime="strong")) == numbers(STUDY)
+
+
 @pytest.mark.parametrize("source", [{1: [1.0], 2: [0.6]}, Frame({"gpus": [1, 2], "seconds": [1.0, 0.6]})])
 def test_the_regime_is_never_guessed(source: Any) -> None:
     with pytest.raises(InputError, match="never guessed"):

@@ -13,9 +13,9 @@ from scalecurve import formats
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.detection import PLAIN, READERS, STUDY, FileKind, detect
 from scalecurve.formats.reading import ReadOptions
-from scalecurve.formats.source import MAX_UNPACKED, MOST_RATIO, Source, sources_of, unpacked_limit
+from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Study
-from scalecurve.study.file import save
+from scalecurve.study.file import MAX_UNPACKED, MOST_RATIO, save, unpacked_limit
 
 SAMPLES = Path(__file__).parents[2] / "formats" / "samples"
 

@@ -70,6 +70,30 @@ def test_a_module_with_a_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
+    "text", ["def", "raise ZeroDivisionError", "raise SystemExit(3)", "class a:\n graph = lambda: 1 / 0"]
+)
+def test_a_module_that_fails_is_a_fault_of_that_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    name = f"failing_{len(text)}"
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"cannot be imported: \w+: .*; name a file"):
+        read_task_graph(f"{name}:a")
+
+
+@pytest.mark.parametrize("sizes", ["reduction:1000000000", "scan:1073741824", "matmul:3000", "pipeline:100000,100000"])
+def test_a_classic_graph_is_bounded(sizes: str) -> None:
+    with pytest.raises(InputError, match=r"too many tasks .*; choose sizes of at most 20,000,000"):
+        read_task_graph(f"classic:{sizes}")
+
+
+def test_a_relative_module_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot be imported"):
+        read_task_graph(".x:y")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[]", "no complete events"),

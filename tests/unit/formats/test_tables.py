@@ -5,13 +5,15 @@ import gzip
 import lzma
 import math
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import scalecurve as sc
 from bench.table_corpus import cases, check
-from scalecurve.errors import InputError
+from scalecurve.errors import FormatError, InputError
+from scalecurve.formats.tables.cells import DecimalMark, numbers_of, parse_cell
 from scalecurve.study import Study, StudySet
 
 TRUTH = {1: [0.0105], 2: [0.0053]}
@@ -178,3 +180,40 @@ def test_cpu_time_counts_as_elapsed_time_only_where_it_is_chosen(tmp_path: Path)
         sc.load(path, regime="strong")
 
     assert values(sc.load(path, regime="strong", value_column="CPU time (s)")) == {1: [10.0], 2: [10.4]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark"),
+    [
+        (["0:01:10.250", "1:02:03"], DecimalMark.POINT),
+        (["1:10.25", "0:36.50"], DecimalMark.POINT),
+        (["10.25 ± 0.12", "5 ± 0.5"], DecimalMark.POINT),
+        (["12,345.5", "900.25", "1,234,567"], DecimalMark.POINT),
+        (["12.345,5", "900,25", "7"], DecimalMark.COMMA),
+    ],
+)
+def test_columns_of_one_shape_are_read_as_their_cells(cells: list[str], mark: DecimalMark) -> None:
+    single = [parse_cell(cell, mark) for cell in cells]
+    column = numbers_of(cells, mark)
+    assert column.values.tolist() == pytest.approx([one.value for one in single if one is not None])
+    assert not column.bad.any()
+    assert column.unit == (single[0] and single[0].unit)
+    if column.spread is not None:
+        assert column.spread.tolist() == pytest.approx([one.spread for one in single if one is not None])
+
+
+def test_points_that_may_part_thousands_are_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "zeiten.csv"
+    path.write_text("Kerne;Laufzeit (ms)\n1;12.345\n2;6.300\n")
+    with pytest.raises(InputError, match="the point may part decimals or thousands"):
+        sc.load(path, regime="strong")
+    path.write_text("cores;execution time (ms)\n1;12.345\n2;6.300\n")
+    assert values(sc.load(path, regime="strong")) == {1: [0.012345], 2: [0.0063]}
+
+
+@pytest.mark.parametrize(("member", "name"), [("xl/workbook.xml", "t.xlsx"), ("content.xml", "t.ods")])
+def test_a_workbook_that_unpacks_to_too_much_says_so(tmp_path: Path, member: str, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, b" " * 60_000_000)
+    with pytest.raises(FormatError, match=r"the workbook unpacks to too much .*; save the sheet with the runs as CSV"):
+        sc.load(tmp_path / name, regime="strong")

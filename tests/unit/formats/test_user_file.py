@@ -9,7 +9,8 @@ import pytest
 from pydantic import Field
 
 from scalecurve.errors import FormatError, InputError
-from scalecurve.formats.user_file import FileSection, read_toml, template, validate, write_template
+from scalecurve.files import read_toml
+from scalecurve.formats.user_file import FileSection, template, validate, write_template
 
 
 class Wheel(FileSection):

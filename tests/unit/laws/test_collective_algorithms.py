@@ -308,3 +308,8 @@ def test_double_tree_for_any_number_of_ranks(p: int, n: int, segments: int) -> N
     counter = _run(sim.double_tree_broadcast, data, segments) if p > 1 else sim.Counter()
     assert all(np.array_equal(vector, wanted) for vector in data.values())
     _agree(run.broadcast_double_tree(p, n, segments), counter)
+
+
+def test_rounds_that_fill_the_double_tree_are_those_of_the_trees_built_edge_by_edge() -> None:
+    for p in (*range(2, 300), 1023, 1024, 1025, 4095, 4096, 4097):
+        assert run.fill_rounds(p) == max(sim.tree_arrivals(p).values()), p

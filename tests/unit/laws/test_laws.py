@@ -121,6 +121,7 @@ def test_isoefficiency_holds_the_efficiency(k: int, serial: float, comm: float, 
 
 def test_isoefficiency_has_no_answer_at_one() -> None:
     assert communication.work_per_worker(4, 0.05, 0.01, 1.0) is None
+    assert communication.work_per_worker(1, 0.05, 0.01, 0.95, "linear") == 0.0, "one worker exchanges nothing"
 
 
 def test_usl_edges() -> None:

@@ -27,6 +27,15 @@ def test_several_values_give_a_case_each() -> None:
         law_table("usl", 4, contention=np.linspace(0, 0.5, 20), coherency=np.linspace(0, 0.1, 20))
 
 
+def test_cases_with_other_answers_share_one_table() -> None:
+    """Amdahl's law without a serial part has no share of its ceiling; weak scaling has no best K."""
+    amdahl = str(law_table("amdahl", [1, 8], serial=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]))
+    assert "no limit" in amdahl
+    both = str(law_table("logcomm", [1, 8], serial=0.05, comm=[1.0, 2.0, 4.0, 8.0], regime="both"))
+    assert both.count("\nstrong") == 4
+    assert both.count("\nweak") == 4
+
+
 def test_no_workers_gives_the_answers_alone() -> None:
     table = law_table("logcomm", None, serial=0.05, comm=0.01)
     assert table.records() == []
@@ -35,8 +44,16 @@ def test_no_workers_gives_the_answers_alone() -> None:
 
 def test_work_grows_without_end_where_the_serial_part_is_a_share_of_it() -> None:
     table = law_table("isoefficiency", [2, 64], serial=0.05, comm=0.01, hold=0.9, serial_share=True)
-    assert [row.work is None for row in table.cases[0].rows] == [False, True]
+    first, last = table.cases[0].rows
+    assert first.work == pytest.approx(0.01 / (1 / 0.9 - 1 - 0.05))
+    assert first.efficiency == pytest.approx(0.9)
+    assert last.work is None
     assert table.to_dict()["answers"]["last_k"] == pytest.approx(1 + (1 / 0.9 - 1) / 0.05)
+
+
+def test_small_values_keep_their_digits() -> None:
+    (_, row) = law_table("amdahl", [1, 10**6], serial=0.5).document().blocks[1].rows  # type: ignore[union-attr]
+    assert row[-1].text == "2e-06"
 
 
 def test_wrong_parameters_list_the_right_ones() -> None:

@@ -1,5 +1,6 @@
 """Axes: the cells of each design, the settings of each sweep, and a grid that really runs."""
 
+import itertools
 import json
 import sys
 
@@ -126,3 +127,56 @@ def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
         run_grid(asked, world, sweep, output=tmp_path / "grid.json")
     assert len(sweeps) == 3
     assert len(sc.load(tmp_path / "grid.json")) == 2
+
+
+def test_a_grid_with_failed_launches_is_completed_by_resume(tmp_path):
+    asked = settings_of(size=[1e6, 2e6], workers="1,2").model_copy(update={"repeats": 2, "warmup_launches": 0})
+    world, broken, output = fake_world(), [True], tmp_path / "grid.json"
+    launcher = FakeLauncher(
+        lambda job: 8.0 / job.k, fails=lambda job: broken[0] and job.k == 2 and "1000000" in job.argv
+    )
+
+    def sweep(own, path, again):
+        return run_sweep(own, world, output=path, resume=again, launcher=launcher)
+
+    studies = run_grid(asked, world, sweep, output=output)
+    assert "missing-points" in {finding.code for finding in studies.findings}
+    broken[0] = False
+    studies = run_grid(asked, world, sweep, output=output, resume=True)
+    assert all(study.all_k == (1, 2) for _, study in studies.items())
+    assert "missing-points" not in {finding.code for finding in studies.findings}
+    assert not (tmp_path / "grid.json.grid").exists()
+
+
+def test_an_advice_to_resume_a_grid_can_be_followed(tmp_path):
+    times = iter(itertools.cycle([8.0, 9.0, 12.0, 6.0]))
+    asked = settings_of(size=[1e6, 2e6], workers="1,2").model_copy(
+        update={"repeats": 3, "max_repeats": 3, "precision": 0.001, "warmup_launches": 0}
+    )
+    world, output = fake_world(), tmp_path / "grid.json"
+    launcher = FakeLauncher(lambda job: next(times) / job.k)
+
+    def sweep(own, path, again):
+        return run_sweep(own, world, output=path, resume=again, launcher=launcher)
+
+    studies = run_grid(asked, world, sweep, output=output)
+    assert "precision-not-reached" in {finding.code for finding in studies.findings}
+    more = asked.model_copy(update={"repeats": 4, "max_repeats": 4})
+    assert all(
+        len(study.samples) == 8 for study in run_grid(more, world, sweep, output=output, resume=True).studies.values()
+    )
+
+
+def test_launches_that_were_made_up_for_are_not_resumed(tmp_path):
+    asked = settings_of(size=[1e6, 2e6], workers="1,2").model_copy(update={"repeats": 2, "warmup_launches": 0})
+    world, broken, output = fake_world(), [True], tmp_path / "grid.json"
+    launcher = FakeLauncher(lambda job: 8.0 / job.k, fails=lambda job: broken[0] and job.k == 2)
+
+    def sweep(own, path, again):
+        return run_sweep(own, world, output=path, resume=again, launcher=launcher)
+
+    advised = {item.code: item.remedy or "" for item in run_grid(asked, world, sweep, output=output).findings}
+    assert "--resume" in advised["failed-runs"]
+    broken[0] = False
+    done = {item.code: item.remedy or "" for item in run_grid(asked, world, sweep, output=output, resume=True).findings}
+    assert "--resume" not in done["failed-runs"]

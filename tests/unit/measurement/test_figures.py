@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.errors import InputError, RunError
+from scalecurve.errors import InputError
 from scalecurve.measurement.evidence import read_run
-from scalecurve.measurement.figures import Unreadable, metric_from, number_of, search, seconds_of, taken
+from scalecurve.measurement.figures import Unreadable, last_digit, metric_from, number_of, seconds_of, taken
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.study import Run, RunStatus
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("1.0", 0.1), ("0.250", 0.004), ("2", 0.5), ("1.5e-3", 1 / 15), ("0.15D+00", 1 / 15), ("1,000", 0.001),
+     ("0:00:12", 1 / 12), ("1:00.5", 0.1 / 60.5), ("2m3s", 1 / 123), ("850.2ms", 1 / 8502), ("0", 0.0), ("x", 0.0)],
+)  # fmt: skip
+def test_the_last_digit_as_a_share(text: str, share: float) -> None:
+    assert last_digit(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +61,6 @@ def test_one_of_several_matches() -> None:
         6,
         2,
     ]  # type: ignore[arg-type]
-
-
-def test_patterns_are_searched_line_by_line_and_stopped_when_they_take_too_long() -> None:
-    assert search([("a", r"^x=(\d+)", "x=1\nx=2"), ("b", r"y=(\d+)", "")]) == [["1", "2"], []]
-    with pytest.raises(RunError, match=r"the b pattern '\(a\+\)\+\$' was still searching after 0.5 s"):
-        search([("a", "(a)", "a"), ("b", "(a+)+$", "a" * 60 + "!")], limit=0.5)
 
 
 @pytest.mark.parametrize(
@@ -182,3 +185,8 @@ def test_a_pattern_that_nearly_matches_is_told_how(tmp_path: Path) -> None:
 )
 def test_complaints_on_standard_error_are_kept(tmp_path: Path, errors: str, complaint: str | None) -> None:
     assert pattern_job(tmp_path, "T=1", errors, pattern=r"T=(\S+)").observed.get("complaint") == complaint
+
+
+def test_a_number_with_its_unit_inside_the_brackets_names_the_way_out() -> None:
+    with pytest.raises(Unreadable, match="brackets around the number alone"):
+        number_of("462401.90k", "rate")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scalecurve.errors import FormatError, InputError
-from scalecurve.measurement.journal import Workspace, open_journal
+from scalecurve.measurement.journal import Workspace, end_what_it_left, open_journal
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.measurement.sweep import run_study, run_sweep
 from scalecurve.study.file import read_study
@@ -77,6 +77,30 @@ def test_work_files_are_private_and_links_are_not_followed(tmp_path: Path) -> No
         assert stat.S_IMODE(third.folder.stat().st_mode) == 0o700
         third.append({"run": {}})
         assert stat.S_IMODE(third.journal.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("place", ["runs", "runs/now", "runs/00003", "runs/now/probe"])
+def test_a_link_inside_the_work_folder_is_never_cleared_or_written_through(tmp_path: Path, place: str) -> None:
+    victim = tmp_path / "victim"
+    (victim / "now").mkdir(parents=True)
+    space = Workspace(tmp_path / "s.json")
+    (space.folder / place).parent.mkdir(parents=True)
+    (space.folder / place).symlink_to(victim)
+    with pytest.raises(InputError, match="a link, has one in it"), space.locked():
+        pass
+
+
+def test_a_journal_that_is_a_pipe_or_a_link_is_refused_at_once(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "s.json")
+    space.folder.mkdir()
+    os.mkfifo(space.journal)
+    for ask in (space.holds_runs, space.lines, lambda: end_what_it_left(space)):
+        with pytest.raises(FormatError, match="a pipe or a device, not a file; remove it"):
+            ask()
+    space.journal.unlink()
+    space.journal.symlink_to("/dev/zero")
+    with pytest.raises(FormatError, match="it is a link; remove it"):
+        space.lines()
 
 
 def test_a_work_folder_that_was_removed_is_not_called_safe(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scalecurve.errors import InputError
+from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
+from scalecurve.measurement.launchers.batch import SYSTEMS, Queue, await_code, lives
 from scalecurve.measurement.launchers.direct import agents, flags, pinning, shape
+from scalecurve.measurement.launchers.functions import start_ray
 from scalecurve.measurement.launchers.slurm import (
     accounted,
     batch_script,
@@ -253,3 +255,66 @@ def test_the_script_of_a_site_tells_the_program_and_its_libraries() -> None:
         {"host": "node1", "submit_host": "login"},
         {"python": "3", "job": {"sha256": "ab"}},
     )
+
+
+@pytest.mark.parametrize(
+    ("system", "code", "text", "answer"),
+    [
+        ("pbs", 0, "Job Id: 12.head\n    job_state = R\n", True),
+        ("pbs", 0, "Job Id: 12.head\n    job_state = F\n", False),
+        ("pbs", 153, "qstat: Unknown Job Id 12.head", False),
+        ("pbs", 35, "qstat: 12.head Job has finished, use -x or -H to obtain historical job information", False),
+        ("pbs", 255, "Connection refused\nqstat: cannot connect to server head (errno=15010)", None),
+        ("lsf", 255, "Job <12> is not found", False),
+        ("lsf", 0, "PEND\n", True),
+        ("lsf", 255, "LSF is down. Please wait ...", None),
+        ("sge", 1, "Following jobs do not exist: \n12", False),
+        ("sge", 1, "error: commlib error: got select error (Connection refused)\nunable to contact qmaster", None),
+        ("flux", 1, "flux-jobs: ERROR: [Errno 111] Unable to connect to Flux: broker socket not ready", None),
+        ("flux", 0, "INACTIVE\n", False),
+        ("pbs", 127, "Command '['qstat']' timed out after 60.0 seconds", None),
+        ("pbs", 1, "", False),
+    ],
+)
+def test_a_failed_question_says_nothing_about_the_job(system: str, code: int, text: str, answer: bool | None) -> None:
+    assert lives(code, text, SYSTEMS[system].alive) is answer
+
+
+def test_a_system_that_stays_silent_ends_the_measurement_and_keeps_the_job(tmp_path: Path) -> None:
+    cancelled: list[bool] = []
+    queue = Queue(lambda: None, lambda: cancelled.append(True), 2.0)
+    with pytest.raises(RunError, match=r"not answered for 10 minutes.*--resume finds it again"):
+        await_code(queue, tmp_path, job(tmp_path), world())
+    assert not cancelled
+
+
+def test_slurm_in_an_outage_is_waited_for(tmp_path: Path) -> None:
+    lost = (1, "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
+    with pytest.raises(RunError, match="not answered"):
+        outcome_of("12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": lost}))
+    gone = (1, "slurm_load_jobs error: Invalid job id specified")
+    ended = outcome_of("12", tmp_path, job(tmp_path), settings(name="slurm"), world({"squeue": gone}))
+    assert ended.status is RunStatus.FAILED
+
+
+class SlowRay:
+    """Ray on a busy machine: the first starts give up."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.asked = failures, 0
+
+    def init(self, **_: object) -> None:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise Exception("The current node timed out during startup.")
+
+    def shutdown(self) -> None:
+        return
+
+
+def test_an_engine_that_does_not_start_at_once_is_started_again() -> None:
+    slow = SlowRay(2)
+    start_ray(slow, {"num_cpus": 1})
+    assert slow.asked == 3
+    with pytest.raises(Exception, match="timed out during startup"):
+        start_ray(SlowRay(3), {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scalecurve.measurement.machine import is_secret_name, masked, masked_text, masked_words, scrubbed, secrets_in
+from scalecurve.measurement.masking import is_secret_name, masked, masked_text, masked_words, scrubbed, secrets_in
 from scalecurve.measurement.settings import make_settings
 
 SECRET = "hunter22"
@@ -21,13 +21,20 @@ SECRET = "hunter22"
         "clientSecret",
         "ssh_private_key",
         "auth",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "X-Amz-Signature",
+        "AZURE_STORAGE_KEY",
     ],
 )
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["--max-tokens", "tokenizer", "author", "pin", "key", "PWD", "monkey", "cells"])
+@pytest.mark.parametrize(
+    "name", ["--max-tokens", "tokenizer", "author", "pin", "key", "PWD", "OLDPWD", "monkey", "cells", "pass"]
+)
 def test_names_that_only_look_alike(name: str) -> None:
     assert not is_secret_name(name)
 
@@ -42,6 +49,31 @@ def test_names_that_only_look_alike(name: str) -> None:
         ("git", "clone", f"https://me:{SECRET}@host/x"),
         ("sh", "-c", f"run --token {SECRET} && export SECRET='{SECRET}'"),
         ("run", '{"token": "' + SECRET + '"}'),
+        ("run", f"--password='two words {SECRET}'"),
+        ("curl", f"https://host/x?access_token={SECRET}&b=1"),
+        ("curl", f"https://account.blob.example/c?sv=1&sig={SECRET}&se=2"),
+        ("curl", "-u", f"bob:{SECRET}", "http://h/"),
+        ("env", "A=1", "curl", f"-ubob:{SECRET}"),
+        ("curl", "-sSu", f"bob:{SECRET}"),
+        ("curl", "--proxy-user", f"bob:{SECRET}"),
+        ("curl", "-H", f"Cookie: a=1; sid={SECRET}"),
+        ("curl", "-H", f"Authorization: Digest username=a, response={SECRET}"),
+        ("curl", f"https://{SECRET}@host/x"),
+        ("/usr/bin/sshpass", "-p", SECRET, "ssh", "host"),
+        ("sh", "-c", f"sshpass -p '{SECRET}' ssh host"),
+        ("sh", "-c", f"cd x && mysql -uroot -p{SECRET} db"),
+        ("sh", "-c", f'run --password "two {SECRET}"'),
+        ("sh", "-c", f"PGPASSWORD={SECRET} pgbench -c 4"),
+        ("run", f"DB_PASS={SECRET}"),
+        ("run", "--pass", SECRET),
+        ("run", "--pwd", SECRET),
+        ("redis-benchmark", "-a", SECRET),
+        ("sqlcmd", "-U", "sa", "-P", SECRET),
+        ("docker", "login", "-u", "bob", "-p", SECRET),
+        ("openssl", "rsa", "-passin", f"pass:{SECRET}"),
+        ("oha", "-a", f"bob:{SECRET}", "http://h/"),
+        ("smbclient", "-U", f"bob%{SECRET}", "//h/x"),
+        ("run", f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"),
     ],
 )
 def test_no_secret_of_a_command_is_recorded(words: tuple[str, ...]) -> None:
@@ -56,6 +88,13 @@ def test_a_key_is_known_by_its_shape() -> None:
 def test_plain_commands_stay_as_they_are() -> None:
     words = ("mpirun", "-n", "4", "--pin=compact", "lmp", "-in", "in.lj", "-var", "x=1", "--max-tokens", "4096")
     assert masked_words(words) == words
+    for line in (
+        "mkdir -p results", "ssh -p 2222 host", "docker run -p 8080:80 --user 1000:1000 image", "srun -p gpu x",
+        "python -u train.py", "mysql -P 3306 -p database", "pgbench -p 5432", "ffmpeg -pass 2", "run PWD=/home/bob",
+        "curl http://host:8080/a", "sshpass -f file ssh -p 22 host",
+    ):  # fmt: skip
+        assert masked_words(line.split()) == tuple(line.split())
+        assert masked_text(line) == line
 
 
 def test_the_job_of_a_study_holds_no_secret_and_its_errors_neither() -> None:
@@ -72,6 +111,11 @@ def test_the_job_of_a_study_holds_no_secret_and_its_errors_neither() -> None:
     assert settings.job()["env"] == {"HF_TOKEN": "***", "MODE": "fast"}
     assert sorted(settings.secrets()) == ["hf-abcdef", SECRET]
     assert scrubbed(f"401 for {SECRET}", settings.secrets()) == "401 for ***"
+
+
+def test_every_secret_of_a_text_is_known_where_it_stands_again() -> None:
+    told = ["sh", "-c", "A_TOKEN=first99 B_TOKEN='second99' curl -u bob:third99 h"]
+    assert sorted(secrets_in(told, masked(told))) == ["first99", "second99", "third99"]
 
 
 def test_masked_data_keeps_its_shape() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from scalecurve.measurement.observation import busy_seconds, disturbed_rows, energy_now, is_disturbed, wait_for_quiet
+from scalecurve.measurement.observation import busy_seconds, energy_now, is_disturbed, wait_for_quiet
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
+from scalecurve.measurement.schedule import Made
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.measurement.sweep import run_sweep
 from scalecurve.study import Run, RunStatus, Study
@@ -41,13 +42,16 @@ def test_a_run_is_disturbed_by_the_share_and_not_by_the_grain_of_the_clock() -> 
     assert not is_disturbed(replace(run_with(1.0), wall_seconds=None), 0.3)
 
 
+def disturbed(runs: list[Run], **more: object) -> dict[int, float]:
+    return {point.k: cores for point, cores in Made.of(settings_for(**more), runs).disturbed().items()}
+
+
 def test_a_row_is_disturbed_by_many_runs_or_by_short_ones_together() -> None:
-    settings = settings_for()
-    assert disturbed_rows([run_with(0.0)] * 4 + [run_with(0.9)], settings) == {}
-    assert disturbed_rows([run_with(0.9)] * 2 + [run_with(0.0)] * 3, settings) == {("scaling", 1): pytest.approx(0.36)}
-    assert disturbed_rows([run_with(0.02, wall=0.02, k=2)] * 5, settings) == {("scaling", 2): pytest.approx(1.0)}
-    assert disturbed_rows([run_with(0.9)] * 4, settings_for(quiet_below=2)) == {}
-    assert disturbed_rows([run_with(0.9)] * 4, settings_for(launcher="slurm")) == {}
+    assert disturbed([run_with(0.0)] * 4 + [run_with(0.9)]) == {}
+    assert disturbed([run_with(0.9)] * 2 + [run_with(0.0)] * 3) == {1: pytest.approx(0.36)}
+    assert disturbed([run_with(0.02, wall=0.02, k=2)] * 5) == {2: pytest.approx(1.0)}
+    assert disturbed([run_with(0.9)] * 4, quiet_below=2) == {}
+    assert disturbed([run_with(0.9)] * 4, launcher="slurm") == {}
 
 
 @dataclass
@@ -114,6 +118,18 @@ def test_waiting_for_a_quiet_machine_ends(until: float, quiet: bool) -> None:
 
     assert wait_for_quiet(world, 0.5) is quiet
     assert clock.time <= 1062.0
+
+
+def test_a_machine_that_never_gets_quiet_is_not_waited_for_beyond_the_budget(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = World(clock, FakeRunner(), BusyUntil(cores=1, clock=clock, until=9000.0))
+    launcher = BusyLauncher(lambda job: 1.0, foreign=[1.0])
+    settings = settings_for(workers="1", quiet_below=0.5, max_time=100)
+    study = run_sweep(settings, world, output=tmp_path / "s.json", launcher=launcher)
+
+    assert not any(run.status is RunStatus.DISTURBED for run in study.runs)  # made once: another would be no better
+    assert "disturbed" in {finding.code for finding in study.findings}
+    assert clock.time <= 1106.0
 
 
 ZONE = "/sys/class/powercap/intel-rapl:0"

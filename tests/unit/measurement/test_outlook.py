@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scalecurve.measurement.outlook import outlook_of
-from scalecurve.measurement.schedule import repeats_needed, runs_to_make
+from scalecurve.measurement.schedule import Made, repeats_needed, runs_to_make
 from scalecurve.measurement.settings import MeasureSettings, make_settings
 from scalecurve.study import Run
 
@@ -16,7 +16,7 @@ def settings(**more: object) -> MeasureSettings:
 
 def test_an_outlook_bounds_wall_time_and_cost() -> None:
     asked = settings(repeats=2, warmup_launches=0, expected_seconds=100, usd_per_worker_hour=36, precision=0.02)
-    outlook = outlook_of(asked, {})
+    outlook = outlook_of(asked, Made(asked))
 
     assert len(outlook.runs) == 6
     assert outlook.wall is not None
@@ -37,9 +37,12 @@ def test_an_outlook_bounds_wall_time_and_cost() -> None:
 
 def test_an_outlook_from_what_was_measured_has_no_guesses() -> None:
     asked = settings(repeats=4, warmup_launches=0, precision=0.02)
-    first = list(runs_to_make(asked, {}))[:9]
-    done = {planned: Run(k=planned.point.k, value=1.0 + 0.01 * i, wall_seconds=2.0) for i, planned in enumerate(first)}
-    outlook = outlook_of(asked, done)
+    first = list(runs_to_make(asked, Made(asked)))[:9]
+    runs = [
+        Run(k=planned.point.k, repeat=planned.repeat, value=1.0 + 0.01 * i, wall_seconds=2.0)
+        for i, planned in enumerate(first)
+    ]
+    outlook = outlook_of(asked, Made.of(asked, runs))
 
     assert outlook.wall is not None
     assert outlook.wall.low == outlook.wall.high == 2.0 * sum(each.launches for each in outlook.points)
@@ -48,7 +51,7 @@ def test_an_outlook_from_what_was_measured_has_no_guesses() -> None:
 
 def test_a_precision_is_priced_with_the_launches_it_needs() -> None:
     asked = settings(repeats=3, warmup_launches=2, expected_seconds=100, precision=0.05, max_repeats=50)
-    outlook = outlook_of(asked, {})
+    outlook = outlook_of(asked, Made(asked))
     needed = repeats_needed(0.05, 0.05, 0.95)
 
     assert 3 < needed < 50
@@ -60,13 +63,14 @@ def test_a_precision_is_priced_with_the_launches_it_needs() -> None:
 
 
 def test_a_precision_that_is_met_before_the_repeats_costs_the_repeats() -> None:
-    outlook = outlook_of(settings(repeats=9, warmup_launches=1, precision=0.2), {})
+    asked = settings(repeats=9, warmup_launches=1, precision=0.2)
+    outlook = outlook_of(asked, Made(asked))
     assert [each.launches for each in outlook.points] == [10] * 3
     assert "30 launches, nothing" in str(outlook)
 
 
 def test_an_outlook_without_any_time_says_so() -> None:
-    outlook = outlook_of(settings(), {})
+    outlook = outlook_of(settings(), Made(settings()))
 
     assert outlook.wall is None
     assert outlook.cost is None

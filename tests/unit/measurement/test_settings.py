@@ -44,7 +44,7 @@ def test_all_faults_at_once() -> None:
 
     text = str(caught.value)
     assert all(word in text for word in ("regime", "workers", "command", "repeats", "colour"))
-    assert "workers: worker counts are whole numbers from 1, rising; write 1..512 (got '0')" in text
+    assert "workers: worker counts are whole numbers from 1 to a billion, rising; write 1..512 (got '0')" in text
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+import scalecurve as sc
 from scalecurve.measurement import size_evidence, worker_site
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings, make_settings
@@ -203,6 +205,19 @@ def test_a_job_that_says_its_size_is_measured_however_badly_it_scales(tmp_path: 
 
 def test_without_evidence_the_study_says_so(tmp_path: Path) -> None:
     assert "size-unproven" in sweep(tmp_path, OutputLauncher(lambda k: "done"))
+
+
+def test_copies_are_the_job_where_each_brings_its_own_work(tmp_path: Path) -> None:
+    """K times `sha256sum file` is weak scaling; under strong scaling it would be the same work K times."""
+    copies = OutputLauncher(lambda k: "sum of file\n" * k, seconds=lambda k: 10.0, cpu=lambda k: 10.0 * k)
+    copies.name = "local"
+    world = World(FakeClock(), FakeRunner(), FakeMachine(8))
+    base = {"workers": "1,2", "repeats": 2, "command": ["./app"], "launcher": {"name": "local", "mode": "processes"}}
+    for regime in ("weak", "strong"):
+        settings = make_settings({"regime": regime, **base})
+        with nullcontext() if regime == "weak" else pytest.raises(SizeRefused):
+            run_sweep(settings, world, output=tmp_path / f"{regime}.json", launcher=copies)
+    assert not {"singletons", "size-unproven"} & {item.code for item in sc.load(tmp_path / "weak.json").findings}
 
 
 def test_the_check_can_be_switched_off_and_then_marks_the_study(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def test_a_clean_study_has_no_verdicts() -> None:
         ({"debug": ["python -X dev"]}, "debug-build"),
         ({"start_skew_seconds": 0.4}, "start-skew"),
         ({"thread_pools": {"torch": 8}}, "too-many-threads"),
+        ({"affinity": [[3]], "threads": 2}, "cores-shared"),  # taskset -c 3
+        ({"affinity": [[0], [0]], "threads": 2}, "cores-shared"),  # two ranks bound to one core
     ],
 )
 def test_verdicts_from_what_was_observed(observed: dict[str, object], code: str) -> None:
@@ -113,10 +115,18 @@ def test_false_alarms_of_drift_are_rare() -> None:
         ({"complaint": "ERROR: no licence"}, "complains"),
         ({"behind": 1}, "left-running"),
         ({"cpu_seconds": 1.9}, "more-than-one-core"),
+        ({"last_digit": 0.1}, "rounded"),
     ],
 )
 def test_what_a_job_did_beside_its_time_is_said(observed: dict[str, object], code: str) -> None:
     assert code in codes(good(1, observed=observed), good(2, observed=observed))
+
+
+def test_a_job_that_finds_its_work_done_is_named() -> None:
+    """`make -j` without `make clean`: the warm-up builds, the repeats find everything up to date."""
+    first = Run(k=1, value=3.0, status=RunStatus.WARMUP, repeat=-1, observed={"cpu_seconds": 2.9})
+    assert "work-left-over" in codes(first, timed(1, 0.2, 0.05), timed(2, 0.2, 0.06))
+    assert "work-left-over" not in codes(first, timed(1, 1.0, 0.9), timed(2, 0.6, 1.0))  # cold caches
 
 
 def timed(k: int, seconds: float, cpu: float, **more: object) -> Run:
@@ -132,6 +142,18 @@ def test_a_job_that_does_not_heed_its_workers_is_named() -> None:
     assert "same-at-every-k" not in codes(timed(1, 1.0, 0.9), timed(2, 1.0, 1.8), regime="weak", per_worker=None)
     busy = {"foreign_cpu_seconds": 1.5}
     assert "same-at-every-k" not in codes(timed(1, 2.0, 1.98, **busy), timed(2, 2.06, 2.04, **busy))
+    # Two medians that agree by chance while the runs scatter are no set time.
+    scatter = [timed(k, seconds, 1.0, **busy) for k in (1, 2) for seconds in (0.9, 1.0, 1.2)]
+    assert "same-at-every-k" not in codes(*scatter)
+
+
+def test_ranks_with_threads_of_their_own_are_named_by_any_launcher_here() -> None:
+    assert "more-than-one-core" in codes(timed(1, 2.0, 3.9), timed(2, 1.9, 3.8), launcher="mpi")
+    assert "more-than-one-core" in codes(timed(2, 2.0, 7.6), timed(4, 1.9, 7.6), launcher="mpi")
+    assert "more-than-one-core" not in codes(timed(1, 2.0, 2.0), timed(2, 1.0, 2.0), launcher="mpi")
+    assert "more-than-one-core" not in codes(timed(1, 2.0, 3.9), timed(2, 1.9, 3.8), launcher="slurm")
+    threads = {"name": "mpi", "threads_per_worker": 2}
+    assert "more-than-one-core" not in codes(timed(1, 2.0, 3.9), timed(2, 1.9, 3.8), launcher=threads)
 
 
 def test_a_time_that_is_the_start_of_a_process_is_said() -> None:

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from scalecurve.measurement import watchdog
+from scalecurve.measurement.ports import Command
+from scalecurve.measurement.processes import LocalRunner
+from scalecurve.study import RunStatus
 
 Ask = Any
 
@@ -106,6 +109,17 @@ def test_marks_find_what_has_no_parent_here() -> None:
     assert watchdog.marked(token) == []
 
 
+def test_marks_find_what_has_no_environment_session_or_parent_left() -> None:
+    token = f"mark-{time.time_ns()}"
+    with watchdog.marking_children(token):
+        subprocess.run(["env", "-i", "sh", "-c", "setsid sleep 62 > /dev/null 2>&1 &"], check=True)
+
+    assert len(watchdog.marked(token)) == 1
+    assert not watchdog.carries(os.getpid(), token)
+    assert watchdog.end_marked(token, grace=2.0) == []
+    assert watchdog.marked(token) == []
+
+
 def test_a_process_that_a_look_misses_is_ended_by_the_next(tmp_path: Path) -> None:
     """A child born while its parent ends is in no list of /proc that was begun before; the kernel still counts it."""
     program = (
@@ -127,3 +141,13 @@ def test_a_process_that_a_look_misses_is_ended_by_the_next(tmp_path: Path) -> No
 def test_what_outlives_a_job_is_counted(ask: Ask) -> None:
     assert ask(["sh", "-c", "setsid sleep 600 > /dev/null 2>&1 & exit 0"])["behind"] == 1
     assert ask(["true"])["behind"] == 0
+
+
+def test_a_watchdog_that_its_job_stops_is_continued(tmp_path: Path) -> None:
+    runner = LocalRunner()
+    stop = Command(argv=("sh", "-c", "kill -STOP $PPID; sleep 0.1"))
+    try:
+        outcome = runner.run_together([stop], folder=tmp_path, token="stopped", timeout=60)
+    finally:
+        runner.close()
+    assert outcome.status is RunStatus.OK

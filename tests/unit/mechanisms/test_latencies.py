@@ -64,7 +64,7 @@ def test_a_complete_record_is_left_alone() -> None:
 def test_goodput_counts_what_met_the_slo() -> None:
     record = LatencyRecord(name="x", histogram=Histogram.of([0.01] * 90 + [0.5] * 10), seconds=10.0)
     assert summarise_latency(record, slo=0.1).goodput == pytest.approx(9.0)
-    with pytest.raises(InputError, match="SLO is a positive"):
+    with pytest.raises(InputError, match="SLO is not a positive time"):
         summarise_latency(record, slo=-1)
 
 

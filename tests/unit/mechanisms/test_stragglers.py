@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scalecurve.errors import InputError, Refused
 from scalecurve.laws.stragglers import exponential_maximum
 from scalecurve.mechanisms import straggler_cost
 from scalecurve.mechanisms.stragglers import (
+    DRAWS,
     SMALL,
     StragglerRow,
     delays_from,
@@ -46,6 +48,23 @@ def test_simulation_agrees_with_the_formula(k: int) -> None:
     delays = delays_of("gamma", a=4.0)
     simulated = simulate_maximum(delays, k, np.random.default_rng(3), repeats=400)
     assert simulated == pytest.approx(maximum(delays, k), rel=0.05)
+
+
+def test_the_simulation_draws_no_more_than_its_budget_over_all_workers() -> None:
+    drawn = 0
+
+    def count(rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        nonlocal drawn
+        drawn += math.prod(size)
+        return np.ones(size)
+
+    delays = replace(delays_of("expon"), draw=count)
+    assert simulate_maximum(delays, DRAWS, np.random.default_rng(1)) is None
+    assert drawn == 0
+    rows = straggler_cost("1..100000000", shape={"s": 0.1}).rows
+    assert rows[4].simulated == pytest.approx(rows[4].slowest, rel=0.05)
+    assert rows[-1].simulated is None
+    assert rows[-1].slowest > rows[-2].slowest
 
 
 def test_own_samples_are_used_while_there_are_enough() -> None:

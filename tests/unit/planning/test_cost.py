@@ -8,6 +8,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.errors import InputError
 from scalecurve.planning.cost import cost
+from scalecurve.planning.cost_rows import workers_text
 from scalecurve.planning.curve import Kind, TimeCurve, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
@@ -311,7 +312,15 @@ def test_a_path_and_the_answer_in_one_line(tmp_path: Path) -> None:
 
     assert [row.k for row in priced.rows] == [1, 2, 4]
     assert repr(priced).startswith("<Cost of ")
-    assert "cheapest K = 1 " in repr(priced)
+    assert "cheapest 1 GPU, " in repr(priced)
+
+
+@pytest.mark.parametrize(
+    ("k", "unit", "text"),
+    [(1, "gpus", "1 GPU"), (8, "gpus", "8 GPUs"), (1, "processes", "1 process"), (1, "nodes", "1 node")],
+)
+def test_a_number_of_workers_in_words(k: int, unit: str, text: str) -> None:
+    assert workers_text(k, unit) == text
 
 
 def test_a_law_needs_worker_counts() -> None:

@@ -257,6 +257,14 @@ def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path
     assert re.search(r"[0-9a-f]{64}", large.contents[0].text)  # type: ignore[union-attr]
 
 
+def test_strong_beside_weak_is_not_compared_k_by_k(tmp_path: Path) -> None:
+    write_report(tmp_path / "both.md", study("fixed"), study("growing", "weak"))
+
+    text = (tmp_path / "both.md").read_text()
+    assert "answer different questions" in text
+    assert "Refused" not in text
+
+
 def test_two_studies_stand_side_by_side(tmp_path: Path) -> None:
     page = page_of([material(study("one")), material(study("two"))])
     assert page.shared[0].key == "both"
@@ -368,7 +376,7 @@ def test_a_history_adds_t_and_e_over_the_commits(tmp_path: Path) -> None:
     assert "Over the commits" in (tmp_path / "report.html").read_text()
     refused = gather(study("another job"), history=path).history
     assert isinstance(refused, Refusal)
-    assert "it holds job" in refused.reason
+    assert "its checks are of job" in refused.reason
     with pytest.raises(InputError, match="no such history"):
         write_report(tmp_path / "report.html", own, history=tmp_path / "none.jsonl")
 
@@ -410,3 +418,13 @@ def test_a_rate_is_not_called_a_speed_of_finishing() -> None:
     own = Study.from_samples(samples, regime="strong", quantity="throughput", k_unit="clients")
 
     assert "4 clients reach 3.40 times the rate of one, an efficiency of 0.85" in answer(material(own))[0]
+
+
+def test_a_grid_is_named_by_its_sizes_and_shows_the_surface(tmp_path: Path) -> None:
+    source = Path(__file__).parents[3] / "examples/grids/stencil.csv"
+    write_report(tmp_path / "grid.html", source, regime="strong")
+    text = Outline((tmp_path / "grid.html").read_text()).text
+    assert "stencil: 5 curves" in text
+    assert "4M cells" in text
+    assert "Over size and workers: T(N, K)" in text
+    assert "T over K by size" in (tmp_path / "grid.html").read_text()

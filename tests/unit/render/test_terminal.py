@@ -14,7 +14,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.document import Cell, Column, Document, FindingList, Heading, Listing, Paragraph, table
 from scalecurve.findings import info, warning
-from scalecurve.render.terminal import Screen, cells, sketch, to_terminal
+from scalecurve.render.terminal import Screen, cells, sketch, to_terminal, to_text
 from tests.reference_study import strong_study, weak_study
 
 ROOT = Path(__file__).parents[3]
@@ -39,10 +39,44 @@ def test_the_columns_that_matter_least_go_first_and_are_named() -> None:
 
 
 def test_a_wide_table_goes_on_below_with_its_first_column() -> None:
-    heads = ["K", *(f"column {i}" for i in range(12))]
+    heads = ["K", *(f"column-{i}" for i in range(12))]
     text = to_terminal(Document(None, (table(heads, [[str(i) for i in range(13)]]),)), Screen(width=50))
-    assert all(f"column {i}" in text for i in range(12))
+    assert all(f"column-{i}" in text for i in range(12))
     assert len(re.findall(r"^K ", text, flags=re.MULTILINE)) == 3
+
+
+def test_a_pipe_gets_every_column_and_text_that_wraps() -> None:
+    heads = ["K", "first K of many", Column("meaning", "left")]
+    wrapped = to_text(Document(None, (table(heads, [["1", "2", "word " * 40]], caption="caption " * 20),)))
+    assert widest(wrapped) <= 100
+    numbers = to_text(Document(None, (table([f"column-{i}" for i in range(20)], [["1"] * 20]),)))
+    assert len(numbers.splitlines()) == 3
+    assert "column-19" in numbers
+
+
+def test_headers_wrap_before_a_column_is_dropped() -> None:
+    heads = ["K", "price of an hour saved", Column("needed least", rank=1)]
+    shown = to_terminal(Document(None, (table(heads, [["1", "2", "3"]]),)), Screen(width=22))
+    assert widest(shown) <= 22
+    assert "left out" not in shown
+
+
+def test_words_stand_left_and_numbers_right() -> None:
+    rows = [["K = 1: no loss", "12", "x1.50", "64x refused"], ["E(8) is low", "refused", "x12.00", "2x"]]
+    sides = [column.align for column in table(["check", "count", "factor", "beyond"], rows).columns]
+    assert sides == ["left", "right", "right", "right"]
+    assert [column.align for column in table(["none", "absent"], [["", None]]).columns] == ["right", "right"]
+
+
+def test_a_line_that_goes_on_keeps_its_indent_and_the_last_line_fits() -> None:
+    list_item = Document(None, (Paragraph("1. Question\n   " + "answer " * 12),))
+    lines = to_terminal(list_item, Screen(width=40)).splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith("   answer") for line in lines[1:])
+    cut = Document(None, tuple(Paragraph(f"part {i}") for i in range(30)))
+    text = to_terminal(cut, Screen(width=30, height=20))
+    assert "--verbose shows all." in " ".join(text.split())
+    assert widest(text) <= 30
 
 
 def test_text_columns_wrap_and_short_ones_keep_their_indent() -> None:

@@ -12,6 +12,8 @@ export const COLORS = ["var(--blue)", "var(--orange)", "var(--green)", "var(--pu
 const LETTER = 6.7; // pixels a letter takes at 12 px, a little too wide on purpose
 const LINE = 16;
 const ZOOMS = 14; // pixels from which a drag over the plot is a zoom, not a click
+const NARROW = 440; // pixels below which a plot has no room for texts beside its points
+const PALE = 0.12; // opacity of a shaded stretch
 const REACH = 16; // pixels within which a handle can be grabbed
 
 export class Chart {
@@ -180,20 +182,21 @@ export class Chart {
   }
 }
 
-/** @typedef {{name: string, color: string, dash?: string, filled: boolean, marker?: string, fixed: boolean}} Entry */
+/** @typedef {{name: string, color: string, dash?: string, filled: boolean, opacity?: number, marker?: string, fixed: boolean}} Entry */
 
 /** Curves that can be switched off, and lines that cannot. @param {ChartSpec} spec @returns {Entry[]} */
 function legendOf(spec) {
   const seen = new Set();
   const series = spec.series.map((each, place) => ({ name: each.name, color: each.color ?? COLORS[place % COLORS.length], dash: each.dash, filled: ["band", "area", "bars"].includes(each.kind ?? ""), marker: each.kind === "points" ? each.marker ?? "dot" : undefined, fixed: false }));
   const levels = (spec.levels ?? []).map((each) => ({ name: each.label, color: each.color ?? "var(--muted)", dash: "6 4", filled: false, fixed: true }));
-  return [...series, ...levels].filter((each) => each.name && !seen.has(each.name) && seen.add(each.name));
+  const zones = (spec.zones ?? []).map((each) => ({ name: each.label, color: each.color, filled: true, opacity: 2 * PALE, fixed: true }));
+  return [...series, ...levels, ...zones].filter((each) => each.name && !seen.has(each.name) && seen.add(each.name));
 }
 
 /** @param {Entry} entry @param {number} x @param {number} y */
 function swatchOf(entry, x, y) {
   if (entry.marker) return dot(x + 10, y - 4, entry.color, entry.marker);
-  if (entry.filled) return `<rect x="${round(x)}" y="${y - 9}" width="20" height="9" fill="${entry.color}" fill-opacity="0.6"/>`;
+  if (entry.filled) return `<rect x="${round(x)}" y="${y - 9}" width="20" height="9" fill="${entry.color}" fill-opacity="${entry.opacity ?? 0.6}"/>`;
   return `<path d="M${round(x)} ${y - 4}h20" stroke="${entry.color}" stroke-width="2.4"${entry.dash ? ` stroke-dasharray="${entry.dash}"` : ""}/>`;
 }
 
@@ -278,20 +281,51 @@ class Drawing {
     }).join("");
   }
 
-  /** Texts beside points, left out where they would touch another. */
+  /** Texts beside points, left out where they would touch another text or a curve. */
   labels() {
-    const taken = this.taken;
-    const drawn = (this.spec.labels ?? []).map((label) => {
-      const [x, y] = [this.x.place(label.x), this.y.place(label.y)];
-      if (x < this.left || x > this.right || y < this.top - 4 || y > this.bottom + 4) return "";
-      const half = label.text.length * LETTER / 2;
-      const middle = Math.min(Math.max(x, this.left + half), this.right - half);
-      const free = [y - 12, y + 22, y - 28, y + 38].find((at) => at > this.top + 8 && at < this.bottom - 2 && taken.every((box) => box.right < middle - half || box.left > middle + half || Math.abs(box.y - at) > 14));
-      if (free === undefined) return "";
-      taken.push({ left: middle - half, right: middle + half, y: free });
-      return text(middle, free, label.text, "middle", label.color ?? "var(--ink)");
-    }).join("");
-    return `<g font-size="11" stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke">${drawn}</g>`;
+    const beside = (this.width < NARROW ? [] : this.spec.labels ?? []).map((label) => this.label(label.text, this.x.place(label.x), this.y.place(label.y), label.color));
+    const areas = this.spec.series.filter((series) => series.kind === "area").map((series) => this.areaName(series));
+    return `<g font-size="11" stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke">${[...beside, ...areas].join("")}</g>`;
+  }
+
+  /** A text above or below a place, at the first height that is free. @param {string} words @param {number} x @param {number} y @param {string} [color] */
+  label(words, x, y, color = "var(--ink)") {
+    if (x < this.left || x > this.right || y < this.top - 4 || y > this.bottom + 4) return "";
+    const half = words.length * LETTER / 2;
+    const middle = Math.min(Math.max(x, this.left + half), this.right - half);
+    const free = [-12, 20, -26, 34, -40, 48].map((apart) => y + apart).find((at) => at > this.top + 8 && at < this.bottom - 2 && this.isFree(middle - half, middle + half, at));
+    if (free === undefined) return "";
+    this.taken.push({ left: middle - half, right: middle + half, y: free });
+    const far = Math.abs(free - y) > 22 ? `<path d="M${round(x)} ${round(free < y ? free + 3 : free - 11)}V${round(free < y ? y - 5 : y + 5)}" stroke="${color}" stroke-width="0.8"/>` : "";
+    return far + text(middle, free, words, "middle", color);
+  }
+
+  /** Whether a line of text on this base line touches no other text and no curve. @param {number} left @param {number} right @param {number} y */
+  isFree(left, right, y) {
+    if (this.taken.some((box) => box.right > left && box.left < right && Math.abs(box.y - y) < 14)) return false;
+    return this.curves.every((curve) => curve.every((point, place) => {
+      const next = curve[place + 1] ?? point;
+      const [from, to] = [Math.max(left, point.x), Math.min(right, next.x)];
+      if (from > to) return true;
+      const at = (/** @type {number} */ x) => point.y + (next.x > point.x ? (next.y - point.y) * (x - point.x) / (next.x - point.x) : 0);
+      return Math.min(at(from), at(to)) > y + 5 || Math.max(at(from), at(to)) < y - 13;
+    }));
+  }
+
+  /** The curves that are drawn as lines or points, in pixels. */
+  get curves() {
+    return this.spec.series.filter((series) => ["line", "both", "points"].includes(series.kind ?? "line"))
+      .map((series) => series.points.map((point) => ({ x: this.x.place(point.x), y: this.y.place(point.y) })));
+  }
+
+  /** The name of a stacked area where it is widest, if it is wide enough there. @param {Series} series */
+  areaName(series) {
+    const thick = (/** @type {import("./types.js").Point} */ point) => this.y.place(point.low ?? 0) - this.y.place(point.high ?? point.y);
+    const widest = series.points.reduce((best, point) => (thick(point) > thick(best) ? point : best), series.points[0]);
+    if (!widest || thick(widest) < 18) return "";
+    const half = series.name.length * LETTER / 2;
+    const x = Math.min(Math.max(this.x.place(widest.x), this.left + half + 4), this.right - half - 4);
+    return text(x, (this.y.place(widest.low ?? 0) + this.y.place(widest.high ?? widest.y)) / 2 + 4, series.name, "middle", "var(--ink)", "600");
   }
 
   grid() {
@@ -365,26 +399,17 @@ class Drawing {
     const [above, under] = [this.y.place(point.high ?? point.y), this.y.place(point.low ?? 0)];
     const left = this.x.place(point.x) - width / 2;
     const dash = series.dash ? ` stroke="${color}" stroke-dasharray="${series.dash}" fill-opacity="0.35"` : "";
-    return `<rect x="${round(left)}" y="${round(above)}" width="${round(width)}" height="${round(Math.max(0, under - above))}" fill="${color}"${dash}/>`;
+    const value = this.y.label(point.y);
+    const fits = point.low === undefined && value.length * LETTER < width / 0.62;
+    return `<rect x="${round(left)}" y="${round(above)}" width="${round(width)}" height="${round(Math.max(0, under - above))}" fill="${color}"${dash}/>${fits ? text(this.x.place(point.x), above - 5, value, "middle", "var(--ink)") : ""}`;
   }
 
   zones() {
     return (this.spec.zones ?? []).map((zone) => {
       const left = Math.max(this.left, this.x.place(Math.max(zone.from, this.x.min)));
       const right = Math.min(this.right, this.x.place(Math.min(zone.to, this.x.max)));
-      if (right <= left) return "";
-      const width = zone.label.length * LETTER;
-      const y = this.lowCurve(left, left + width) ? this.top + 22 : this.bottom - 8;
-      const fits = width < right - left - 8;
-      if (fits) this.taken.push({ left, right: left + width, y });
-      return `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="0.09"/>${fits ? text(left + 6, y, zone.label, "start", zone.color) : ""}`;
+      return right > left ? `<rect x="${round(left)}" y="${this.top}" width="${round(right - left)}" height="${this.bottom - this.top}" fill="${zone.color}" fill-opacity="${PALE}"/>` : "";
     }).join("");
-  }
-
-  /** Whether a curve runs along the foot of the plot between two pixels. @param {number} from @param {number} to */
-  lowCurve(from, to) {
-    const inside = (/** @type {import("./types.js").Point} */ point) => this.x.place(point.x) >= from - 20 && this.x.place(point.x) <= to + 20;
-    return this.spec.series.some((series) => series.points.some((point) => inside(point) && this.y.place(point.low ?? point.y) > this.bottom - 30));
   }
 
   levels() {
@@ -434,8 +459,10 @@ class Drawing {
     return (this.spec.handles ?? []).map((mark) => {
       const [x, y] = [round(this.x.place(mark.x ?? 0)), round(this.y.place(mark.y ?? 0))];
       const color = mark.color ?? "var(--red)";
-      const end = x > (this.left + this.right) / 2;
-      return `<circle cx="${x}" cy="${y}" r="8" fill="${color}" stroke="var(--paper)" stroke-width="2"/>${text(end ? x - 12 : x + 12, y - 10, mark.label, end ? "end" : "start", color)}`;
+      const width = mark.label.length * LETTER;
+      const places = [[x + 12, y + 22], [x - 12 - width, y - 10], [x + 12, y - 10], [x - 12 - width, y + 22]];
+      const [left, at] = places.find(([from, base]) => from > this.left && from + width < this.right && base < this.bottom && this.isFree(from, from + width, base)) ?? places[0];
+      return `<circle cx="${x}" cy="${y}" r="8" fill="${color}" stroke="var(--paper)" stroke-width="2"/>${text(left, at, mark.label, "start", color)}`;
     }).join("");
   }
 

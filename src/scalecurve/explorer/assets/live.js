@@ -48,7 +48,7 @@ export function doublings(largest, first = 1) {
 
 /** @param {string[]} headers @param {string[][]} rows */
 const tableOf = (headers, rows) => ({ caption: null, columns: headers.map((header) => ({ header, align: "right" })), rows: rows.map((row) => row.map((text) => ({ text, tone: "plain" }))) });
-const cell = (/** @type {number} */ value) => (value < 1e7 ? fixed(value, 4) : general(value, 5));
+const cell = (/** @type {number} */ value) => (value === 0 || (value >= 1e-3 && value < 1e7) ? fixed(value, 4) : general(value, 4));
 
 /** @param {{serial: number, comm: number, largest: number, hold: number}} asked */
 function laws({ serial: s, comm: c, largest, hold }) {
@@ -81,15 +81,15 @@ function laws({ serial: s, comm: c, largest, hold }) {
     optimum: best, ceiling: s > 0 ? 1 / s : null, first_below: first,
     tiles: [
       ["best K (strong)", best === null ? "no optimum" : String(best)],
-      [reached ? "S there" : `S at K = ${most.k}`, fixed(most.speedup, 4)],
+      [reached ? "S there" : `S at K = ${most.k}`, fixed(most.speedup, 2)],
       [`first K with E < ${general(hold, 6)} (strong)`, first === null ? `none up to K = ${largest}` : String(first)],
-      [`strong E at K = ${last.k}`, fixed(last.efficiency, 4)],
-      [`weak E at K = ${loose.k}`, fixed(loose.efficiency, 4)],
+      [`strong E at K = ${last.k}`, fixed(last.efficiency, 3)],
+      [`weak E at K = ${loose.k}`, fixed(loose.efficiency, 3)],
       ["ceiling 1/s, without communication", s > 0 ? general(1 / s, 6) : "no limit"],
     ],
     sentences: [
-      `The same system at K = ${last.k}: asked to finish a fixed job sooner it reaches S = ${fixed(last.speedup, 4)}, E = ${fixed(last.efficiency, 4)}; asked to do ${loose.k} times the work it keeps E = ${fixed(loose.efficiency, 4)}.`,
-      `The fixed job is ${reached ? `fastest at K = ${most.k}` : `still getting faster at K = ${largest}`}, S = ${fixed(most.speedup, 4)}; under the second question only communication costs.`,
+      `The same system at K = ${last.k}: asked to finish a fixed job sooner it reaches S = ${fixed(last.speedup, 2)}, E = ${fixed(last.efficiency, 3)}; asked to do ${loose.k} times the work it keeps E = ${fixed(loose.efficiency, 3)}.`,
+      `The fixed job is ${reached ? `fastest at K = ${most.k}` : `still getting faster at K = ${largest}`}, S = ${fixed(most.speedup, 2)}; under the second question only communication costs.`,
     ],
     formula: `strong: ${formulas[0]} = ${general(s, 6)} + ${general(1 - s, 6)}/${last.k} + ${general(c, 6)} log2(${last.k}) = ${fixed(last.time, 4)}\nweak:   ${formulas[1]} = 1 + ${general(c, 6)} log2(${last.k}) = ${fixed(loose.time, 4)}`,
     commands: [`scalecurve law logcomm ${settings} --regime both`, `scalecurve law amdahl --serial ${python(s)}`, `scalecurve law isoefficiency ${settings} --hold ${python(hold)}`],

@@ -25,6 +25,8 @@ export class Store {
     /** The steps already in the address. @type {Promise<void>} */
     this.written = Promise.resolve();
     this.reads = 0; // of addresses
+    /** What the last address asked for and did not get, until the next step. @type {string[]} */
+    this.said = [];
   }
 
   get view() { return this.now.view; }
@@ -69,6 +71,7 @@ export class Store {
 
   commit() {
     this.moving = false;
+    this.said = [];
     const text = JSON.stringify(this.now);
     if (text !== this.committed) {
       this.past = [...this.past, this.committed].slice(-MOST_UNDO);
@@ -121,12 +124,20 @@ export class Store {
   /** Read the address. @param {string} hash */
   async read(hash) {
     const [view, text = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
-    if (!(view in this.defaults)) return;
+    this.said = [];
+    if (!(view in this.defaults)) {
+      this.said = [`The link names a view "${view.slice(0, 40)}", which this page does not have.`];
+      return;
+    }
     const query = new URLSearchParams(text);
     const pins = PIN_NAMES.map((name) => query.get(`pin${name}`)).filter((pin) => pin !== null);
+    for (const name of PIN_NAMES) query.delete(`pin${name}`);
     const turn = this.reads += 1;
-    const [params, ...pinned] = await Promise.all([query, ...pins].map((part) => decode(new URLSearchParams(part), this.defaults[view])));
+    /** @type {string[]} */
+    const wrong = [];
+    const [params, ...pinned] = await Promise.all([query, ...pins].map((part) => decode(new URLSearchParams(part), this.defaults[view], wrong)));
     if (turn !== this.reads) return; // a later address was read meanwhile
+    this.said = wrong;
     this.now.view = view;
     this.now.params[view] = params;
     this.now.pins[view] = pinned;
@@ -148,16 +159,18 @@ async function encode(params, defaults, left) {
   return query;
 }
 
-/** @param {URLSearchParams} query @param {Params} defaults @returns {Promise<Params>} */
-async function decode(query, defaults) {
+/** The settings of an address; what could not be read of it is named in `wrong`. @param {URLSearchParams} query @param {Params} defaults @param {string[]} wrong @returns {Promise<Params>} */
+async function decode(query, defaults, wrong) {
   /** @type {Params} */
   const params = structuredClone(defaults);
-  for (const [name, standard] of Object.entries(defaults)) {
-    const packed = query.get(`z.${name}`);
-    const text = packed === null ? query.get(name) : await unpack(packed).catch(() => null);
-    if (text === null) continue;
-    if (typeof standard === "number") params[name] = Number.isFinite(Number(text)) ? Number(text) : standard;
-    else params[name] = typeof standard === "boolean" ? text === "true" : text;
+  for (const [key, text] of query) {
+    const name = key.replace(/^z\./, "");
+    const standard = defaults[name];
+    const read = key === name ? text : await unpack(text).catch(() => null);
+    if (standard === undefined) wrong.push(`The link sets "${key.slice(0, 40)}", which this view does not have.`);
+    else if (read === null || (typeof standard === "number" && (read.trim() === "" || !Number.isFinite(Number(read))))) wrong.push(`The link's ${name}, "${text.slice(0, 40)}", cannot be read; ${typeof standard === "string" ? "it is left out" : `took ${standard}`}.`);
+    else if (typeof standard === "number") params[name] = Number(read);
+    else params[name] = typeof standard === "boolean" ? read === "true" : read;
   }
   return params;
 }

@@ -17,7 +17,8 @@
  * @property {number} [step]
  * @property {"linear" | "log" | "log2"} [scale]
  * @property {Array<{value: string, label: string}>} [options]
- * @property {string} [unit]
+ * @property {boolean} [frozen]  the page has answers to the usual value alone
+ * @property {boolean} [open]  the server knows more options, and refuses what it does not know
  * @property {string} [help]
  * @property {(value: number) => string} [format]
  * @property {string} [group]

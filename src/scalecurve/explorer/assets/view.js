@@ -26,6 +26,7 @@ export class View {
     this.controls = new Controls(controls, store, name);
     this.summary = el("div", { class: "summary", role: "status", "aria-live": "polite" });
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
+    this.taken = el("p", { class: "took", role: "status", hidden: true });
     this.stage = el("div", { class: "stage" });
     this.commands = el("div", { class: "commands" });
     this.pins = el("ul");
@@ -33,7 +34,7 @@ export class View {
     this.lead = el("div", { class: "lead" });
     this.side = el("div", { class: "side" }, this.presetBox(presets), this.controls.element, el("div", { class: "pins" }, pin, this.pins));
     const foot = el("div", { class: "foot" }, this.commands);
-    this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.summary, this.problem,
+    this.element = el("div", { class: "view", role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, this.taken, this.summary, this.problem,
       el("div", { class: "split" }, el("div", { class: "left-half" }, this.side, foot), el("div", { class: "right-half" }, this.lead, this.stage)));
   }
 
@@ -61,6 +62,7 @@ export class View {
 
   /** Show the settings now and the answer when it comes. */
   update() {
+    this.mend();
     this.controls.show();
     this.showPins();
     latest(this.name, async () => {
@@ -71,6 +73,23 @@ export class View {
         this.stale(error);
       }
     });
+  }
+
+  /** What a link or a worked case asks for and this page does not have becomes the usual; the page says what it took. */
+  mend() {
+    const standard = this.store.defaults[this.name];
+    for (const params of [this.params, ...this.pinned]) {
+      for (const { id, label, kind, options, open, frozen } of this.controls.controls) {
+        const asked = params[id];
+        const known = kind !== "choice" || open || options?.some(({ value }) => value === asked);
+        if (asked === standard[id] || (known && !frozen)) continue;
+        const why = frozen ? "is not on this page, which has no server: run scalecurve explore" : "is not known";
+        this.store.said.push(`${label}: "${String(asked).slice(0, 40)}" ${why}; took "${options?.find(({ value }) => value === standard[id])?.label ?? standard[id]}".`);
+        params[id] = standard[id];
+      }
+    }
+    this.taken.textContent = this.store.said.join("\n");
+    this.taken.hidden = !this.store.said.length;
   }
 
   fresh() {
@@ -131,7 +150,7 @@ export class View {
     this.commands.dataset.key = key;
     const blocks = [...Object.entries(files).map(([name, text]) => ({ what: name, text: `# ${name}\n${text.trim()}` })), ...commands.map((text) => ({ what: "Command", text }))];
     this.commands.replaceChildren(el("h2", {}, "The same on the command line"), ...blocks.map(({ what, text }) =>
-      el("div", { class: "command" }, el("pre", { tabindex: "0", role: "group", "aria-label": what }, text), el("button", { type: "button", "aria-label": `Copy ${what}`, onclick: () => copyText(text, what) }, "Copy"))));
+      el("div", { class: "command" }, el("pre", { tabindex: "0", role: "group", "aria-label": what }, ...unbroken(text)), el("button", { type: "button", "aria-label": `Copy ${what}`, onclick: () => copyText(text, what) }, "Copy"))));
   }
 
   /** Dragging a handle in a chart. @param {Record<string, number>} changes @param {boolean} done */
@@ -151,4 +170,9 @@ export class View {
     }
     return tidied;
   }
+}
+
+/** A command whose options are not broken at their hyphens; its text stays the same. @param {string} text */
+function unbroken(text) {
+  return text.split(/([ \n]+)/).map((word) => (word.trim() ? el("span", { class: "word" }, word) : word));
 }

@@ -6,7 +6,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,16 +16,19 @@ from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.auditing.claim import load_claim
-from scalecurve.errors import Fault, InputError, ScalecurveError
+from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
+from scalecurve.files import read_text
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
 from scalecurve.formats.loading import as_study
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
+from scalecurve.study.file import json_bytes, study_to_dict
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
     from scalecurve.fitting.fit import Fits
+    from scalecurve.formats.loading import StudyLike
     from scalecurve.study import Study
 
 MOST_TEXT = 2_000_000
@@ -78,6 +81,14 @@ class CostRequest(DataRequest):
     price: float = Field(2.5, ge=0.001, le=100_000, description="dollars per worker-hour")
     jobs: int = Field(1, ge=1, le=10_000_000, description="number of results")
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
+
+
+def page_text(source: StudyLike, loaded: Study) -> tuple[str, str]:
+    """A study's name and its text for the page: that of a plain table in UTF-8, else of a study file made from it."""
+    if isinstance(source, str | Path) and Path(source).suffix in (".csv", ".tsv", ".txt") and Path(source).is_file():
+        with suppress(FormatError):  # text in another encoding
+            return Path(source).name, read_text(Path(source))
+    return f"{loaded.name or 'study'}.json", json_bytes(study_to_dict(loaded)).decode()
 
 
 @contextmanager
@@ -157,8 +168,8 @@ def answer_diagnosis(request: DataRequest) -> dict[str, Any]:
 def answer_audit(request: DataRequest) -> dict[str, Any]:
     """The audit of the file as the command reads it: a table is a claim, a study file brings its own regime."""
     with _as_file(request.text, request.file) as path:
-        stated = None if _is_study(request.text) else request.regime
-        audit = sc.audit(load_claim(path, regime=stated))
+        regime = None if _is_study(request.text) else request.regime
+        audit = sc.audit(load_claim(path, regime=regime))
     return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
 
 

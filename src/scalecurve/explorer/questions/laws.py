@@ -69,16 +69,16 @@ def answer(request: LawRequest) -> dict[str, Any]:
         "first_below": first,
         "tiles": [
             ["best K (strong)", strong.answers[0].text],
-            ["S there" if best is not None and best <= largest else f"S at K = {most.k}", f"{most.speedup:.4f}"],
+            ["S there" if best is not None and best <= largest else f"S at K = {most.k}", f"{most.speedup:.2f}"],
             [f"first K with E < {hold:g} (strong)", below],
-            [f"strong E at K = {last.k}", f"{last.efficiency:.4f}"],
-            [f"weak E at K = {loose.k}", f"{loose.efficiency:.4f}"],
+            [f"strong E at K = {last.k}", f"{last.efficiency:.3f}"],
+            [f"weak E at K = {loose.k}", f"{loose.efficiency:.3f}"],
             ["ceiling 1/s, without communication", ceiling.text],
         ],
         "sentences": [
-            f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches S = {last.speedup:.4f}, "
-            f"E = {last.efficiency:.4f}; asked to do {loose.k} times the work it keeps E = {loose.efficiency:.4f}.",
-            f"The fixed job is {peak}, S = {most.speedup:.4f}; under the second question only communication costs.",
+            f"The same system at K = {last.k}: asked to finish a fixed job sooner it reaches S = {last.speedup:.2f}, "
+            f"E = {last.efficiency:.3f}; asked to do {loose.k} times the work it keeps E = {loose.efficiency:.3f}.",
+            f"The fixed job is {peak}, S = {most.speedup:.2f}; under the second question only communication costs.",
         ],
         "formula": (
             f"strong: {strong.formula} = {s:g} + {1 - s:g}/{last.k} + {c:g} log2({last.k}) = {last.time:.4f}\n"

@@ -32,7 +32,7 @@ from scalecurve.training.inputs.transformer import Transformer, model_preset, mo
 from scalecurve.training.physics.memory import USABLE
 from scalecurve.training.physics.run import critical_batch_laws, read_critical_batch
 from scalecurve.training.search.search import COARSE, FULL
-from scalecurve.units import format_bytes, format_count
+from scalecurve.units import format_count
 
 BY_SIZE, OWN, MEASURED = "size", "own", "measured"
 COUNTS = tuple(8 << power for power in range(15))  # 8 to 131,072
@@ -204,10 +204,10 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
     try:
         plan = asked.plan()
     except InputError as problem:
-        told = "; ".join(
+        sentence = "; ".join(
             part for fault in problem.faults for part in (fault.message, fault.value, fault.remedy) if part
         )
-        return common | {"rows": [], "refused": str(problem), "sentences": [f"The planner refuses: {told}."]}
+        return common | {"rows": [], "refused": str(problem), "sentences": [f"The planner refuses: {sentence}."]}
     lines = table_of(plan.document())
     rows = [_row(row, asked.deadline_days * 86400.0) for row in plan.rows]
     if asked.exact:
@@ -274,21 +274,21 @@ def layout_changes(rows: Sequence[PlanRow]) -> list[tuple[str, str]]:
 
     Where nothing changed, or the model itself grew, both texts say less or nothing.
     """
-    told: list[tuple[str, str]] = [("", "")]
-    asked: list[tuple[int, PlanRow, PlanRow]] = []
+    changes: list[tuple[str, str]] = [("", "")]
+    pairs: list[tuple[int, PlanRow, PlanRow]] = []
     jobs = []
     for before, row in itertools.pairwise(rows):
         old, new = before.outcome.layout, row.outcome.layout
         names = [name for name in ("tp", "pp", "cp", "ep") if getattr(old, name) != getattr(new, name)]
         change = ", ".join(f"{name} {getattr(old, name)} to {getattr(new, name)}" for name in names)
-        told.append((change, ""))
+        changes.append((change, ""))
         if not change:
             continue
         replicas, rest = divmod(row.gpus, old.tp * old.pp * old.cp)
         if before.outcome.job.model != row.outcome.job.model:
-            told[-1] = (change, "the model grew")
+            changes[-1] = (change, "the model grew")
         elif rest or new.sequences % replicas:
-            told[-1] = (
+            changes[-1] = (
                 change,
                 f"{new.sequences:,} sequences do not divide over {replicas:,} replicas of the old split",
             )
@@ -299,20 +299,19 @@ def layout_changes(rows: Sequence[PlanRow]) -> list[tuple[str, str]]:
             steps = new.sequences // (replicas * micro)
             chunks = old.interleave if steps % old.pp == 0 else 1
             kept = replace(old, dp=replicas, micro=micro, accumulation=steps, interleave=chunks, shard=None)
-            asked.append((len(told) - 1, before, row))
+            pairs.append((len(changes) - 1, before, row))
             jobs.append(replace(row.outcome.job, layout=kept))
     outcomes = evaluate_jobs(jobs, rows[0].outcome.calibration) if jobs else []
-    for (place, _, row), kept_one in zip(asked, outcomes, strict=True):
-        capacity = kept_one.job.cluster.accelerator.capacity
+    for (place, _, row), kept_one in zip(pairs, outcomes, strict=True):
         slower = kept_one.seconds / row.step_seconds - 1.0
-        if kept_one.memory_bytes > USABLE * capacity:
-            why = f"the old split would need {format_bytes(kept_one.memory_bytes)} of {format_bytes(capacity)}"
+        if kept_one.memory_share > USABLE:
+            why = f"the old split would need {kept_one.memory_text}"
         elif slower > 0.005:
             why = f"the old split on {row.gpus:,} would take {100 * slower:.0f} % longer"
         else:
             why = f"within {100 * abs(slower):.0f} % of the old split, and simpler by the planner's rule"
-        told[place] = (told[place][0], why)
-    return told
+        changes[place] = (changes[place][0], why)
+    return changes
 
 
 def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
@@ -331,7 +330,7 @@ def _sentences(plan: Plan) -> list[str]:
     first, last = plan.rows[0], plan.rows[-1]
     best = next(row for row in plan.rows if row.gpus == plan.cost_effective_gpus)
     paying = next(mark.meaning for mark in plan.marks if mark.name == "cost-effective scale")
-    told = [
+    sentences = [
         f"{JOBS[plan.regime]}: cost-effective up to {best.gpus:,} accelerators ({paying}). From {first.gpus:,} to "
         f"{last.gpus:,} the compute share goes from {first.outcome.efficiency:.2f} to {last.outcome.efficiency:.2f} "
         f"and MFU from {100 * first.mfu:.1f}% to {100 * last.mfu:.1f}%.",
@@ -340,8 +339,8 @@ def _sentences(plan: Plan) -> list[str]:
         f"{mark.name} at {mark.gpus:,.0f} ({mark.meaning})" for mark in plan.marks if "cap" in mark.name and mark.gpus
     ]
     if caps:
-        told.append(f"Limits of data parallelism: {'; '.join(caps)}.")
-    return [*told, plan.choice] if plan.choice else told
+        sentences.append(f"Limits of data parallelism: {'; '.join(caps)}.")
+    return [*sentences, plan.choice] if plan.choice else sentences
 
 
 @cache

@@ -31,9 +31,9 @@ def read_latencies(path: Path, *, unit: float | None = None, rate: float | None 
 
     `unit` is seconds per unit where the file does not say; `rate` is the intended rate in requests per second.
     """
-    detection = detect(Source.at(path), FileKind.LATENCIES)
-    records: Records = detection.read(ReadOptions(unit=unit, rate=rate))
-    return records
+    options = ReadOptions(unit=unit, rate=rate)
+    reports = detect(Source.at(path), FileKind.LATENCIES).reports()
+    return tuple(record for report in reports for record in report.read(options))
 
 
 def read_numbers(path: Path) -> list[float]:

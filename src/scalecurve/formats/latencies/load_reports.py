@@ -16,7 +16,7 @@ from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import Finding, info
 from scalecurve.formats.columns import as_count, as_dict, as_float
 from scalecurve.formats.latencies import Records
-from scalecurve.formats.latencies.load_tests import PRINTED, closed_loop
+from scalecurve.formats.latencies.load_tests import PRINTED, closed_loop, exact_seconds
 from scalecurve.formats.reading import MOST_FAULTS, FormatNote, Reader, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.study import Provenance
@@ -51,10 +51,10 @@ def read_ab(source: Source, options: ReadOptions) -> Records:
     if "<table" in text:
         raise FormatError(Fault("ab -w prints no percentiles", remedy="run ab without -w"))
     lines = {name: number for name, value in _AB_LINE.findall(text) if (number := as_float(value)) is not None}
-    stated = {int(share) / 100: int(value) * MILLI for share, value in _AB_SHARE.findall(text)}
+    percentiles = {int(share) / 100: int(value) * MILLI for share, value in _AB_SHARE.findall(text)}
     needed = ("Concurrency Level", "Time taken for tests", "Complete requests", "Failed requests")
     missing = [name for name in needed if name not in lines]
-    if missing or not stated:
+    if missing or not percentiles:
         value = ", ".join(missing) or "the percentiles"
         raise FormatError(Fault("not the complete output of ab; it may be cut short", value=value))
     causes = _AB_CAUSES.search(text)
@@ -66,9 +66,9 @@ def read_ab(source: Source, options: ReadOptions) -> Records:
         findings.append(info("lengths-differ", message, remedy="run ab with -l where pages change"))
     record = LatencyRecord(
         name=source.stem,
-        stated=stated,
+        stated=percentiles,
         count=int(lines["Complete requests"]),
-        seconds=lines["Time taken for tests"] or None,
+        seconds=exact_seconds(lines["Time taken for tests"], int(lines["Complete requests"]), text),
         errors=failed + int(lines.get("Non-2xx responses", 0)),
         connections=int(lines["Concurrency Level"]),
         provenance=_by("ab", source),
@@ -89,18 +89,18 @@ def read_autocannon(source: Source, options: ReadOptions) -> Records:
         raise FormatError(Fault("the printed table of autocannon is rounded", remedy="run it with --json"))
     data = source.required_json()
     latency, requests = as_dict(data["latency"]), as_dict(data["requests"])
-    stated = {
+    percentiles = {
         float(name[1:].replace("_", ".")) / 100: number * MILLI
         for name, value in latency.items()
         if re.fullmatch(r"p\d+(_\d+)?", name) and (number := as_float(value)) is not None
     }
     count, seconds = as_float(requests.get("total")), as_float(data.get("duration"))
-    if not stated or count is None or not seconds:
+    if not percentiles or count is None or not seconds:
         raise FormatError(Fault("not the complete result of autocannon", remedy="run it with --json"))
     errors, refused, timeouts = (as_count(data.get(name)) or 0 for name in ("errors", "non2xx", "timeouts"))
     record = LatencyRecord(
         name=source.stem,
-        stated=stated,
+        stated=percentiles,
         count=int(count),
         seconds=seconds,
         errors=errors + refused,
@@ -125,7 +125,7 @@ def read_vegeta(source: Source, options: ReadOptions) -> Records:
     if source.looks_like_json:
         data = source.required_json()
         times = {name: as_float(value) for name, value in as_dict(data["latencies"]).items()}
-        stated = {
+        percentiles = {
             share: value * NANO
             for name, share in {"50th": 0.5, "90th": 0.9, "95th": 0.95, "99th": 0.99, "max": 1.0}.items()
             if (value := times.get(name)) is not None
@@ -139,10 +139,10 @@ def read_vegeta(source: Source, options: ReadOptions) -> Records:
         }
         try:
             latencies = rows["Latencies"].items()
-            stated = {
-                int(n) / 100 if n.isdigit() else 1.0: parse_seconds(v)
+            percentiles = {
+                int(n) / 100 if n.isdecimal() else 1.0: parse_seconds(v)
                 for n, v in latencies
-                if n.isdigit() or n == "max"
+                if n.isdecimal() or n == "max"
             }
             count, rate = as_float(rows["Requests"]["total"]), as_float(rows["Requests"]["rate"])
             seconds = parse_seconds(rows["Duration"]["total"])
@@ -150,12 +150,12 @@ def read_vegeta(source: Source, options: ReadOptions) -> Records:
             raise FormatError(Fault("not the complete report of vegeta", value=str(problem))) from None
         printed = re.search(r"^Status Codes\s+\[code:count\]\s+(.*)$", source.text, re.MULTILINE)
         codes = dict(pair.split(":", 1) for pair in printed[1].split() if ":" in pair) if printed else {}
-    if not stated or not count or not seconds:
+    if not percentiles or not count or not seconds:
         raise FormatError(Fault("not the complete report of vegeta", remedy="run vegeta report -type=json"))
-    good = sum(int(n) for code, n in codes.items() if code.isdigit() and 200 <= int(code) < 400)
+    good = sum(int(n) for code, n in codes.items() if code.isdecimal() and 200 <= int(code) < 400)
     record = LatencyRecord(
         name=source.stem,
-        stated=stated,
+        stated=percentiles,
         count=int(count),
         seconds=seconds,
         errors=max(0, int(count) - good),
@@ -183,17 +183,17 @@ def read_locust(source: Source, options: ReadOptions) -> Records:
     last = rows[-1] if rows else {}
     count, failures = as_float(last.get(f"{prefix}Request Count")), as_float(last.get(f"{prefix}Failure Count"))
     rate = as_float(last.get("Requests/s"))
-    stated = {
+    percentiles = {
         float(name[:-1]) / 100: number * MILLI
         for name, value in last.items()
         if name and re.fullmatch(r"[\d.]+%", name) and (number := as_float(value)) is not None
     }
-    if not stated or not count or failures is None:
+    if not percentiles or not count or failures is None:
         raise FormatError(Fault("no row Aggregated with requests", remedy="give the _stats.csv of locust --csv"))
     seconds = max(moments) - min(moments) if history and moments else count / rate if rate else None
     record = LatencyRecord(
         name=source.stem,
-        stated=stated,
+        stated=percentiles,
         count=int(count),
         seconds=seconds or None,
         errors=int(failures),
@@ -246,17 +246,17 @@ def recognise_k6_printed(source: Source) -> str | None:
 def read_k6_printed(source: Source, options: ReadOptions) -> Records:
     lines = {match[1]: match[2] for match in _K6_PRINTED.finditer(source.text)}
     terms = {name: parse_seconds(value) for name, value in _K6_TERM.findall(lines.get("http_req_duration", ""))}
-    stated = {float(name[2:-1]) / 100: value for name, value in terms.items() if name.startswith("p(")}
-    stated |= {0.5: terms["med"]} if "med" in terms else {}
+    percentiles = {float(name[2:-1]) / 100: value for name, value in terms.items() if name.startswith("p(")}
+    percentiles |= {0.5: terms["med"]} if "med" in terms else {}
     requests = re.match(r"(\d+)\s+([\d.]+)/s", lines.get("http_reqs", ""))
     failed = re.search(r"([\d.]+)%", lines.get("http_req_failed", ""))
     users = re.match(r"(\d+)", lines.get("vus_max", ""))
-    if not stated or requests is None:
+    if not percentiles or requests is None:
         raise FormatError(Fault("not the complete summary of k6", remedy="expected http_req_duration and http_reqs"))
     count, rate = int(requests[1]), float(requests[2])
     record = LatencyRecord(
         name=source.stem,
-        stated=dict(sorted(stated.items())),
+        stated=dict(sorted(percentiles.items())),
         count=count,
         seconds=count / rate if rate > 0 else None,
         errors=round(count * float(failed[1]) / 100) if failed else None,
@@ -306,6 +306,7 @@ AB = Reader(
         value="good answers per second, or a percentile",
         keeps="percentiles, errors",
     ),
+    begins=re.compile(r"^Server Software:", re.MULTILINE),
 )
 AUTOCANNON = Reader(
     "autocannon",
@@ -332,6 +333,7 @@ VEGETA = Reader(
         value="good answers per second, or a percentile",
         keeps="percentiles, status codes",
     ),
+    begins=re.compile(r"^Requests\s+\[total, rate", re.MULTILINE),
 )
 LOCUST = Reader(
     "locust",
@@ -371,6 +373,7 @@ K6_PRINTED = Reader(
         value="good answers per second, or a percentile",
         keeps="percentiles, failures",
     ),
+    begins=re.compile(r"^\s*scenarios: \(", re.MULTILINE),
 )
 HGRM = Reader(
     "hgrm",

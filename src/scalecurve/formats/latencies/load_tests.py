@@ -35,12 +35,21 @@ _WRK_SPECTRUM = re.compile(
 _WRK_SOCKET = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _WRK_STATUS = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _HEY_CSV = "response-time,DNS+dialup"
+SECONDS_OFF = 0.05  # more than rounding: the rate is of something else than the count
+_PRINTED_RATE = re.compile(r"^\s*Requests(?: per second|/sec):\s+(?P<rate>[\d.]+)", re.MULTILINE)
 _HEY_TOTAL = re.compile(r"^\s*Total:\s+(?P<seconds>[\d.]+) secs", re.MULTILINE)
 _HEY_LINE = re.compile(r"^\s*(?P<share>\d+)%+ in (?P<value>[\d.]+) secs", re.MULTILINE)
 _HEY_STATUS = re.compile(r"^\s*\[(?P<code>\d{3})\]\s+(?P<count>\d+) responses", re.MULTILINE)
 _HEY_FAILED = re.compile(r"^\s*\[(?P<count>\d+)\]\s+\S", re.MULTILINE)
 _K6_METRIC = "http_req_duration"
 _K6_SHARE = re.compile(r"p\((?P<share>[\d.]+)\)")
+
+
+def exact_seconds(seconds: float, count: int, text: str) -> float | None:
+    """The length of a test by its count and the rate that the tool prints, which has more digits than the seconds."""
+    match = _PRINTED_RATE.search(text)
+    exact = count / float(match["rate"]) if match and float(match["rate"]) > 0 else seconds
+    return (exact if abs(exact - seconds) <= SECONDS_OFF * seconds else seconds) or None
 
 
 def closed_loop(tool: str) -> Finding:
@@ -68,21 +77,21 @@ def read_wrk(source: Source, options: ReadOptions) -> Records:
     spectrum = [(float(m["value"]) / 1e3, int(m["count"])) for m in _WRK_SPECTRUM.finditer(text)]
     counts = np.maximum(np.diff(np.array([0, *(count for _, count in spectrum)])), 0)
     histogram = Histogram.from_counts([value for value, _ in spectrum], counts) if spectrum else None
-    stated = {
+    percentiles = {
         round(float(m["share"]) / 100, 9): parse_seconds(m["value"] + m["unit"]) for m in _WRK_LINE.finditer(text)
     }
     longest = _WRK_LONGEST.search(text)
-    if not stated and histogram is None and longest is not None:  # run without --latency
-        stated = {1.0: parse_seconds(longest["most"])}
-    if not stated and histogram is None:
+    if not percentiles and histogram is None and longest is not None:  # run without --latency
+        percentiles = {1.0: parse_seconds(longest["most"])}
+    if not percentiles and histogram is None:
         raise FormatError(Fault("no latency distribution", remedy="run wrk with --latency"))
     socket, status = _WRK_SOCKET.search(text), _WRK_STATUS.search(text)
     record = LatencyRecord(
         name=target["url"],
         histogram=histogram,
-        stated=stated,
+        stated=percentiles,
         count=int(total["count"]),
-        seconds=parse_seconds(total["time"]),
+        seconds=exact_seconds(parse_seconds(total["time"]), int(total["count"]), text),
         errors=sum(int(n) for n in (socket.groups() if socket else ())) + (int(status[1]) if status else 0),
         intended_rate=options.rate,
         connections=int(places["connections"]) if places else None,
@@ -111,14 +120,15 @@ def read_hey(source: Source, options: ReadOptions) -> Records:
     total = _HEY_TOTAL.search(text)
     if total is None or "Status code distribution" not in text:
         raise FormatError("not the complete summary of hey; it may be truncated")
-    stated = {int(m["share"]) / 100: float(m["value"]) for m in _HEY_LINE.finditer(text)}
+    percentiles = {int(m["share"]) / 100: float(m["value"]) for m in _HEY_LINE.finditer(text)}
     codes = {int(m["code"]): int(m["count"]) for m in _HEY_STATUS.finditer(text)}
-    if not stated or not codes:
+    if not percentiles or not codes:
         raise FormatError(Fault("no request succeeded", value=text.strip()[-160:]))
     failed = sum(int(m["count"]) for m in _HEY_FAILED.finditer(text.partition("Error distribution:")[2]))
     errors = failed + sum(count for code, count in codes.items() if code >= 400)
-    seconds = float(total["seconds"])
-    return (LatencyRecord(stated=stated, count=sum(codes.values()), seconds=seconds, errors=errors, **common),)
+    count = sum(codes.values())
+    seconds = exact_seconds(float(total["seconds"]), count, text)
+    return (LatencyRecord(stated=percentiles, count=count, seconds=seconds, errors=errors, **common),)
 
 
 def _hey_samples(source: Source, common: dict[str, Any]) -> LatencyRecord:
@@ -178,13 +188,13 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
     try:
         metrics = data["metrics"]
         values: dict[str, Any] = metrics[_K6_METRIC].get("values", metrics[_K6_METRIC])
-        stated = {
+        percentiles = {
             round(float(m["share"]) / 100, 9): float(v) / 1e3
             for k, v in values.items()
             if (m := _K6_SHARE.fullmatch(k))
         }
         if "med" in values:
-            stated[0.5] = float(values["med"]) / 1e3
+            percentiles[0.5] = float(values["med"]) / 1e3
         requests = metrics["http_reqs"].get("values", metrics["http_reqs"])
         count, rate = int(requests["count"]), float(requests["rate"])
         users = metrics.get("vus_max") or metrics.get("vus") or {}
@@ -197,7 +207,7 @@ def read_k6(source: Source, options: ReadOptions) -> Records:
         ) from None
     record = LatencyRecord(
         name=source.stem,
-        stated=dict(sorted(stated.items())),
+        stated=dict(sorted(percentiles.items())),
         count=count,
         seconds=count / rate if rate > 0 else None,
         errors=None if as_float(share) is None else round(count * float(share)),
@@ -253,6 +263,7 @@ WRK = Reader(
         value=RATES,
         keeps="percentiles, errors",
     ),
+    begins=re.compile(r"^Running .* test @ ", re.MULTILINE),
 )
 HEY = Reader(
     "hey",
@@ -266,6 +277,7 @@ HEY = Reader(
         value=RATES,
         keeps="percentiles or every request",
     ),
+    begins=re.compile(r"^Summary:", re.MULTILINE),
 )
 OHA = Reader(
     "oha",

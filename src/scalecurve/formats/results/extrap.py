@@ -26,8 +26,9 @@ from scalecurve.errors import Fault, FormatError
 from scalecurve.findings import warning
 from scalecurve.formats.columns import as_count, as_dict, as_dicts, as_float, as_floats, as_list, as_text, metric_point
 from scalecurve.formats.reading import MOST_POINTS, Point, Reader, Reading, ReadOptions, bounded, capped
-from scalecurve.formats.source import Source, unpacked_limit
+from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, Quantity, Regime, Treatment, Workload
+from scalecurve.study.file import unpacked_limit
 
 ZIP = b"PK\x03\x04"
 MEMBER = "experiment.json"

@@ -216,6 +216,7 @@ LAMMPS = Reader(
         value="loop time, or a phase",
         keeps="Pair, Neigh, Comm ... least, mean, most; atoms, steps",
     ),
+    begins=re.compile(r"^LAMMPS \(", re.MULTILINE),
 )
 GROMACS = Reader(
     "gromacs",
@@ -229,6 +230,7 @@ GROMACS = Reader(
         value="wall time of mdrun, ns/day, or a phase",
         keeps="the cycle accounting",
     ),
+    begins=re.compile(r"^\s*:-\) GROMACS - ", re.MULTILINE),
 )
 OPENFOAM = Reader(
     "openfoam",
@@ -242,6 +244,7 @@ OPENFOAM = Reader(
         value="ClockTime; ExecutionTime below 20 s",
         keeps="time steps",
     ),
+    begins=re.compile(r"^Build  : ", re.MULTILINE),
 )
 NAMD = Reader(
     "namd",
@@ -255,4 +258,5 @@ NAMD = Reader(
         value="s/step of the benchmark lines, or WallClock",
         keeps="atoms",
     ),
+    begins=re.compile(r"^Info: NAMD \S+ for ", re.MULTILINE),
 )

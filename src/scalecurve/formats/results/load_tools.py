@@ -51,23 +51,23 @@ def as_study(reader: Reader[Records]) -> Reader[Reading]:
             findings=(*failed, *(finding for record in records for finding in record.findings)),
         )
 
-    return Reader(reader.name, reader.title, reader.recognise, read, reader.note)
+    return Reader(reader.name, reader.title, reader.recognise, read, reader.note, reader.begins)
 
 
 def _points(record: LatencyRecord, source: Source) -> list[Point]:
     rate = None if record.intended_rate is None else as_count(round(record.intended_rate))
     k = record.connections or rate
-    stated, histogram = dict(record.stated), record.histogram
+    percentiles, histogram = dict(record.stated), record.histogram
     if histogram is not None:
         values, counts = histogram.nonzero()
         places = np.searchsorted(np.cumsum(counts), [share * histogram.n for share in SHARES])
-        stated = {
+        percentiles = {
             share: float(values[min(place, len(values) - 1)]) for share, place in zip(SHARES, places, strict=True)
         }
-        stated = {share: value for share, value in stated.items() if value >= histogram.resolution}
+        percentiles = {share: value for share, value in percentiles.items() if value >= histogram.resolution}
     points = [
         Point(values=(seconds,), name=source.name, metric=f"p{100 * share:g}", k=k)
-        for share, seconds in stated.items()
+        for share, seconds in percentiles.items()
         if share in SHARES and seconds > 0
     ]
     if record.n and record.seconds:

@@ -51,8 +51,8 @@ def read_talp(source: Source, options: ReadOptions) -> Reading:
         elapsed = as_float(region.get("elapsedTime"))
         if elapsed is None:
             continue
-        stated = {key: value for key, value in region.items() if key.startswith("num")}
-        fields = counts_in({**resources, **stated}, COUNTS_TALP)
+        counts = {key: value for key, value in region.items() if key.startswith("num")}
+        fields = counts_in({**resources, **counts}, COUNTS_TALP)
         observed: dict[str, Any] = {
             key: region[key]
             for key in ("instructions", "cycles", "usefulTime")

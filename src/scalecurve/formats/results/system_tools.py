@@ -240,6 +240,7 @@ PERF = Reader(
         value="duration_time, or task-clock / CPUs utilised",
         keeps="all counters",
     ),
+    begins=re.compile(r"^# started on ", re.MULTILINE),
 )
 SYSBENCH = Reader(
     "sysbench",
@@ -253,6 +254,7 @@ SYSBENCH = Reader(
         value="events or transactions per second",
         keeps="mean latency",
     ),
+    begins=re.compile(r"^sysbench \d", re.MULTILINE),
 )
 FIO = Reader(
     "fio",

@@ -26,6 +26,7 @@ from scalecurve.formats.source import Source
 from scalecurve.study import Provenance, Quantity, RunStatus, Treatment, Workload
 
 MILLI = 1e-3
+ONE_LOG = "give a log for each run"
 MEAN_OF_STEPS = "the mean over the steps of one launch, without the first, is one observation"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MEGATRON = re.compile(r"iteration\s+\d+/\s*\d+ \|.*?elapsed time per iteration \(ms\): ([\d.]+) \|(.*)$", re.MULTILINE)
@@ -107,6 +108,11 @@ def read_titan(source: Source, options: ReadOptions) -> Reading:
     for match in _TITAN.finditer(text):
         steps.setdefault(int(match[1]), []).append(float(match[2].replace(",", "")))
     speed, facts = _mean([sum(values) / len(values) for _, values in sorted(steps.items())])
+    meshes = set(_TITAN_MESH.findall(text))
+    if len(meshes) > 1:
+        raise FormatError(
+            Fault("the log holds runs on several meshes", value="; ".join(sorted(meshes)), remedy=ONE_LOG)
+        )
     mesh, world = _TITAN_MESH.search(text), _TITAN_WORLD.search(text)
     k = as_count(math.prod(int(part) for part in mesh[1].split(",") if part.strip())) if mesh else None
     k = k or (as_count(world[1]) if world else None)
@@ -134,6 +140,9 @@ def read_trainer(source: Source, options: ReadOptions) -> Reading:
     """The end of a log, or train_results.json; K from the batch sizes the Trainer prints, or from the name."""
     text = source.text
     numbers = {name: as_float(value) for name, value in _TRAINER.findall(text)}
+    ends = len({value for name, value in _TRAINER.findall(text) if name == "train_samples_per_second"})
+    if ends > 1:
+        raise FormatError(Fault(f"the log holds the end of {ends} runs", remedy=ONE_LOG))
     total, device, steps = _TRAINER_BATCH.search(text), _TRAINER_DEVICE.search(text), _TRAINER_STEPS.search(text)
     k = None
     if total and device:
@@ -200,22 +209,25 @@ def read_vllm(source: Source, options: ReadOptions) -> Reading:
 
 def _vllm_blocks(text: str) -> list[dict[str, Any]]:
     """The printed results in the words of the JSON; the concurrency may stand before the block or in it."""
-    offline = _VLLM_OFFLINE.search(text)
-    if offline is not None:
-        return [{"request_throughput": offline[1], "output_throughput": offline[2]}]
+    offline = _VLLM_OFFLINE.findall(text)
+    if len(offline) > 1:
+        raise FormatError(Fault(f"there are {len(offline)} results without their K in the file", remedy=ONE_LOG))
+    if offline:
+        return [{"request_throughput": offline[0][0], "output_throughput": offline[0][1]}]
     blocks: list[dict[str, Any]] = []
-    titles = list(_VLLM_TITLE.finditer(text))
-    for i, title in enumerate(titles):
-        body = text[title.end() : titles[i + 1].start() if i + 1 < len(titles) else len(text)]
-        lines = {name.lower(): value for name, value in _VLLM_LINE.findall(body.partition("=" * 20)[0])}
-        before = text[titles[i - 1].end() if i else 0 : title.start()]
-        stated = _VLLM_CONCURRENCY.search(body) or _VLLM_CONCURRENCY.search(before)
+    end = 0
+    for title in _VLLM_TITLE.finditer(text):
+        before, rule = text[end : title.start()], text.find("=" * 20, title.end())
+        end = rule if rule >= 0 else len(text)  # what follows belongs to the next result
+        body = text[title.end() : end]
+        lines = {name.lower(): value for name, value in _VLLM_LINE.findall(body)}
+        concurrency = _VLLM_CONCURRENCY.search(body) or _VLLM_CONCURRENCY.search(before)
         block: dict[str, Any] = {
             "request_throughput": lines.get("request throughput (req/s)"),
             "output_throughput": lines.get("output token throughput (tok/s)"),
             "total_token_throughput": lines.get("total token throughput (tok/s)"),
             "failed": lines.get("failed requests"),
-            "max_concurrency": stated[1] if stated else None,
+            "max_concurrency": concurrency[1] if concurrency else None,
         }
         for name, value in lines.items():
             if match := re.fullmatch(r"(mean|median|p\d+) (ttft|tpot|itl|e2el) \(ms\)", name):
@@ -236,6 +248,7 @@ MEGATRON = Reader(
         value="time of one iteration, or TFLOP/s/GPU",
         keeps="global batch size",
     ),
+    begins=re.compile(r"^.*using world size: \d", re.MULTILINE),
 )
 TITAN = Reader(
     "torchtitan",
@@ -262,6 +275,7 @@ TRAINER = Reader(
         value="train_runtime, or samples per second",
         keeps="global batch size",
     ),
+    begins=re.compile(r"^.*\*\*\*\*\* Running training \*\*\*\*\*", re.MULTILINE),
 )
 VLLM = Reader(
     "vllm",

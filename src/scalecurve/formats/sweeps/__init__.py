@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.columns import as_count
+from scalecurve.formats.curve_choice import matched_count
 from scalecurve.formats.detection import FileKind, detect
 from scalecurve.formats.reading import MOST_FAULTS, Point, Reader, Reading, ReadOptions, bounded
 from scalecurve.formats.source import Source
@@ -40,18 +40,24 @@ def read_sweeps(
     """
     options = replace(ReadOptions.checked(k_from=k_from), operation=operation, ranks=ranks, nodes=nodes)
     sweeps: list[MessageSweep] = []
-    stated: dict[tuple[str, float], str] = {}
+    sources: dict[tuple[str, float], str] = {}
     for path in paths:
         detection = detect(Source.at(path), FileKind.SWEEPS)
-        of_file: Sweeps = detection.read(replace(options, ranks=_ranks_of(path, options)))
-        sweeps += of_file
-        if detection.reader.name == "osu" and k_from is None:
-            for key in {(str(timing.operation), timing.message) for sweep in of_file for timing in sweep.timings}:
-                other = stated.setdefault(key, str(path))
-                if other != str(path):
+        reports = detection.reports()
+        of_file: list[MessageSweep] = []
+        for number, report in enumerate(reports, 1):
+            own: Sweeps = report.read(replace(options, ranks=_ranks_of(path, options)))
+            of_file += own
+            if detection.reader.name != "osu" or (k_from is not None and len(reports) == 1):
+                continue
+            name = str(path) if len(reports) == 1 else f"{path}, report {number}"
+            for key in {(str(timing.operation), timing.message) for sweep in own for timing in sweep.timings}:
+                other = sources.setdefault(key, name)
+                if other != name:
                     text = f"both time {key[0]} of {key[1]:g} bytes, and one --ranks would be given to both"
                     remedy = r"say where each file's number of ranks is, such as --k-from '_n(\d+)'"
-                    raise InputError(Fault(text, value=str(ranks), remedy=remedy), subject=f"{other} and {path}")
+                    raise InputError(Fault(text, value=str(ranks), remedy=remedy), subject=f"{other} and {name}")
+        sweeps += of_file if len(reports) == 1 else [merged(of_file)]
     if len(paths) == 1:
         return tuple(sweeps)
     tools: dict[str | None, list[MessageSweep]] = {}
@@ -64,11 +70,11 @@ def _ranks_of(path: Path, options: ReadOptions) -> int | None:
     """The ranks that ran: matched in the path where a pattern is stated."""
     if options.k_from is None:
         return options.ranks
-    match = options.k_from.search(str(path))
-    count = as_count(match[1]) if match else None
+    count = matched_count(options.k_from, str(path))
     if count is None:
         text = "the pattern finds no number of ranks in the path"
-        raise InputError(Fault(text, where="--k-from", value=options.k_from.pattern), subject=str(path))
+        remedy = r"one group must match it, like --k-from 'np(\d+)'"
+        raise InputError(Fault(text, where="--k-from", value=options.k_from, remedy=remedy), subject=str(path))
     return count
 
 

@@ -93,7 +93,7 @@ def read_imb(source: Source, options: ReadOptions) -> Sweeps:
         elif text.startswith("#bytes"):
             names = text.split()
             average = next((i for i, name in enumerate(names) if name.startswith(("t_avg", "t[usec]"))), -1)
-        elif operation and ranks and average > 0 and text[:1].isdigit():
+        elif operation and ranks and average > 0 and text[:1].isdecimal():
             fields = text.split()
             try:
                 size, seconds = float(fields[0]), float(fields[average]) * MICRO
@@ -112,8 +112,9 @@ def read_imb_results(source: Source, options: ReadOptions) -> Reading:
     return as_results(read_imb(source, options), source, k_origin="`#processes`")
 
 
-OSU = Reader("osu", "OSU micro-benchmark", recognise_osu, read_osu)
-OSU_RESULTS = Reader("osu", "OSU micro-benchmark", recognise_osu, read_osu_results)
+_OSU_BEGINS = re.compile(r"^# OSU MPI ", re.MULTILINE)
+OSU = Reader("osu", "OSU micro-benchmark", recognise_osu, read_osu, begins=_OSU_BEGINS)
+OSU_RESULTS = Reader("osu", "OSU micro-benchmark", recognise_osu, read_osu_results, begins=_OSU_BEGINS)
 IMB = Reader("imb", "Intel MPI Benchmarks", recognise_imb, read_imb)
 IMB_RESULTS = Reader("imb", "Intel MPI Benchmarks", recognise_imb, read_imb_results)
 
@@ -230,6 +231,7 @@ def _wrong_results(count: int) -> tuple[Finding, ...]:
     return (error("wrong-results", text, remedy="repair the installation before using any of its times"),)
 
 
-NCCL = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl)
-NCCL_RESULTS = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl_results)
+_NCCL_BEGINS = re.compile(r"^# nThread ", re.MULTILINE)
+NCCL = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl, begins=_NCCL_BEGINS)
+NCCL_RESULTS = Reader("nccl-tests", "nccl-tests", recognise_nccl, read_nccl_results, begins=_NCCL_BEGINS)
 RCCL_RESULTS = Reader("rccl-tests", "rccl-tests", recognise_rccl, read_rccl_results)

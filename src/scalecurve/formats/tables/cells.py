@@ -11,15 +11,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.formats.headers import TIME_UNITS, WORKER_NOUNS, ValueColumn, unit_of
+from scalecurve.formats.headers import (
+    TIME_UNITS,
+    WORKER_NOUNS,
+    ValueColumn,
+    parse_header,
+    parts_thousands_by_points,
+    unit_of,
+)
 from scalecurve.study import Quantity
 from scalecurve.study.run import FloatArray
 
 MOST_CELL = 80
 SAMPLE_ROWS = 1000
+
+
+class DecimalMark(StrEnum):
+    """What a comma between digits means in a table: nothing is known, decimals, or thousands."""
+
+    UNKNOWN = "unknown"
+    POINT = "point"
+    COMMA = "comma"
+    BOTH = "both"
+
+
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{2})*,\d{3})+")  # 1,234,567, and 12,34,567 as in India
+_LEADING_ZERO = re.compile(r"(?<![\d.,])0\d*,\d[\d,]*(?![\d.])")
+_ONE_DIGIT = str.maketrans("012345678", "999999999")
+_DIGITS = frozenset("0123456789.")
+# Shapes of cells: every digit is a 9.
+_PARTED = {
+    DecimalMark.COMMA: re.compile(r"9{1,3}(?:\.999)+(?:,9+)?|9+(?:,9+)?"),
+    DecimalMark.POINT: re.compile(r"9{1,3}(?:,999)+(?:\.9+)?|9+(?:\.9+)?"),
+}
+_THREE_PARTS = re.compile(r"9+:9+:99(?:\.9+)?")
+_MINUTES = re.compile(r"9+:99\.9+")
+_PLAIN_SPREAD = re.compile(r"9+(?:\.9+)? ?± ?9+(?:\.9+)?")
+_POINTED = re.compile(r"\s*[1-9]\d{0,2}\.\d{3}\s*")
 _COMMA = re.compile(r"(?<=\d),(?=\d)")
-_BLANKS = re.compile(r"(?<=\d)[\s'\u2019\u00a0\u202f\u2009](?=\d{3}(?!\d))")
+_BLANKS = re.compile(r"(?<=\d)[\s'_\u2019\u00a0\u202f\u2009](?=\d{3}(?!\d))")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _VALUE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\d\s.,+-][^\d]*)?")
 _SPREAD = re.compile(
@@ -27,17 +57,19 @@ _SPREAD = re.compile(
 )
 _DIGITS_SPREAD = re.compile(r"(?P<mean>\d+\.(?P<decimals>\d+))\((?P<spread>\d+)\)\s*(?P<unit>[^\d\s].*)?")
 _PARTS = re.compile(
-    r"(?:(?P<d>\d+)\s*d(?:ays?)?)?\s*(?:(?P<h>\d+)\s*h(?:ours?|rs?)?)?\s*(?:(?P<m>\d+)\s*m(?:in(?:utes?|s)?)?)?"
-    r"\s*(?:(?P<s>\d+(?:\.\d+)?)\s*s(?:ec(?:onds?|s)?)?)?",
+    r"(?:(?P<d>\d+)\s*d(?:ays?)?)?,?\s*(?:(?P<h>\d+)\s*h(?:ours?|rs?)?)?,?\s*(?:(?P<m>\d+)\s*m(?:in(?:utes?|s)?)?)?"
+    r",?\s*(?:(?P<s>\d+(?:\.\d+)?)\s*s(?:ec(?:onds?|s)?)?)?",
     re.IGNORECASE,
 )
-_CLOCK = re.compile(r"(?:(?:(?P<d>\d+)-)?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d{2}(?:\.\d+)?)")
+_CLOCK = re.compile(r"(?:(?:(?P<d>\d+)(?:-|\s?days?,?\s?))?(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d{2}(?:\.\d+)?)")
 _ISO = re.compile(r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?")
 _FORTRAN = re.compile(r"([-+]?\d*\.\d*)[dD]([-+]?\d{1,3})")
-_FOOTNOTE = re.compile(r"(?<=[\w.%)])\s*(?:\^?\{?[*†‡§¶#]+\}?|\^\{?[a-z]\}?|[⁰¹²³⁴-⁹]+|\[[a-z\d]\])$")
+_FOOTNOTE = re.compile(r"(?<=[\w.%)])\s*(?:\^?\{?[*†‡§¶#]+\}?|\^\{?[a-z]\}?|[⁰¹²³⁴-⁹]+|\[(?:[a-z\d]|\^\w{1,2})\])$")
 _BESIDE = re.compile(  # 28.8 s (3.49x), 28.8 (87 %), 28.8 [28.1-29.9]: a ratio or an interval beside the value
-    r"(?<=[\w.])\s*[\[(]\s*(?:[\d.,]+\s*[x×%]|(?:\d+\s*%\s*CI:?\s*)?[\d.]+\s*(?:-|–|to|;|\.\.|,\s)\s*[\d.]+)\s*[\])]$"
+    r"(?:(?<=[\w.])\s*[\[(]\s*(?:best|fastest|slowest|slower|faster|baseline|reference|ref|default)[.!]?\s*[\])]|(?<=[\w.])\s*[\[(]\s*(?:[\d.,]+\s*[x×%]|(?:\d+\s*%\s*CI:?\s*)?[\d.]+\s*(?:-|–|to|;|\.\.|,\s)\s*[\d.]+)\s*[\])]|\s\([\d.,]+\))$"
 )
+_PICTURES = re.compile(r"[\u2b50\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]+\s*$")  # a star or a rocket behind the best
+_BAD_SIGN = re.compile("[✗✘❌⚠✖]")
 _TEN = re.compile(
     r"(?:(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?:[x×·*]|\\times|\\cdot)\s*)?10(?:\^|\*\*)\{?(?P<power>[-+]?\d{1,3})\}?"
 )
@@ -49,10 +81,20 @@ _PRODUCT = re.compile(r"(?P<nodes>\d+)\s*(?:nodes?|hosts?)?\s*[x×*·]\s*(?P<eac
 _NODES = re.compile(r"(?P<nodes>\d+)\s*[nN]\s*[x×-]?\s*(?P<each>\d+)\s*[gGcCpPrRtT]")
 _POWER = re.compile(r"(?P<base>\d+)\s*(?:\^|\*\*)\s*\{?(?P<power>\d{1,2})\}?")
 _WORKERS = re.compile(r"(?P<count>\d[\d,]*)\s*(?P<noun>[A-Za-z]+)?(?:\s*[(\[].*[)\]])?")
-_NAMED = re.compile(r"-?(?P<noun>[A-Za-z]+)\s*[=:]?\s*(?P<count>\d+)")
+_NAMED = re.compile(r"-{0,2}(?P<noun>[A-Za-z]+)\s*[=:]?\s*(?P<count>\d+)")
+_PARALLEL = re.compile(r"(?:parallel|serial|sequential|seq)\s*\(?(?P<count>\d+)\)?", re.IGNORECASE)
 _MODELS = re.compile(  # 8x A100, 8 A100s, A100 x8
     r"(?P<count>\d+)\s*(?:[x×*]\s*(?P<model>[A-Za-z][\w .-]*)|(?P<name>[A-Za-z]+\d[\w-]*))(?:\s*\([^)]*\))?"
     r"|(?P<first>[A-Za-z][\w .-]*?)\s*[x×*]\s*(?P<many>\d+)"
+)
+_SERIAL = re.compile(
+    r"(?:serial|sequential|seq\.?|single[\s-]?(?:core|thread(?:ed)?|process))(?:\s+\w{4,10})?", re.IGNORECASE
+)
+_NOUN = "|".join(sorted((noun for noun in WORKER_NOUNS if len(noun) > 1), key=len, reverse=True))
+_IN_NAME = re.compile(  # make -j4, --threads 4, sort/threads:4, OpenMP (4 threads)
+    rf"(?<![\w-])-(?:j|t|n|np|p|c)[\s=]*(?P<flag>\d+)\b|(?<![A-Za-z])(?:{_NOUN})[\s=:_-]*(?P<after>\d+)\b"
+    rf"|(?<![\w.])(?P<before>\d+)[\s-]*(?:{_NOUN})\b",
+    re.IGNORECASE,
 )
 _THOUSAND = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*[kK]")
 Cells = Sequence[str] | npt.NDArray[Any]
@@ -66,15 +108,10 @@ NO_RESULT = frozenset((
     "failure", "crash", "crashed", "error", "err", "killed", "cancelled", "canceled", "aborted", "segfault", "skipped",
     "not run", "not measured", "not available", "n/m", "unavailable", "diverged", "x", "✗", "❌",
 ))  # fmt: skip
-
-
-class DecimalMark(StrEnum):
-    """What a comma between digits means in a table: nothing is known, decimals, or thousands."""
-
-    UNKNOWN = "unknown"
-    POINT = "point"
-    COMMA = "comma"
-    BOTH = "both"
+SUMMARY_ROW = re.compile(
+    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -105,12 +142,16 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class CellGrid:
-    """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row."""
+    """A table: the headers as written, the cells by column (text, or an array of numbers), the line of each row.
+
+    `caption` is the text above and below it, which may state a unit.
+    """
 
     headers: tuple[str, ...]
     columns: tuple[Cells, ...]
     lines: Sequence[int]
     row_word: str = "line"
+    caption: str = ""
 
     @property
     def rows(self) -> int:
@@ -122,22 +163,20 @@ class CellGrid:
 
 def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """What commas between digits mean, by the cells that leave no choice; BOTH where they contradict each other."""
-    marks: set[DecimalMark] = set()
+    text = "\n".join(cell[:MOST_CELL] for cell in cells if "," in cell)
+    marks = {DecimalMark.COMMA} if _LEADING_ZERO.search(text) else set()
     undecided = False
-    for cell in cells:
-        if "," not in cell:
+    for number in set(re.findall(r"\d[\d.,]*\d", text.translate(_ONE_DIGIT))):  # few shapes, however many numbers
+        if "," not in number:
             continue
-        for number in re.findall(r"[-+]?\d[\d.,]*\d", cell[:MOST_CELL]):
-            if "," not in number:
-                continue
-            if "." in number:
-                marks.add(DecimalMark.COMMA if number.rfind(",") > number.rfind(".") else DecimalMark.POINT)
-            elif not _GROUPED.fullmatch(number) or number.lstrip("+-").startswith("0"):
-                marks.add(DecimalMark.COMMA)
-            elif number.count(",") > 1:
-                marks.add(DecimalMark.POINT)
-            else:
-                undecided = True
+        if "." in number:
+            marks.add(DecimalMark.COMMA if number.rfind(",") > number.rfind(".") else DecimalMark.POINT)
+        elif not _GROUPED.fullmatch(number):
+            marks.add(DecimalMark.COMMA)
+        elif number.count(",") > 1:
+            marks.add(DecimalMark.POINT)
+        else:
+            undecided = True
     if len(marks) > 1:
         return DecimalMark.BOTH
     if marks:
@@ -145,9 +184,25 @@ def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     return DecimalMark.UNKNOWN if undecided else DecimalMark.POINT
 
 
+def may_be_thousands(headers: Sequence[str], cells: Cells) -> bool:
+    """Whether 12.345 may be twelve thousand: all cells have that shape, and the headers are of such a language."""
+    if isinstance(cells, np.ndarray) or len(cells) < 2 or not all(map(_POINTED.fullmatch, cells)):
+        return False
+    return parts_thousands_by_points(headers)
+
+
 def parse_cell(text: str, mark: DecimalMark = DecimalMark.POINT) -> CellValue | None:
     """What one cell says; None where it is no number."""
-    text = _BLANKS.sub("", text.strip().strip("$`"))[:MOST_CELL].replace("μ", "µ").replace("\u2212", "-").strip()
+    text = (
+        _BLANKS.sub("", text.replace("**", "").strip().strip("$`"))[:MOST_CELL]
+        .replace("μ", "µ")
+        .replace("\u2212", "-")
+        .strip()
+    )
+    if not text.isascii():
+        if _BAD_SIGN.search(text):
+            return None  # a run that failed
+        text = _PICTURES.sub("", text).strip()
     text = re.sub(r"(?<=[x×·*]10)[⁻⁰¹²³⁴-⁹]+", lambda match: "^" + match[0].translate(_RAISED), text.replace("× ", "×"))
     if re.fullmatch(r"10[⁻⁰¹²³⁴-⁹]+", text):
         return None  # a power, or ten with a footnote
@@ -202,7 +257,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
     `clock` is what the header says of clock times of two parts: 60 for minutes:seconds, 3600 for hours:minutes.
     """
     if isinstance(cells, np.ndarray):
-        values = cells.astype(np.float64)
+        values = cells.astype(np.float64, copy=False)
         return Numbers(values, ~np.isfinite(values))
     try:
         plain: FloatArray = np.array(list(map(float, cells)), dtype=np.float64)
@@ -210,7 +265,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
             return Numbers(plain, ~np.isfinite(plain))
     except (ValueError, TypeError):
         pass
-    if (same := _with_units(cells)) is not None:
+    if (same := _of_one_shape(cells, mark) or _with_units(cells)) is not None:
         return same
     memo: dict[str, CellValue | None] = {}
     for cell in cells:
@@ -247,20 +302,56 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
     )
 
 
+def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
+    """A column of parted numerals, of clock times or of `mean ± spread` alone, all at once; None for any other."""
+    text = "\n".join(cells)
+    shapes = set(text.translate(_ONE_DIGIT).split("\n"))
+    if mark in (DecimalMark.COMMA, DecimalMark.POINT) and _all_match(_PARTED[mark], shapes):
+        thousands, decimals = (".", ",") if mark is DecimalMark.COMMA else (",", ".")
+        return _numbers(text.replace(thousands, "").replace(decimals, "."), cells)
+    if _all_match(_THREE_PARTS, shapes) or _all_match(_MINUTES, shapes):
+        parts = _numbers(text.replace(":", "\n"), cells)
+        each = len(parts.values) // len(cells)
+        values = parts.values.reshape(-1, each) @ np.array([3600.0, 60.0, 1.0][-each:])
+        return Numbers(values, np.zeros(len(cells), dtype=bool), ValueColumn(Quantity.SECONDS, 1.0, "s"))
+    if _all_match(_PLAIN_SPREAD, shapes):
+        pairs = _numbers(text.replace("±", "\n"), cells).values.reshape(-1, 2)
+        return Numbers(pairs[:, 0].copy(), np.zeros(len(cells), dtype=bool), spread=pairs[:, 1].copy())
+    return None
+
+
+def _all_match(pattern: re.Pattern[str], shapes: set[str]) -> bool:
+    return all(map(pattern.fullmatch, shapes))
+
+
+def _numbers(text: str, cells: Sequence[str]) -> Numbers:
+    values: FloatArray = np.array(text.split("\n"), dtype=np.float64)
+    return Numbers(values, np.zeros(len(cells), dtype=bool))
+
+
 def _with_units(cells: Sequence[str]) -> Numbers | None:
     """A column of plain numerals that all end in a unit of time or all in the same rate; None for any other."""
     if unit_of(cells[0].lstrip("0123456789. ")) is None:
         return None
-    parts = _NUMERAL_UNIT.findall("\n".join(cells))  # all cells at once: a column may have millions
-    if len(parts) != len(cells):
+    text = "\n".join(cells)  # all cells at once: a column may have millions
+    if _BAD_SIGN.search(text):
         return None
-    numerals, names = zip(*parts, strict=True)
+    parts = text.replace("\n", " ").split(" ")
+    if len(parts) == 2 * len(cells) and text.count(" ") == len(cells):
+        numerals, names = parts[::2], parts[1::2]
+    else:
+        pairs = _NUMERAL_UNIT.findall(text)
+        numerals, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     units = {name: unit_of(name) for name in set(names)}
     kinds = {unit and (unit.quantity, unit.unit) for unit in units.values()}
-    if len(kinds) > 1 or None in kinds:
+    if len(numerals) != len(cells) or len(kinds) > 1 or None in kinds or not _DIGITS.issuperset("".join(numerals)):
         return None
     factors = {name: unit.factor for name, unit in units.items() if unit is not None}
-    values: FloatArray = np.array(list(map(float, numerals))) * np.array(list(map(factors.__getitem__, names)))
+    try:
+        values: FloatArray = np.array(list(map(float, numerals)))
+    except ValueError:  # 1.2.3
+        return None
+    values *= np.array(list(map(factors.__getitem__, names)))
     return Numbers(values, ~np.isfinite(values), units[names[0]])
 
 
@@ -299,6 +390,10 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
             values[i] = _workers_in(text, named)
     if np.isnan(values).all():
         values = _of_one_model(cells)
+    if np.isnan(values).any() and not np.isnan(in_names := _in_names(cells)).any():
+        values = in_names
+    elif named and 1 not in values:
+        values[[is_serial(cell) for cell in cells]] = 1
     if len(nouns - {None}) > 1:
         values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
@@ -310,12 +405,29 @@ def _workers_in(text: str, named: bool) -> float:
         return float(match["nodes"]) * float(match["each"])
     if match := _POWER.fullmatch(text):
         return float(int(match["base"]) ** int(match["power"])) if len(match["base"]) < 4 else np.nan
+    if match := _PARALLEL.fullmatch(text):
+        return float(match["count"])
     match = _WORKERS.fullmatch(text) or _NAMED.fullmatch(text)
     if match is None:
         return np.nan
     noun = (match["noun"] or "").lower()
     is_count = noun in WORKER_NOUNS and noun not in TIME_UNITS if noun else named
     return float(match["count"].replace(",", "")) if is_count else np.nan
+
+
+def is_serial(cell: Any) -> bool:
+    """Whether a cell names the program without workers, such as `sequential`."""
+    return _SERIAL.fullmatch(str(cell).strip().strip("*_`")) is not None
+
+
+def _in_names(cells: Sequence[str]) -> FloatArray:
+    """The count in names that differ in nothing else: make -j4, make -j8; NaN where they differ in more."""
+    matches = [list(_IN_NAME.finditer(cell)) for cell in cells]
+    counts = np.array([float(own[0][own[0].lastgroup or 0]) if len(own) == 1 else np.nan for own in matches])
+    if 1 not in counts:
+        counts[[is_serial(cell) for cell in cells]] = 1
+    rests = {cell[: own[0].start()] + cell[own[0].end() :] for cell, own in zip(cells, matches, strict=True) if own}
+    return counts if len(rests) == 1 else np.full(len(cells), np.nan)
 
 
 def counted_noun(cells: Cells) -> str | None:
@@ -328,23 +440,28 @@ def counted_noun(cells: Cells) -> str | None:
 
 def _of_one_model(cells: Sequence[str]) -> FloatArray:
     """How many of one machine each cell names, such as 8x A100; NaN where one names none, or they name several."""
-    found = [_MODELS.fullmatch(cell.strip().strip("*`")) for cell in cells]
-    models = {(m["model"] or m["name"] or m["first"]).lower().rstrip("s ") for m in found if m is not None}
-    if len(models) != 1 or not all(found):
+    matches = [_MODELS.fullmatch(cell.strip().strip("*`")) for cell in cells]
+    models = {(m["model"] or m["name"] or m["first"]).lower().rstrip("s ") for m in matches if m is not None}
+    if len(models) != 1 or not all(matches):
         return np.full(len(cells), np.nan)
-    return np.array([float(m["count"] or m["many"]) for m in found if m is not None])
+    return np.array([float(m["count"] or m["many"]) for m in matches if m is not None])
 
 
 def holds_counts(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> bool:
     """Whether at least half of the first cells are worker counts."""
     values = counts_of(cells[:SAMPLE_ROWS], mark).values
-    return 2 * int(((values >= 1) & (values % 1 == 0)).sum()) >= len(values)
+    return 2 * int(((values >= 1) & (values < np.inf) & (values == np.floor(values))).sum()) >= len(values)
 
 
 def no_result(cell: Any) -> bool:
     """Whether a cell says that there is no measurement: empty, n/a, OOM, DNF, or a bound such as >3600."""
     plain = str(cell).strip().strip("*`$()[]").strip().lower()
     return plain in ABSENT or plain in NO_RESULT or _BOUND.fullmatch(plain) is not None
+
+
+def is_summary(label: str) -> bool:
+    """Whether a row of that name among rows of runs sums them up: avg, stdev, max."""
+    return SUMMARY_ROW.match(label) is not None or parse_header(label).statistic is not None
 
 
 def is_absent(cell: Any) -> bool:

@@ -15,13 +15,20 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.formats.headers import (
+    BEFORE_WORDS,
     CPU_WORDS,
     LABEL_WORDS,
+    LATENCY_WORDS,
+    MOMENT_WORDS,
+    RATE_WORDS,
     STATE_WORDS,
     TIME_WORDS,
+    WHOLE_WORDS,
+    WORKER_NOUNS,
     Header,
     Statistic,
     ValueColumn,
+    in_english,
     is_worker_time,
     k_unit_of,
     parse_header,
@@ -38,10 +45,11 @@ from scalecurve.formats.tables.cells import (
     counts_of,
     holds_counts,
     labels_of,
+    may_be_thousands,
     no_result,
     numbers_of,
 )
-from scalecurve.formats.tables.dialects import TableLayout, lengthen
+from scalecurve.formats.tables.dialects import TableLayout, lengthen, nameless, with_caption
 from scalecurve.study import Quantity
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray
 
@@ -51,9 +59,20 @@ ALL_WORKERS = "this is the time of all workers together, not the elapsed time"
 DIVIDE = "divide it by the number of workers, and give the elapsed time"
 QUANTITY_HELP = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
 ROUNDING = 0.03  # what the digits of a printed table may leave open
+SAME_UNIT = 1e-3  # two columns in one unit that differ by more are two measurements
 MOST_DOUBT = 3  # rows from which on two columns may be found to say the same
-_WHOLE = frozenset(("total", "overall", "elapsed", "wall", "walltime", "wallclock", "real"))
+WORKERS = frozenset(WORKER_NOUNS) - {"k", "p"}
 UNIT_WORDS = frozenset(("unit", "units", "uom"))
+_SAID = re.compile(
+    r"(?:\bin\s+|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s)?)(?P<unit>[^\s)\]{},;:]+)",
+    re.IGNORECASE,
+)
+_MEASURE = re.compile(
+    r"\b(?:(?:run|wall)?-?times?|timings?|durations?|latenc(?:y|ies)|elapsed|clock|measurements?|values|numbers|results"
+    r"|throughputs?|performance|speed|bandwidth|rates?)\b",
+    re.IGNORECASE,
+)
+DEVICES = frozenset(("gpu", "gpus", "cuda", "tpu", "device", "accelerator"))
 
 
 @dataclass(frozen=True)
@@ -61,8 +80,10 @@ class Chosen:
     """The columns of K and of the observations, and what the observations are.
 
     `k` is None where the file's name says K.  `stated` is whether a unit is written anywhere, `from_cells` whether it
-    stands in the cells, so that they are seconds already; `bare` marks a column whose name only says `mean` or `run`.
-    `notes` say what was taken for granted.
+    stands in the cells, so that they are seconds already, `from_caption` whether it stands around the table; `bare`
+    marks a column whose name only says `mean` or `run`.
+    `notes` say what was taken for granted.  `curves` are the columns that hold a curve each, where several do; `value`
+    is the first of them.
     """
 
     k: int | None
@@ -70,17 +91,22 @@ class Chosen:
     meaning: ValueColumn
     stated: bool
     from_cells: bool = False
+    from_caption: bool = False
     bare: bool = False
     unit_column: int | None = None
     candidates: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    curves: tuple[int, ...] = ()
 
 
 class Chooser:
     """One table's columns, judged by their headers and their first rows."""
 
-    def __init__(self, grid: CellGrid, options: ReadOptions, mark: DecimalMark, laid_out: int | None) -> None:
+    def __init__(
+        self, grid: CellGrid, options: ReadOptions, mark: DecimalMark, laid_out: int | None, caption: str = ""
+    ) -> None:
         self.grid, self.options, self.mark, self.laid_out = grid, options, mark, laid_out
+        self.said = units_in(caption)
         self.heads: list[Header] = [parse_header(header) for header in grid.headers]
         self.faults: list[Fault] = []
         self.notes: list[str] = []
@@ -100,19 +126,48 @@ class Chooser:
         places = [
             i for i, name in enumerate(names) if worker_unit(name) and holds_counts(self.grid.columns[i], self.mark)
         ]
-        places = places or [
-            i for i, name in enumerate(names) if k_unit_of(name) and holds_counts(self.grid.columns[i], self.mark)
-        ]
+        loads = [i for i, name in enumerate(names) if k_unit_of(name) and holds_counts(self.grid.columns[i], self.mark)]
+        if not any(map(self._varies, places)) and any(self._varies(i) for i in loads if i not in places):
+            places = [i for i in loads if i not in places]  # 8, 16, 32 clients on 2 threads
+        places = places or loads
         places = places or [i for i in range(len(names)) if self._counts_with_nouns(i)]
+        if not places and names == nameless(len(names)) and holds_counts(self.grid.columns[0], self.mark):
+            places = [0]
         if len(places) > 1:
-            places = [i for i in places if len(set(labels_of(self.grid.columns[i]))) > 1] or places[:1]
+            places = [i for i in places if self._varies(i)] or places[:1]
+            places = self._product(places) or places
         if len(places) == 1:
             return places[0]
         what = "no column of worker counts" if not places else "several columns could be the worker counts"
-        which = listed(names) if not places else "they are " + ", ".join(names[i].strip() for i in places)
-        remedy = f"{which}; name it with --k-column (K, workers, gpus, nodes, ranks, threads ...)"
+        remedy = (
+            f"say --k-column {self._readings(places)}"
+            if places
+            else f"{listed(names)}; name it with --k-column (K, workers, gpus, nodes, ranks, threads ...)"
+        )
         self.faults.append(Fault(what, remedy=remedy))
         return None
+
+    def _varies(self, i: int) -> bool:
+        return len(set(labels_of(self.grid.columns[i]))) > 1
+
+    def _product(self, places: Sequence[int]) -> list[int]:
+        """The count that is the product of two others: cores, of ranks and threads; empty where there is none."""
+        each = [i for i, head in enumerate(self.heads) if i in places or (head.says(WORKERS) and self._numeric(i))]
+        counts = {i: counts_of(self.grid.columns[i], self.mark).values for i in each}
+        for i in places:
+            factors = itertools.combinations([counts[j] for j in each if j != i], 2)
+            if any(np.array_equal(counts[i], a * b) for a, b in factors):
+                self.notes.append(f"{self.grid.headers[i].strip()} is K, the product of two other columns")
+                return [i]
+        return []
+
+    def _readings(self, places: Sequence[int]) -> str:
+        """The columns that could be K with their ranges, and whether E depends on the choice."""
+        counts = [counts_of(self.grid.columns[i], self.mark).values for i in places]
+        names = [self.grid.headers[i].strip() for i in places]
+        ranges = [f"{name} ({min(k):g} to {max(k):g})" for name, k in zip(names, counts, strict=True)]
+        same = all(np.ptp(k / np.maximum(counts[0], 1)) == 0 for k in counts)
+        return f"{' or '.join(ranges)}{'; E is the same either way' if same else ''}"
 
     def _counts_with_nouns(self, i: int) -> bool:
         """Whether every cell is a count with its noun, such as 16 GPUs."""
@@ -141,7 +196,8 @@ class Chooser:
         ]
         candidates = [i for i in others if self._may_be_value(i, units)]
         if not candidates:  # a column of times without a number in it has faults to list
-            candidates = [i for i, head in enumerate(self.heads) if i != k and value_meaning(head.text) is not None]
+            named = (i for i, head in enumerate(self.heads) if i != k and value_meaning(head.text) is not None)
+            candidates = [i for i in named if not self.heads[i].is_derived]
         places = self._central(candidates)
         if self.options.quantity is not None:
             places = [i for i in places if self._quantity(i) in (None, self.options.quantity)]
@@ -151,9 +207,22 @@ class Chooser:
         if not places and len(free := [i for i in others if i not in free and not self.heads[i].is_derived]) == 1:
             places = free if self.options.quantity is not None else []
         if len(places) > 1:
+            places = self._of_the_run(places) or places
             places = self._whole_of(places) or self._same_curve(k, places) or places
+        if len(places) == 1 and self.heads[places[0]].is_part:
+            name = self.grid.headers[places[0]].strip()
+            remedy = f"give a column of elapsed times; --value-column {name!r} takes this one for it"
+            self.faults.append(
+                Fault("this is a part of the run or a moment of it, not its time", value=name, remedy=remedy)
+            )
+            return None
         if len(places) == 1:
             return self._described(k, places[0], units, tuple(candidates))
+        if not places and (self.options.quantity is not None or self._said_of(None) is not None):
+            places = [i for i in others if not self._has_another_use(i)]
+        if len(places) > 1 and (curves := self._curves(places)):
+            chosen = self._described(k, places[0], units, ())
+            return chosen and replace(chosen, curves=curves)
         names = ", ".join(self.grid.headers[i].strip() for i in places)
         remedy = f"they are {names}; choose with --value-column"
         several = Fault("several columns could be the observations", remedy=remedy)
@@ -173,13 +242,28 @@ class Chooser:
             return Quantity.THROUGHPUT, values * counts_of(self.grid.columns[k], self.mark).values
         return meaning.quantity, values
 
+    def _of_the_run(self, places: Sequence[int]) -> list[int]:
+        """The columns without times in the queue, and without latencies of requests where their rate is there."""
+        places = [i for i in places if not self.heads[i].says(BEFORE_WORDS)]
+        rates = [i for i in places if self._quantity(i) not in (None, Quantity.SECONDS)]
+        late = [i for i in places if self.heads[i].says(LATENCY_WORDS) or re.search(r"(?i)\bp\d\d", self.heads[i].text)]
+        return [i for i in places if i not in late] if rates else list(places)
+
     def _whole_of(self, places: Sequence[int]) -> list[int]:
-        """The one time that is called total and that no other of them exceeds: compute, comm, total."""
-        named = [i for i in places if self.heads[i].says(_WHOLE)]
+        """The one time that is called total and that no other of them exceeds, or that is the sum of the others."""
+        named = [i for i in places if self.heads[i].says(WHOLE_WORDS)]
+        rest = [i for i in places if not self.heads[i].is_part and not self._is_per_item(i)]
+        if not named and len(rest) == 1 and {*self.heads[rest[0]].base} <= TIME_WORDS:
+            named = rest
         read = {i: self._seconds_or_rates(i, None) for i in places}
-        if len(named) != 1 or any(item is None or item[0] is not Quantity.SECONDS for item in read.values()):
+        if any(item is None or item[0] is not Quantity.SECONDS for item in read.values()):
             return []
         times = {i: item[1] for i, item in read.items() if item is not None}
+        if len(places) > 2:
+            everything = sum(times.values())
+            named = [i for i in places if np.allclose(2 * times[i], everything, rtol=ROUNDING)] or named
+        if len(named) != 1:
+            return []
         return named if all((times[i] <= times[named[0]]).all() for i in places) else []
 
     def _same_curve(self, k: int | None, places: Sequence[int]) -> list[int]:
@@ -189,17 +273,55 @@ class Chooser:
         if len(read) < len(places) or self.grid.rows < MOST_DOUBT or any((own[1] <= 0).any() for own in read.values()):
             return []
         order = (Quantity.SECONDS, Quantity.THROUGHPUT, Quantity.THROUGHPUT_PER_WORKER)
-        ranked = sorted(places, key=lambda i: order.index(self._quantity(i) or read[i][0]))
+        ranked = sorted(places, key=lambda i: (order.index(self._quantity(i) or read[i][0]), self._is_per_item(i)))
         quantity, first = read[ranked[0]]
         for i in ranked[1:]:
             other, values = read[i]
             same = values / first if other is quantity else values * first
-            level = 1.0 if other is quantity else float(np.median(same))
-            if not (abs(same / level - 1) <= ROUNDING).all() or np.ptp(first) <= ROUNDING * first.max():
+            is_scaled = other is not quantity or self._is_per_item(i)
+            one_unit = (
+                other is quantity and _unit_words(self.heads[i]) == _unit_words(self.heads[ranked[0]]) is not None
+            )
+            level = float(np.median(same)) if is_scaled and not one_unit else 1.0
+            allowed = SAME_UNIT if one_unit else ROUNDING
+            if not (abs(same / level - 1) <= allowed).all() or np.ptp(first) <= ROUNDING * first.max():
                 return []
         others = ", ".join(self.grid.headers[i].strip() for i in ranked[1:])
         self.notes.append(f"{self.grid.headers[ranked[0]].strip()} is the observation ({others} say the same)")
         return ranked[:1]
+
+    def _is_cpu_time(self, i: int) -> bool:
+        """Whether a column holds CPU time; beside the same column of a GPU, `cpu` names where the program ran."""
+        own = {*self.heads[i].words}
+        if not own & CPU_WORDS:
+            return False
+        return not any({*h.words} & DEVICES and {*h.words} - DEVICES == own - CPU_WORDS for h in self.heads)
+
+    def _is_per_item(self, i: int) -> bool:
+        """Whether a time is that of one of many items: time/image, time per step."""
+        return self.heads[i].says(frozenset(("per",))) or "/" in self.heads[i].text
+
+    def _curves(self, places: Sequence[int]) -> tuple[int, ...]:
+        """The columns where each holds a curve of its own, all in one unit: gcc (s), icc (s); empty for others."""
+        heads = [self.heads[i] for i in places]
+        numbered = [str(n) for n in range(1, len(heads) + 1)]
+        if self.grid.headers == nameless(len(self.heads)):
+            return ()
+        if any(head.is_part for head in heads) or len({WHOLE_WORDS.intersection(head.words) for head in heads}) > 1:
+            return ()  # parts of a run, or its whole beside them
+        if any(head.says(CPU_WORDS) for head in heads) and any(head.says(frozenset(("cuda",))) for head in heads):
+            return ()  # a profiler's time on the host and on the device, of one run
+        if len({head.statistic for head in heads}) > 1 or heads[0].statistic not in CENTRAL:
+            return ()
+        if [head.text for head in heads] in (numbered, [str(int(n) - 1) for n in numbered]):
+            remedy = "write run 1, run 2 ... above them if they are repeats, or a name above each"
+            self.faults.append(
+                Fault("the numbered columns may be repeats or curves", value=", ".join(numbered), remedy=remedy)
+            )
+            return ()
+        same = {_unit_words(head) for head in heads}
+        is_known = None not in same or self.options.quantity is not None or self._said_of(None) is not None
+        return tuple(places) if len(same) == 1 and is_known else ()
 
     def _no_value(self) -> Fault:
         """What to ask where no column can hold the observations; a percentage or a multiple (1.9x) is a ratio."""
@@ -229,13 +351,15 @@ class Chooser:
     def _has_another_use(self, i: int) -> bool:
         head = self.heads[i]
         spread = head.statistic in (Statistic.DEVIATION, Statistic.SPREAD)
-        named = head.says(LABEL_WORDS) or head.says(STATE_WORDS - {"result"}) or head.says(CPU_WORDS)
-        named = named or is_worker_time(head.text)
+        named = head.says(LABEL_WORDS) or head.says(STATE_WORDS - {"result"}) or self._is_cpu_time(i)
+        named = named or head.is_part or is_worker_time(head.text)
         return spread or head.is_count or head.is_repeat or head.is_derived or bool(head.other_unit) or named
 
     def _may_be_value(self, i: int, units: int | None) -> bool:
         head = self.heads[i]
-        if head.statistic in (Statistic.DEVIATION, Statistic.SPREAD) or head.is_derived or head.says(CPU_WORDS):
+        if head.statistic in (Statistic.DEVIATION, Statistic.SPREAD) or head.is_derived or self._is_cpu_time(i):
+            return False
+        if head.says(MOMENT_WORDS) and head.is_part:
             return False
         if value_meaning(head.text) is not None or head.statistic is not None:
             return not head.is_count
@@ -254,7 +378,9 @@ class Chooser:
         central: list[int] = []
         extremes: list[int] = []
         for family in families.values():
-            for statistic in CENTRAL:
+            # Of the ranks of one run the slowest ends it; of several runs the mean stands for all.
+            over_workers = all(self.heads[i].says(WORKERS) for i in family)
+            for statistic in (Statistic.MAXIMUM, *CENTRAL) if over_workers else CENTRAL:
                 if same := [i for i in family if self.heads[i].statistic is statistic]:
                     central += same
                     break
@@ -268,19 +394,21 @@ class Chooser:
         if is_worker_time(head.text):
             self.faults.append(Fault(ALL_WORKERS, value=name, remedy=DIVIDE))
             return None
-        if head.says(CPU_WORDS) and self.options.value_column is None:
+        if self._is_cpu_time(place) and self.options.value_column is None:
             remedy = f"give a column of elapsed times; --value-column {name!r} takes this one for it"
             self.faults.append(Fault("CPU time is not elapsed time", value=name, remedy=remedy))
             return None
         cells = numbers_of(self.grid.columns[place][:SAMPLE_ROWS], self.mark)
         meaning, quantity = value_meaning(head.text) or head.unit, self.options.quantity
-        stated = head.unit is not None or cells.unit is not None or units is not None or self.options.unit is not None
+        has_unit = head.unit is not None or cells.unit is not None or units is not None or self.options.unit is not None
+        captioned = None if has_unit else self._said_of(meaning)
+        has_unit, meaning = has_unit or captioned is not None, captioned or meaning
         only_statistic = not head.base and head.statistic is not None
-        if not stated and head.could_be_minutes and not [i for i in candidates if i != place] and quantity is None:
+        if not has_unit and head.could_be_minutes and not [i for i in candidates if i != place] and quantity is None:
             remedy = "write `minutes` or `minimum (s)` into the header, or say --unit min or --unit s"
             self.faults.append(Fault("`min` may mean minutes or the minimum", value=name, remedy=remedy))
             return None
-        if not stated and head.unknown_unit and (meaning is None or meaning.quantity is Quantity.SECONDS):
+        if not has_unit and head.unknown_unit and (meaning is None or meaning.quantity is Quantity.SECONDS):
             remedy = "say what one unit is with --unit (ns, us, ms, s, min, h), or write it into the header"
             self.faults.append(Fault(f"`{head.unknown_unit}` is no known unit of time", value=name, remedy=remedy))
             return None
@@ -303,7 +431,20 @@ class Chooser:
                 return None
             in_seconds = (quantity or Quantity.SECONDS) is Quantity.SECONDS
             meaning = ValueColumn(quantity or Quantity.SECONDS, unit="s" if in_seconds else name)
-        return Chosen(k, place, meaning, stated, cells.unit is not None, bare, units, candidates)
+        return Chosen(
+            k, place, meaning, has_unit, cells.unit is not None, captioned is not None, bare, units, candidates
+        )
+
+    def _said_of(self, meaning: ValueColumn | None) -> ValueColumn | None:
+        """What the text around the table says of a column without a unit; several units of time are asked about."""
+        quantity = self.options.quantity or (meaning and meaning.quantity)
+        captions = [own for own in self.said if quantity in (None, own.quantity)]
+        if len(captions) > 1 and quantity is Quantity.SECONDS:
+            names = ", ".join(f"{own.factor:g} s" for own in captions)
+            remedy = "write the unit into the header, or say --unit"
+            text = "the text around the table states several units of time"
+            self.faults.append(Fault(text, value=names, remedy=remedy))
+        return captions[0] if len(captions) == 1 and (quantity is Quantity.SECONDS or meaning is None) else None
 
     def _with_option(self, head: Header, meaning: ValueColumn | None, name: str) -> ValueColumn:
         factor = self.options.unit or 1.0
@@ -320,6 +461,29 @@ class Chooser:
         return None
 
 
+def units_in(caption: str) -> list[ValueColumn]:
+    """The units that a text states of times or rates: all times in ms, Throughput (images/s), unit: ms."""
+    columns: dict[tuple[Quantity, float], ValueColumn] = {}
+    for line in caption.splitlines():
+        plain = in_english(line[:500])
+        for match in _SAID.finditer(plain):
+            unit = unit_of(match["unit"])
+            if unit is not None and (match["word"] or _MEASURE.search(plain, 0, match.start())):
+                columns.setdefault((unit.quantity, unit.factor), unit)
+    return list(columns.values())
+
+
+def _unit_words(head: Header) -> str | None:
+    """The unit of a header, to be compared with others; None where it states none."""
+    if head.unit is None:
+        return head.words[-1] if head.words and head.words[-1] in RATE_WORDS else None
+    if head.unit.quantity is Quantity.SECONDS:
+        return f"{head.unit.factor:g} s"
+    inside = re.search(r"[\[(]([^\])]*)[\])]\s*$", head.text)
+    last = re.search(r"\S+\s+per\s+\S+$|\S+$", head.text.lower())
+    return inside[1].lower() if inside else last and last[0]
+
+
 def all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:
     """A long table of plain numbers by numpy; None where the table has any other form, or a number is out of range."""
     width = len(layout.headers)
@@ -334,7 +498,13 @@ def all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> Ce
     try:
         sample = CellGrid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
         chosen = Chooser(sample, options, DecimalMark.POINT, None).choose()
-        if chosen.k is None or lengthen(sample, options).grid is not sample or _has_labels(sample, chosen):
+        if (
+            chosen.k is None
+            or chosen.curves
+            or lengthen(sample, options).grid is not sample
+            or _has_labels(sample, chosen)
+            or may_be_thousands(sample.headers, sample.columns[chosen.value])
+        ):
             return None
         with source.open_text() as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -347,11 +517,12 @@ def all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> Ce
     with source.open_text() as file:
         if sum(1 for _ in file) != layout.first + len(data):
             return None  # empty lines may part curves
-    k, value = data[:, chosen.k], data[:, chosen.value] * chosen.meaning.factor
-    good_k = bool(((k >= 1) & (k <= MAX_K) & (k == np.floor(k))).all())
-    if not good_k or not bool(((value >= SMALLEST_VALUE) & (value <= LARGEST_VALUE)).all()):
+    k, value, factor = data[:, chosen.k], data[:, chosen.value], chosen.meaning.factor
+    good_k = k.min() >= 1 and k.max() <= MAX_K and bool((k == np.floor(k)).all())
+    if not good_k or not value.min() * factor >= SMALLEST_VALUE or not value.max() * factor <= LARGEST_VALUE:
         return None
-    return CellGrid(layout.headers, tuple(np.ascontiguousarray(column) for column in data.T), range(1, len(data) + 1))
+    numbers = range(layout.first + 1, layout.first + len(data) + 1)
+    return with_caption(source, CellGrid(layout.headers, tuple(data.T), numbers))
 
 
 def _has_labels(sample: CellGrid, chosen: Chosen) -> bool:

@@ -25,26 +25,31 @@ from scalecurve.formats.reading import ColumnUse, Reader, Reading, ReadOptions, 
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
+    SUMMARY_ROW,
     CellGrid,
     DecimalMark,
     counted_noun,
     counts_of,
     decimal_mark,
+    is_serial,
     labels_of,
+    may_be_thousands,
     no_result,
     numbers_of,
     parse_cell,
 )
 from scalecurve.formats.tables.choice import Chooser, Chosen, all_numbers
-from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, find_layout, lengthen, read_grid
-from scalecurve.formats.tables.roles import SUMMARY_ROW, Mask, TableWork, codes_of, filter_rows, settle_others
+from scalecurve.formats.tables.dialects import ENOUGH_FAULTS, find_layout, from_columns_of_curves, lengthen, read_grid
+from scalecurve.formats.tables.roles import Mask, TableWork, codes_of, filter_rows, settle_others
 from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
 
 MOST_CURVES = 200
+HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
+_REGIME = re.compile(r"\b(strong|weak)[\s_-]+scal(?:ing|ability)", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
 
 
@@ -81,11 +86,24 @@ def read(source: Source, options: ReadOptions) -> Reading:
 
 def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = None) -> Reading:
     """The curves of a table, with the role of every column; `k` is the worker count that the file's name states."""
-    mark = mark_of(grid)
+    mark, finding = mark_of(grid), None
+    if grid.headers[: len(HYPERFINE)] == HYPERFINE:
+        options = replace(options, unit=options.unit or 1.0)
+    caption_regime = None if options.regime else regime_in(grid.caption)
+    options = options if caption_regime is None else replace(options, regime=caption_regime)
     long = lengthen(grid, options)
-    chosen = Chooser(long.grid, options, mark, long.value).choose()
+    chosen = Chooser(long.grid, options, mark, long.value, grid.caption).choose()
+    if chosen.curves:
+        columns = ", ".join(long.grid.headers[i].strip() for i in chosen.curves)
+        finding = info(
+            "columns-are-curves", f"each of these columns is a curve: {columns}", remedy="--value-column picks one"
+        )
+        long, kept = from_columns_of_curves(long.grid, chosen.curves)
+        k_place, unit = (None if old is None else kept.index(old) for old in (chosen.k, chosen.unit_column))
+        chosen = replace(chosen, k=k_place, unit_column=unit, value=long.value or 0, curves=())
     heads = [parse_header(header) for header in long.grid.headers]
     work = TableWork(long.grid, options, mark, chosen, heads, np.ones(long.grid.rows, dtype=bool))
+    work.findings += [finding] if finding else []
     if long.absent:
         work.findings.append(info("absent-cells", f"{long.absent} cells of the table are empty and were left out"))
     filter_rows(work)
@@ -96,7 +114,21 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     curves = _chosen_curves(work, curves)
     _say_units(work, curves)
     uses = (*long.uses, *(work.uses[i] for i in sorted(work.uses) if long.value is None or i != long.value))
-    return _reading(work, curves, uses, name)
+    if options.regime not in (None, regime_in(grid.caption) or options.regime):
+        text = f"the text around the table says {regime_in(grid.caption)} scaling, and the study is {options.regime}"
+        work.findings.append(
+            warning("other-regime-in-text", text, remedy="say --regime as the text does, if it is right")
+        )
+    if caption_regime is not None:
+        text = f"the text around the table says {caption_regime} scaling"
+        work.findings.append(info("regime-in-text", text, remedy="say --regime if it speaks of something else"))
+    return replace(_reading(work, curves, uses, name), regime=caption_regime)
+
+
+def regime_in(caption: str) -> Regime | None:
+    """The regime that the text around a table states; None where it names none or both."""
+    words = {word.lower() for word in _REGIME.findall(caption)}
+    return Regime(words.pop()) if len(words) == 1 else None
 
 
 def mark_of(grid: CellGrid) -> DecimalMark:
@@ -105,7 +137,7 @@ def mark_of(grid: CellGrid) -> DecimalMark:
     numeric: list[Sequence[str]] = []
     for column in grid.columns:
         if not isinstance(column, np.ndarray) and "," in "\n".join(column):
-            first = next((cell for cell in column if any(sign.isdigit() for sign in cell)), "")
+            first = next((cell for cell in column if any(sign.isdecimal() for sign in cell)), "")
             if re.match(r"[\s$*~+-]*[\d.]", first):
                 cells += column
                 numeric.append(column)
@@ -115,7 +147,7 @@ def mark_of(grid: CellGrid) -> DecimalMark:
 
 def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
     """Whether commas that could be either part thousands: a point parts decimals elsewhere, a count of workers has a
-    comma, or a curve would fall a hundredfold between 801 and 1,573."""
+    comma, the digits behind all of them are zeros, or a curve would fall a hundredfold between 801 and 1,573."""
     for header, column in zip(grid.headers, grid.columns, strict=True):
         if isinstance(column, np.ndarray):
             continue
@@ -125,6 +157,8 @@ def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
             return True
         if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
             return True
+    if numeric and all(_ends_in_zeros(column) for column in numeric) and all(map(str.isascii, grid.headers)):
+        return True
     for column in numeric:
         plain = [int(cell) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"[1-9]\d\d", cell.strip())]
         parted = [
@@ -133,6 +167,12 @@ def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
         if not plain or len(plain) + len(parted) < len(column[:SAMPLE_ROWS]) or 10 * max(parted) > min(plain):
             return False
     return bool(numeric)
+
+
+def _ends_in_zeros(column: Sequence[str]) -> bool:
+    """Whether at least two cells have a comma, and all of those end in 00."""
+    parted = {cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell}
+    return len(parted) > 1 and all(re.fullmatch(r"[1-9]\d{0,2},\d00\W*", cell) for cell in parted)
 
 
 def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
@@ -159,7 +199,8 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
             faults.append(Fault(text, where, cell, remedy))
         if bad_value[row]:
             text = f"{work.name(chosen.value)} is not a positive finite number"
-            faults.append(Fault(text, where=where, value=str(grid.columns[chosen.value][row]).strip()))
+            cell = str(grid.columns[chosen.value][row]).strip()
+            faults.append(Fault(text, where, cell, "correct it, or remove the row"))
     if faults:
         if numbers.bad.all():
             name = work.name(chosen.value)
@@ -168,11 +209,21 @@ def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, Floa
             raise InputError(Fault(f"the column {name} is not all numbers", value=first, remedy=remedy))
         raise FormatError(capped(faults, counted_all=len(faults) <= ENOUGH_FAULTS))
     if chosen.k is None and not k:
-        raise InputError(Fault("the pattern finds no worker count in the file's name", where="--k-from"))
+        raise InputError(
+            Fault(
+                "the pattern finds no worker count in the file's name",
+                where="--k-from",
+                remedy="its group matches the number in the name",
+            )
+        )
     if chosen.k is not None:
         work.use(chosen.k, Role.WORKERS, f"worker counts ({_k_unit(work)})")
     spread = None if numbers.spread is None else (numbers.spread * factor)[work.keep]
-    return counts[work.keep].astype(np.int64), values[work.keep], spread
+    if not work.keep.all():
+        counts, values = counts[work.keep], values[work.keep]
+    workers: IntArray = counts.astype(np.int64)
+    workers.setflags(write=False)
+    return workers, values, spread
 
 
 def _worker_counts(work: TableWork, k: int) -> FloatArray:
@@ -182,6 +233,12 @@ def _worker_counts(work: TableWork, k: int) -> FloatArray:
         cell, where = str(work.grid.columns[k][numbers.ambiguous]), work.grid.where(numbers.ambiguous)
         text = f"the count of {work.name(k)} may be in thousands or in units of 1,024"
         raise FormatError(Fault(text, where, cell, "write the number in full"))
+    serial = [str(cell) for cell in work.grid.columns[k][:SAMPLE_ROWS] if is_serial(cell)]
+    if serial and not numbers.bad.any():
+        text = f"{serial[0]} was taken for K = 1: it may be another program than that of the other K"
+        work.findings.append(
+            info("serial-row", text, remedy="measure the parallel program at K = 1", column=work.name(k))
+        )
     return numbers.values
 
 
@@ -195,7 +252,7 @@ def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_va
     last = int(np.flatnonzero(work.keep & ~bad_k)[-1]) if (work.keep & ~bad_k).any() else work.grid.rows
     reasons: dict[str, list[str]] = {}
     for row in bad.tolist():
-        label = "" if workers is None else str(workers[row]).strip()
+        label = "" if workers is None else str(workers[row]).strip(" *_`")
         if bad_k[row] and not SUMMARY_ROW.match(label) and not (row > last and no_result(values[row])):
             continue
         if not bad_k[row] and not no_result(values[row]):
@@ -231,6 +288,10 @@ def _refuse_two_readings(work: TableWork, ambiguous: int | None, mixed: int | No
         faults.append(
             Fault(f"{name} states a unit in some cells and not, or another, in this one", where, cell, remedy)
         )
+    if may_be_thousands(work.grid.headers, work.grid.columns[place]):
+        remedy = f"{name}: write thousands without a point, or decimals with another number of digits"
+        cell = str(work.grid.columns[place][0])
+        faults.append(Fault("the point may part decimals or thousands", work.grid.where(0), cell, remedy))
     columns = [i for i in (work.chosen.k, place) if i is not None]
     commas = [
         (i, row) for i in columns for row, cell in enumerate(work.grid.columns[i][:SAMPLE_ROWS]) if "," in str(cell)
@@ -282,15 +343,16 @@ def _curves(
     work: TableWork, workers: IntArray, values: FloatArray, spread: FloatArray | None, series: Sequence[int]
 ) -> list[TableCurve]:
     """The rows of each curve, in the order in which the curves appear."""
+    if not series:
+        samples, rows = Samples.of(workers, values), np.ones(len(workers), dtype=bool)
+        return [TableCurve("", samples, _summary(work, samples, rows, spread), {})]
     kept = np.flatnonzero(work.keep)
     axes = {}
     for i in series:
         labels = labels_of(work.grid.columns[i])
         axes[work.name(i)] = [labels[row] for row in kept]
-    names = [""] * len(kept)
-    if len(axes) == 1:
-        names = next(iter(axes.values()))
-    elif axes:
+    names = next(iter(axes.values()))
+    if len(axes) > 1:
         names = [
             " ".join(f"{n}={v}" for n, v in zip(axes, row, strict=True)) for row in zip(*axes.values(), strict=True)
         ]
@@ -305,9 +367,7 @@ def _curves(
         first = int(np.argmax(rows))
         samples = Samples.of(workers[rows], values[rows])
         own = {name: column[first] for name, column in axes.items()}
-        curves.append(
-            TableCurve(names[first] or ("(empty)" if axes else ""), samples, _summary(work, samples, rows, spread), own)
-        )
+        curves.append(TableCurve(names[first] or "(empty)", samples, _summary(work, samples, rows, spread), own))
     return curves
 
 
@@ -365,15 +425,15 @@ def _refuse_pooling(work: TableWork, curves: Sequence[TableCurve], unaccounted: 
 
 def _chosen_curves(work: TableWork, curves: list[TableCurve]) -> list[TableCurve]:
     """All curves, or the one asked for; a curve at a single K is said and left out where others have more."""
-    wanted = work.options.series
-    if wanted is not None:
+    series = work.options.series
+    if series is not None:
         names = [curve.name for curve in curves]
-        near = [c for c in curves if wanted == c.name or wanted in (f"{n}={v}" for n, v in c.axes.items())]
-        near = near or [curve for curve in curves if wanted in curve.name]
+        near = [c for c in curves if series == c.name or series in (f"{n}={v}" for n, v in c.axes.items())]
+        near = near or [curve for curve in curves if series in curve.name]
         if len(near) != 1 or not curves[0].axes:
             what = "--series names no curve of the table" if not near else "--series fits several curves"
             what = what if curves[0].axes else "the table holds a single curve"
-            raise InputError(Fault(what, value=wanted, remedy=f"there are: {', '.join(names[:20]) or 'no names'}"))
+            raise InputError(Fault(what, value=series, remedy=f"there are: {', '.join(names[:20]) or 'no names'}"))
         return near
     if len(curves) == 1:
         return curves
@@ -408,6 +468,7 @@ def _say_units(work: TableWork, curves: Sequence[TableCurve]) -> None:
     what = chosen.meaning.quantity.replace("_", " ")
     statistic = f", the {head.statistic} of each row" if head.statistic else ""
     origin = "the cells" if chosen.from_cells else "the unit column" if chosen.unit_column is not None else "the header"
+    origin = "the text around the table" if chosen.from_caption else origin
     unit = (
         f" in {_unit_name(chosen)}, as {origin} {'say' if chosen.from_cells else 'says'}"
         if chosen.stated

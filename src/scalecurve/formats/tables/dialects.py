@@ -6,17 +6,22 @@ for one row of the table (Markdown, LaTeX, HTML, logs) is in `markup`.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
+    RATE_WORDS,
     REPEAT_WORDS,
     SERIES_WORDS,
     TIME_WORDS,
+    WHOLE_WORDS,
     WORKER_NOUNS,
     Header,
     is_other_unit,
@@ -28,7 +33,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role, capped
 from scalecurve.formats.source import Source, csv_rows
-from scalecurve.formats.tables.cells import CellGrid, holds_counts, is_absent, no_result, parse_cell
+from scalecurve.formats.tables.cells import CellGrid, Cells, holds_counts, is_absent, is_summary, no_result, parse_cell
 
 LOOKED_AT = 1000
 COMPARED = 30
@@ -37,14 +42,20 @@ ENOUGH_FAULTS = 10_000
 SECTION = "section"  # the name of the column that tells the parts of a file apart
 EXPECTED = "expected a header line and rows, such as: K,seconds"
 _COMMENTS = ("#", "%", "//")
-_RULE = re.compile(r"[\s|+:=_\-─━┄┈═╌┼├┤┌┐└┘┬┴╞╪╡╔╗╚╝╠╣╦╩╬]+")
+_RULE = re.compile(r"[\s|+:=_\-\u2500-\u257f]+")
 _MARKUP = re.compile(r"[|│┃║┆&<=:!]")
 _TYPE = re.compile(
     r"<?(?:[iuf]\d{1,3}|(?:big|small|tiny)?int(?:eger)?\d*|u?int\d+|float\d*|double|dbl|real|numeric|chr|str|string|text"
     r"|varchar|object|bool|lgl|fct|date|decimal)>?|-{2,}",
     re.IGNORECASE,
 )
+_COLUMNS = re.compile(r"^(?:columns?|fields|format|header)\s*[:=]\s*", re.IGNORECASE)
+_STATES = re.compile(r"[\w)]\s*[=:]\s*\d")  # Number of processes: 4
+_NOTE = re.compile(r"\s#(?!\d)")  # a comment behind a row; not PR #123
+_SENTENCE = re.compile(r"[^\W\d_]+")
 _MARKS = frozenset(("n", "num", "x", "c"))
+_SHORT = re.compile(r"[tT][\s=_(]*\d+\)?")  # t=4, T(4), where they are not numbered 1, 2, 3
+METRIC_WORDS = RATE_WORDS | WHOLE_WORDS | {"execution", "run", "training", "per", "step", "iteration", "epoch"}
 BARS = str.maketrans("│┃║┆", "||||")
 
 Lines = Sequence[tuple[int, str]]
@@ -83,7 +94,7 @@ def find_layout(source: Source) -> TableLayout:
 
 def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     """Lines parted by one delimiter or by blanks; where they are parted unevenly they may be a log."""
-    body = [(number, re.split(r"\s#", line)[0]) for number, line in lines if not is_comment(line)]
+    body = [(number, _NOTE.split(line)[0]) for number, line in lines if not is_comment(line)]
     comments = [(number, line) for number, line in lines if is_comment(line) and (not body or number < body[0][0])]
     if not body and comments:
         body, comments = [(n, line.strip().lstrip("#%/ ")) for n, line in comments], []
@@ -95,37 +106,126 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     headers = _header_cells(line, split, width)
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
-    if any(parse_cell(cell) for cell in headers) or len({len(split(line)) for _, line in body[:COMPARED]}) > 1:
+    is_uneven = len({len(split(line)) for _, line in body[:COMPARED]}) > 1
+    if is_uneven or any(parse_cell(cell) or _STATES.search(cell) for cell in headers):
         from scalecurve.formats.tables.markup import log_layout
 
         if (log := log_layout(source, lines)) is not None:
             return log
+    if place == 0 and _is_line_of_words(headers, [split(line) for _, line in body[1:COMPARED]]):
+        text = "every line has the same words and other numbers, and which of them is K is not clear"
+        raise FormatError(Fault(text, value=line.strip()[:60], remedy="write `threads=4 time=2.5 s`, or a table"))
+    if is_uneven and delimiter in (None, "  ", " (") and (aligned := _aligned_layout(body)) is not None:
+        return aligned
     if comments and any(parse_cell(cell) for cell in headers):
-        text = comments[-1][1].strip().lstrip("#%/").strip()
+        text = _COLUMNS.sub("", comments[-1][1].strip().lstrip("#%/").strip())
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
             return TableLayout(delimiter, split, tuple(own), comments[-1][0])
+    if len(headers) > 1 and all(map(parse_cell, headers)) and not all(cell.isdecimal() for cell in headers):
+        return TableLayout(delimiter, split, nameless(width), number - 1)
     if len(headers) > MOST_COLUMNS:
         raise FormatError(Fault("too many columns for a table", value=f"{len(headers)} columns", remedy=EXPECTED))
-    while len(headers) == width and (below := _continued(split, body[place + 1 : place + 2], width)):
+    while len(headers) == width and place + 1 < len(body) and _is_names_row(below := split(body[place + 1][1]), width):
         place, number = place + 1, body[place + 1][0]
-        headers = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
+        joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
+        headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
 
 
-def _continued(split: Callable[[str], list[str]], lines: Lines, width: int) -> list[str]:
-    """The cells of a further line of headers, which are names; none where the line is no such line."""
-    cells = split(lines[0][1]) if lines else []
-    is_names = len(cells) == width and any(cells) and not is_units_row(cells) and not _is_types_row(cells)
-    return (
-        cells if is_names and not any(c[:1].isdigit() or parse_cell(c) or (c and no_result(c)) for c in cells) else []
-    )
+def _is_line_of_words(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is no header: all others have its words in the same places, and numbers where it has."""
+    words = [i for i, cell in enumerate(headers) if cell and parse_cell(cell) is None]
+    if len(words) == len(headers) or not words or not rows:
+        return False
+    return all(len(row) == len(headers) and all(row[i] == headers[i] for i in words) for row in rows)
+
+
+def _aligned_layout(body: Lines) -> TableLayout | None:
+    """A table whose columns stand below each other, with empty cells between them; None where they do not."""
+    texts = [line.expandtabs() for _, line in body]
+    filled = [any(line[i : i + 1].strip() for line in texts) for i in range(max(map(len, texts)))]
+    starts = [i for i, own in enumerate(filled) if own and (i == 0 or not filled[i - 1])]
+    ends = [*starts[1:], len(filled)]
+    rows = [[line[a:b].strip() for a, b in zip(starts, ends, strict=True)] for line in texts]
+    first = next((i for i, row in enumerate(rows) if any(map(parse_cell, row))), len(rows))
+    if not 0 < first < len(rows) - 1 or len(body) >= LOOKED_AT - 1:
+        return None
+    names = [i for i in range(len(starts)) if not any(row[i] for row in rows[first:])]  # time, of time (s)
+    for row in rows:
+        for i in reversed(names):
+            row[i : i + 2] = [" ".join(row[i : i + 2]).strip()]
+    if len(rows[0]) < 2 or any(sum(map(bool, row)) < 2 for row in rows[first:]):
+        return None
+    headers: list[str] = rows[0]
+    for row in rows[1:first]:
+        if is_units_row(row):
+            first -= 1
+            break
+        if not is_types_row([cell for cell in row if cell]):
+            headers = _with_index_names(headers, row) or _below(headers, row)
+    grid = squared(headers, [number for number, _ in body[first:]], rows[first:])
+    return TableLayout(None, str.split, grid.headers, body[first][0], grid)
+
+
+def _is_names_row(cells: Sequence[str], width: int) -> bool:
+    """Whether a row below the header holds further names, and neither numbers nor units nor types."""
+    if len(cells) != width or not any(cells) or is_units_row(cells) or is_types_row(cells):
+        return False
+    return not any(cell[:1].isdecimal() or parse_cell(cell) or (cell and no_result(cell)) for cell in cells)
+
+
+def nameless(width: int) -> tuple[str, ...]:
+    """The names of the columns of a table without a header line."""
+    return tuple(f"column {i}" for i in range(1, width + 1))
 
 
 def read_grid(source: Source, layout: TableLayout) -> CellGrid:
     """All rows below the header as a Grid."""
-    if layout.grid is not None:
-        return layout.grid
-    return _plain_grid(source, layout) or squared(layout.headers, *_rows(source, layout), layout.delimiter)
+    grid = layout.grid or _plain_grid(source, layout)
+    grid = grid or squared(layout.headers, *_rows(source, layout), layout.delimiter)
+    return with_caption(source, grid)
+
+
+def with_caption(source: Source, grid: CellGrid) -> CellGrid:
+    """The grid with the text around its rows, which is not that of its headers: comments, a caption, titles."""
+    rows, names = set(grid.lines[:LOOKED_AT]), set(_SENTENCE.findall(" ".join(grid.headers)))
+    with source.open_text() as file:
+        lines = [line.strip("#%/ \r\n") for n, line in zip(range(1, LOOKED_AT), file, strict=False) if n not in rows]
+    words = {line: set(_SENTENCE.findall(line)) for line in lines}
+    return replace(grid, caption="\n".join(line for line, own in words.items() if 2 * len(own & names) < len(own)))
+
+
+def _with_index_names(headers: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """The headers with the names of the first columns from a row of their own, as frames print them; else nothing."""
+    filled = [i for i, cell in enumerate(cells) if cell]
+    if not filled or filled != list(range(len(filled))) or len(filled) >= len(headers):
+        return []
+    if filled == [0] and worker_unit(headers[0]) and all(header.isdecimal() for header in headers[1:]):
+        return [cells[0], *(f"{headers[0]}={header}" for header in headers[1:])]
+    replaced = [not headers[i] or (k_unit_of(cells[i]) and not k_unit_of(headers[i])) for i in filled]
+    if not all(replaced) or any(parse_cell(cells[i]) for i in filled):
+        return []
+    return [*(cells[i] for i in filled), *headers[len(filled) :]]
+
+
+def _with_names_below(headers: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """The headers with the names of a second line, where the first repeats itself; else nothing."""
+    named = [header for header in headers if header]
+    if len(set(named)) == len(named) or len(cells) != len(headers):
+        return []
+    counted = [i for i, header in enumerate(headers) if named.count(header) > 1 and worker_unit(header)]
+    if len(counted) > 1 and all(cells[i].isdecimal() for i in counted):  # Threads over 1, 2, 4
+        above = {i: f"{worker_unit(headers[i])} =" for i in counted}
+        return [f"{above.get(i, headers[i])} {cell}".strip() for i, cell in enumerate(cells)]
+    if not _is_names_row(cells, len(headers)):
+        return []
+    if len(set(named)) == 1 and any(value_meaning(cell) for cell in cells) and value_meaning(named[0]) is None:
+        return [name or head for head, name in zip(headers, cells, strict=True)]  # one title above all of them
+    if len(set(named) - {header for header in headers if worker_unit(header)}) == 1 and not any(
+        map(value_meaning, cells)
+    ):
+        return [f"{name} {head}".strip() for head, name in zip(headers, cells, strict=True)]  # Wall time (s) over codes
+    return [f"{head} {name}".strip() if name != head else name for head, name in zip(headers, cells, strict=True)]
 
 
 def squared(
@@ -140,7 +240,7 @@ def squared(
     Where all rows have one cell more than the header, the first column has no name, or the name on a line of its own.
     """
     headers, lines, sections = list(headers), list(lines), list(sections)
-    while rows and _is_types_row(rows[0]):
+    while rows and is_types_row(rows[0]):
         rows, lines, sections = rows[1:], lines[1:], sections[1:]
     width = len(headers)
     alone = bool(rows) and len(rows[0]) == 1 and parse_cell(rows[0][0]) is None
@@ -148,13 +248,21 @@ def squared(
         headers = [rows[0][0] if alone else "", *headers]
         rows, lines, sections = rows[int(alone) :], lines[int(alone) :], sections[int(alone) :]
         width += 1
+    elif rows and (named := _with_index_names(headers, rows[0])):
+        headers, rows, lines, sections = named, rows[1:], lines[1:], sections[1:]
+    elif rows and (joined := _with_names_below(headers, rows[0])):
+        headers, rows, lines, sections = joined, rows[1:], lines[1:], sections[1:]
+    elif rows and not all(headers) and _is_names_row(rows[0], width) and any(map(k_unit_of, rows[0])):
+        headers, rows, lines, sections = _below(headers, rows[0]), rows[1:], lines[1:], sections[1:]
     square: list[list[str]] = []
     faults: list[Fault] = []
     for number, cells in zip(lines, rows, strict=True):
         if len(cells) > width and any(cells[width:]):
-            remedy = "write decimals with a point, or separate the columns by semicolons or tabs"
+            remedy = "give it as many fields as the header, or put a field that holds the separator in quotes"
+            if mark == ",":
+                remedy = "write decimals with a point, or separate the columns by semicolons or tabs"
             text = f"the row has {len(cells)} fields where the header has {width}"
-            faults.append(Fault(text, f"line {number}", remedy=remedy if mark == "," else None))
+            faults.append(Fault(text, f"line {number}", remedy=remedy))
             if len(faults) > ENOUGH_FAULTS:
                 break  # this is no table: counting two million faults would take minutes
         square.append(cells if len(cells) == width else [*cells, *[""] * (width - len(cells))][:width])
@@ -193,9 +301,11 @@ def _plain_grid(source: Source, layout: TableLayout) -> CellGrid | None:
     ):
         return None
     lines = text.split("\n")
+    if mark.join(layout.headers) in text:
+        return None
     if text[0] == " " or text[-1] == " " or set(map(operator.methodcaller("count", mark), lines)) != {width - 1}:
         return None
-    if is_units_row(first := lines[0].split(mark)) or _is_types_row(first):
+    if is_units_row(first := lines[0].split(mark)) or is_types_row(first):
         return None
     cells = text.replace("\n", mark).split(mark)
     numbers = range(layout.first + 1, layout.first + len(lines) + 1)
@@ -223,8 +333,11 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
             if not text or (is_comment(text) and not is_units):
                 above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
                 continue
-            wanted = number > layout.first and (parted or not is_rule(text))
-            if wanted and (cells := layout.split(line.rstrip("\r\n") if parted else text)):
+            is_row = number > layout.first and (parted or not is_rule(text))
+            if is_row and (cells := layout.split(line.rstrip("\r\n") if parted else text)):
+                if tuple(cells) == layout.headers:  # the header again: another table, or another run of the script
+                    above += [[]] if parts and parts[-1] == len(above) - 1 else []
+                    continue
                 rows.append(cells)
                 numbers.append(number)
                 parts.append(len(above) - 1)
@@ -239,11 +352,11 @@ def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
     """How a line is parted into stripped cells."""
     match delimiter:
         case None:
-            return lambda line: re.split(r"\s#", line)[0].split()
+            return lambda line: _NOTE.split(line)[0].split()
         case "  ":
             return lambda line: re.split(r"\s{2,}|\t", line.strip())
         case " (":  # blanks, with a unit in brackets after the word before it
-            return lambda line: re.sub(r"\s+(?=[\[(])", "", re.split(r"\s#", line)[0]).split()
+            return lambda line: re.sub(r"\s+(?=[\[(])", "", _NOTE.split(line)[0]).split()
         case "|":
             return lambda line: [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
     return lambda line: [cell.strip() for cell in next(csv_rows([line], delimiter=delimiter, skip_blanks=True), [])]
@@ -283,9 +396,13 @@ def grid_of_rows(rows: Sequence[Sequence[str]]) -> CellGrid:
     headers, *body = square
     if len(set(headers)) < len([cell for cell in headers if cell]) and place:
         headers = _below(rows[place - 1], headers)
+    if body and (joined := _with_names_below(headers, body[0])):
+        headers, place, body = joined, place + 1, body[1:]
     kept = [i for i in range(width) if any(row[i] for row in square)]
-    return _grid(
-        [headers[i] for i in kept], [[row[i] for i in kept] for row in body], range(place + 2, len(rows) + 1), "row"
+    numbers = range(place + 2, len(rows) + 1)
+    grid = _grid([headers[i] for i in kept], [[row[i] for i in kept] for row in body], numbers, "row")
+    return replace(
+        grid, caption="\n".join(" ".join(filter(None, row)) for row in rows[: _header_place(rows[:COMPARED])])
     )
 
 
@@ -311,7 +428,8 @@ def _below(groups: Sequence[str], names: Sequence[str]) -> list[str]:
     joined, group = [], ""
     for i, name in enumerate(names):
         group = (groups[i] if i < len(groups) else "") or group
-        joined.append(f"{group} {name}".strip() if names.count(name) > 1 else name)
+        above = groups[i] if i < len(groups) else ""
+        joined.append(above if not name else f"{group} {name}".strip() if names.count(name) > 1 else name)
     return joined
 
 
@@ -333,7 +451,7 @@ def is_comment(line: str) -> bool:
 
 def is_rule(line: str) -> bool:
     """Whether a line only parts the table from what is above it."""
-    return _RULE.fullmatch(line) is not None and re.search("[-=─═_]{2}", line) is not None
+    return _RULE.fullmatch(line) is not None and re.search("[-=_\u2500-\u257f]{2}", line) is not None
 
 
 def is_units_row(cells: Sequence[str]) -> bool:
@@ -348,7 +466,7 @@ def is_units_row(cells: Sequence[str]) -> bool:
     )
 
 
-def _is_types_row(cells: Sequence[str]) -> bool:
+def is_types_row(cells: Sequence[str]) -> bool:
     """Whether a row below the header holds the types of the columns, as frames and databases print them."""
     return any(cells) and all(not cell or _TYPE.fullmatch(cell) for cell in cells)
 
@@ -370,11 +488,13 @@ def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
     if options.k_column is None and options.k_from is None and not has_workers:
         places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
+        places = [] if places == _numbered_runs(heads) else places
         if len(places) == len(heads) > 1:
             text = "the first line holds numbers only: it may be a row, or the worker counts"
             remedy = "write a header line such as `K,seconds`, or a name before the counts, such as `time (s),1,2,4`"
             raise FormatError(Fault(text, value=", ".join(grid.headers)[:60], remedy=remedy))
-        if len({_workers_in(heads[i]) for i in places}) == len(places) > 1:
+        times = {[_workers_in(heads[i]) for i in places].count(_workers_in(heads[i])) for i in places}
+        if len(places) > 1 and len(times) == 1 and times != {len(places)}:  # each K as often as any other
             return _from_columns_of_k(grid, heads, places)
     runs = _numbered_runs(heads) if options.value_column is None else []
     return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
@@ -382,16 +502,22 @@ def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
 
 def _workers_in(head: Header) -> int | None:
     """K of a header such as 4, p=4, 4 threads or np4; None for anything else."""
-    nouns = [word for word in head.words if not word.isdigit()]
+    nouns = [word for word in head.words if not word.isdecimal()]
     named = all(word in WORKER_NOUNS or word in _MARKS for word in nouns)
+    named = named or _SHORT.fullmatch(head.text) is not None
     return head.number if named and head.number and not head.statistic else None
+
+
+def _names_metric(head: Header) -> bool:
+    """Whether a name says that it stands beside times or rates, and nothing more: time (s), throughput, img/s."""
+    return value_meaning(head.text) is not None and (head.unit is not None or {*head.base} <= TIME_WORDS | METRIC_WORDS)
 
 
 def _numbered_runs(heads: Sequence[Header]) -> list[int]:
     """The columns run1, run2 ... or t1, t2 ..., numbered without a gap from 0 or 1."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, head in enumerate(heads):
-        words = tuple(word for word in head.words if not word.isdigit())
+        words = tuple(word for word in head.words if not word.isdecimal())
         if head.number is not None and words and all(word in REPEAT_WORDS | TIME_WORDS for word in words):
             groups.setdefault((words, head.unit), []).append(i)
     runs = [group for group in groups.values() if len(group) > 1]
@@ -401,16 +527,46 @@ def _numbered_runs(heads: Sequence[Header]) -> list[int]:
     return runs[0] if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else []
 
 
+def _cells(values: list[Any]) -> Cells:
+    """Cells taken from several columns: text where any of them is text, else an array of numbers."""
+    numeric = bool(values) and not any(isinstance(value, str) for value in values)
+    return np.array(values, dtype=np.float64) if numeric else [str(value) for value in values]
+
+
 def _from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
     others = [i for i in range(len(heads)) if i not in runs]
     rows = [(row, i) for row in range(grid.rows) for i in runs if not is_absent(grid.columns[i][row])]
     name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
-    columns = [[grid.columns[i][row] for row, _ in rows] for i in others]
-    columns += [[grid.columns[i][row] for row, i in rows], [heads[i].text for _, i in rows]]
+    columns = [_cells([grid.columns[i][row] for row, _ in rows]) for i in others]
+    columns += [_cells([grid.columns[i][row] for row, i in rows]), [heads[i].text for _, i in rows]]
     headers = (*(grid.headers[i] for i in others), name, "run")
     long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
     uses = tuple(ColumnUse(heads[i].text, Role.VALUE, "one repeat of every row") for i in runs)
     return LongGrid(long, len(others), uses, grid.rows * len(runs) - len(rows))
+
+
+def from_columns_of_curves(grid: CellGrid, curves: Sequence[int]) -> tuple[LongGrid, list[int]]:
+    """One row for each row and each column of a curve, which tells the curves apart; and the columns that stay."""
+    spreads = [i for i, header in enumerate(grid.headers) if parse_header(header).statistic is not None]
+    others = [i for i in range(len(grid.headers)) if i not in {*curves, *spreads}]  # a spread is that of one curve
+    rows = [(row, i) for i in curves for row in range(grid.rows) if not is_absent(grid.columns[i][row])]
+    names = dict(zip(curves, _what_differs([grid.headers[i].strip() for i in curves]), strict=True))
+    columns = [_cells([grid.columns[i][row] for row, _ in rows]) for i in others]
+    columns += [[names[i] for _, i in rows], _cells([grid.columns[i][row] for row, i in rows])]
+    headers = (*(grid.headers[i] for i in others), "series", "value")
+    long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
+    uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]
+    left = [i for i in spreads if i not in curves]
+    uses += [ColumnUse(grid.headers[i].strip(), Role.IGNORED, "beside several curves") for i in left]
+    return LongGrid(long, len(others) + 1, tuple(uses), grid.rows * len(curves) - len(rows)), others
+
+
+def _what_differs(names: Sequence[str]) -> list[str]:
+    """The names without the words that all of them end with: gcc, clang of gcc time (s), clang time (s)."""
+    words = [name.split()[::-1] for name in names]
+    end = sum(1 for _ in itertools.takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False)))
+    short = [" ".join(own[end:][::-1]).strip(" ,:-") for own in words]
+    return short if all(short) and len(set(short)) == len(short) else list(names)
 
 
 def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence[int]) -> LongGrid:
@@ -418,27 +574,28 @@ def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence
     others = [i for i in range(len(heads)) if i not in places]
     nouns = [word for i in places for word in heads[i].words if word in WORKER_NOUNS]
     k_header = nouns[0] if nouns else next((heads[i].text for i in others if worker_unit(heads[i].text)), "K")
-    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 else []
-    if any(value_meaning(name.text) for name in names) and not all(name.is_repeat for name in names):
+    titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
+    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 and not titled else []
+    if any(map(_names_metric, names)) and not all(name.is_repeat for name in names):
         labels = [str(cell) for cell in grid.columns[others[0]]]
-        cells = [[column[row] for column in (grid.columns[i] for i in places)] for row in range(grid.rows)]
+        cells = [_cells([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
         counts = [str(_workers_in(heads[i])) for i in places]
         return LongGrid(CellGrid((k_header, *labels), (counts, *cells), [*range(1, len(places) + 1)], "column"))
     rows = [(row, i) for row in range(grid.rows) for i in places if not is_absent(grid.columns[i][row])]
-    titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
     with_unit = next((heads[i].text for i in places if heads[i].unit), None)
     value = heads[titled[0]].text if titled else with_unit or "value"
     headers = [k_header, value]
-    columns: list[list[Any]] = [
+    columns: list[Cells] = [
         [str(_workers_in(heads[i])) for _, i in rows],
-        [grid.columns[i][row] for row, i in rows],
+        _cells([grid.columns[i][row] for row, i in rows]),
     ]
     for i in others:
         labels = [str(cell).strip() for cell in grid.columns[i]]
         numbered = [str(j) for j in range(1, len(labels) + 1)] == labels and not heads[i].says(SERIES_WORDS)
-        repeats = numbered or all(parse_header(label).is_repeat for label in labels)
+        runs = [label for label in labels if not is_summary(label)]
+        repeats = numbered or (bool(runs) and all(parse_header(label).is_repeat for label in runs))
         headers.append("repeat" if repeats else "row" if i in titled or worker_unit(heads[i].text) else heads[i].text)
-        columns.append([grid.columns[i][row] for row, _ in rows])
+        columns.append(_cells([grid.columns[i][row] for row, _ in rows]))
     long = CellGrid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
     uses = tuple(
         ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {_workers_in(heads[i])}") for i in places

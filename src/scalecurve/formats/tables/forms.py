@@ -14,18 +14,23 @@ from typing import Any
 import numpy as np
 
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra
-from scalecurve.formats.headers import worker_unit
+from scalecurve.files import MAX_BYTES
+from scalecurve.formats.headers import parse_header, worker_unit
 from scalecurve.formats.reading import Reader, Reading, ReadOptions
-from scalecurve.formats.source import Source, unpacked_limit
+from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import CellGrid, Cells
 from scalecurve.formats.tables.curves import read, read_table
 from scalecurve.formats.tables.dialects import grid_of_rows
+from scalecurve.formats.tables.markup import one_of
+from scalecurve.study.file import unpacked_limit
 
 MOST_FIELDS = 200
 MOST_LINE = 10_000
 DEEPEST = 3
 _GENERAL = frozenset(("value", "values", "unit", "units", "mean", "median", "min", "max", "std", "stddev", "avg", "n"))
 MOST_ROWS = 1_000_000
+MOST_OPEN_DOCUMENT = 16 * 1024**2
+"""Of XML: its package keeps some twenty times as much in memory."""
 ARROW, PARQUET, ZIP = b"ARROW1", b"PAR1", b"PK\x03\x04"
 _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
 
@@ -53,7 +58,9 @@ def read_frame(frame: Any, options: ReadOptions) -> Reading:
 
 
 def grid_of_frame(frame: Any) -> CellGrid:
-    """A frame as a Grid: numbers stay numbers, anything else becomes text."""
+    """A frame as a Grid: numbers stay numbers, anything else becomes text; a named index is a column."""
+    if any(getattr(getattr(frame, "index", None), "names", ())):
+        frame = frame.reset_index()
     columns: list[Cells] = []
     for name in frame.columns:
         column = frame[name]
@@ -93,12 +100,27 @@ def _json_grid(source: Source) -> CellGrid:
         return "" if nothing else value if isinstance(value, str) else repr(value)
 
     columns = tuple([text(row.get(name)) for row in rows] for name in headers)
-    return CellGrid(headers, columns, range(1, len(rows) + 1), "row")
+    around = source.json.items() if isinstance(source.json, dict) else ()
+    caption = "\n".join(f"{key}: {value}" for key, value in around if isinstance(value, str))
+    return CellGrid(headers, columns, range(1, len(rows) + 1), "row", caption)
 
 
 def _json_rows(source: Source) -> list[dict[str, Any]]:
-    """The rows of JSON: objects in a list, one a line, below one name, by column or by K; none for other content."""
-    return [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
+    """The rows of JSON: objects in a list, one a line, below one name, by column or by K; none for other content.
+
+    A field with a list of numbers holds the repeats of its row, where there is one such field.
+    """
+    rows = [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
+    lists = {key for row in rows[:1] for key, value in row.items() if isinstance(value, list) and value}
+    runs = [key for key in lists if all(_are_numbers(row.get(key)) for row in rows)]
+    if len(runs) != 1 or sum(len(row[runs[0]]) for row in rows) > MOST_ROWS:
+        return rows
+    name = "run" if parse_header(runs[0]).is_count else runs[0]
+    return [{**row, name: value} for row in rows for value in row.pop(runs[0])]
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, int | float) for value in values)
 
 
 def _rows_in(data: Any) -> list[dict[str, Any]]:
@@ -111,9 +133,11 @@ def _rows_in(data: Any) -> list[dict[str, Any]]:
     names, cells = data.get("columns"), data.get("data")
     if isinstance(names, list) and isinstance(cells, list) and all(isinstance(row, list) for row in cells):
         return [dict(zip(map(str, names), row, strict=False)) for row in cells]  # pandas, orient="split"
+    if len(data) == 1 and isinstance(own := next(iter(data.values())), dict):
+        return _rows_in(own)
     if all(isinstance(own, dict) for own in data.values()):
         return _rows_by_key(data)
-    if all(key.isdigit() for key in data):
+    if all(key.isdecimal() for key in data):
         pairs = ((k, own if isinstance(own, list) else [own]) for k, own in data.items())
         return [{"K": k, "value": value} for k, own in pairs for value in own]
     columns = {key: own for key, own in data.items() if isinstance(own, list)}
@@ -126,12 +150,12 @@ def _rows_in(data: Any) -> list[dict[str, Any]]:
 
 
 def _rows_by_key(data: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of {column: {row: cell}}, {row number: {column: cell}} or {K: {column: cell}}."""
+    """The rows of {column: {row: cell}}, {row: {column: cell}}, {K: {column: cell}} or {curve: {column: cells}}."""
     inner = list(dict.fromkeys(key for own in data.values() for key in own))
-    if inner and all(key.isdigit() for key in inner):
+    if inner and all(key.isdecimal() for key in inner):
         return [{name: own.get(key) for name, own in data.items()} for key in inner]
-    if not all(key.isdigit() for key in data):
-        return []
+    if not all(key.isdecimal() for key in data):
+        return [{"series": name, **row} for name, own in data.items() for row in _rows_in(own)]
     named = any(worker_unit(key) for key in inner)
     return [own if named else {"K": key, **own} for key, own in data.items()]
 
@@ -183,28 +207,34 @@ def _arrow_grid(source: Source) -> tuple[CellGrid, Mapping[str, str]]:
 
 
 def _sheet_grid(source: Source) -> CellGrid:
-    """The rows of the only sheet that has any; a workbook with several is asked about."""
-    sheets = _excel_sheets(source) if "xl/workbook.xml" in _members(source) else _open_document_sheets(source)
+    """The rows of the only sheet with workers and times; sheets with the same headers are parts of one table."""
+    members = _members(source)
+    is_excel = "xl/workbook.xml" in members
+    limit = min(unpacked_limit(len(source.content)), MAX_BYTES if is_excel else MOST_OPEN_DOCUMENT)
+    if sum(members.values()) > limit:
+        remedy = f"the limit is {limit} bytes; save the sheet with the runs as CSV"
+        raise FormatError(
+            Fault("the workbook unpacks to too much", value=f"{sum(members.values())} bytes", remedy=remedy)
+        )
+    sheets = _excel_sheets(source) if is_excel else _open_document_sheets(source)
     texts = {
         name: [["" if cell is None else _text(cell) for cell in row] for row in rows] for name, rows in sheets.items()
     }
     filled = {name: kept for name, rows in texts.items() if len(kept := [row for row in rows if any(row)]) > 1}
-    if len(filled) != 1:
-        names = ", ".join(filled) or "none"
-        remedy = "save the sheet that is meant as CSV, or leave it alone in the file"
-        raise FormatError(Fault(f"there are {len(filled)} sheets with rows", value=names, remedy=remedy))
-    return grid_of_rows(next(iter(filled.values())))
+    if not filled:
+        raise FormatError(Fault("there are no rows in the workbook", remedy="one observation per row"))
+    return one_of([(name, grid_of_rows(rows)) for name, rows in filled.items()], "sheets")
 
 
-def _members(source: Source) -> frozenset[str]:
+def _members(source: Source) -> dict[str, int]:
+    """The files inside of a workbook, with their bytes when unpacked; none where it is no archive."""
     if not source.head.startswith(ZIP):
-        return frozenset()
+        return {}
     try:
         with zipfile.ZipFile(io.BytesIO(source.content)) as archive:
-            size = sum(item.file_size for item in archive.infolist())
-            return frozenset(archive.namelist()) if size <= unpacked_limit(len(source.content)) else frozenset()
+            return {item.filename: item.file_size for item in archive.infolist()}
     except (zipfile.BadZipFile, OSError, ValueError):
-        return frozenset()
+        return {}
 
 
 def _excel_sheets(source: Source) -> dict[str, list[Any]]:
@@ -232,9 +262,9 @@ def _open_document_sheets(source: Source) -> dict[str, list[Any]]:
         for row in sheet.getElementsByType(TableRow):
             cells: list[Any] = []
             for cell in row.getElementsByType(TableCell):
-                stated = cell.getAttribute("value")
+                number = cell.getAttribute("value")
                 repeated = min(int(cell.getAttribute("numbercolumnsrepeated") or 1), 100)
-                cells += [stated if stated is not None else extractText(cell)] * repeated
+                cells += [number if number is not None else extractText(cell)] * repeated
             rows.append(cells)
         sheets[str(sheet.getAttribute("name"))] = rows
     return sheets

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from itertools import islice
+from itertools import islice, starmap, takewhile
 
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
+    LOAD_NAMES,
     RATE_WORDS,
     TIME_WORDS,
     WORKER_NOUNS,
@@ -20,9 +21,10 @@ from scalecurve.formats.headers import (
     parse_header,
     unit_of,
     value_meaning,
+    worker_unit,
 )
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import parse_cell
+from scalecurve.formats.tables.cells import CellGrid, parse_cell
 from scalecurve.formats.tables.dialects import (
     BARS,
     COMPARED,
@@ -32,30 +34,62 @@ from scalecurve.formats.tables.dialects import (
     grid_of_rows,
     is_comment,
     is_rule,
+    is_types_row,
     splitter,
     squared,
 )
 
 _LABEL = re.compile(r"([^\W\d][\w./-]*)\s*[=:]\s*([^\s,;=:|]+(?::\d[\d.:]*)?(?:\s(?:[nuµm]?s|sec|seconds|min|h)\b)?)")
 _LATEX_SKIP = re.compile(
-    r"\\(?:toprule|midrule|bottomrule|hline|cmidrule(?:\(\w+\))?\{[^}]*\}|cline\{[^}]*\}|endhead|endfoot)"
+    r"\\(?:(?:top|mid|bottom)rule\b|hline\b|cmidrule(?:\(\w+\))?\{[^}]*\}|cline\{[^}]*\}|end(?:first|last)?(?:head|foot)\b)"
 )
+_BEGINS = re.compile(r"\\begin\{(?:tab(?!le\b)|longtab|NiceTab|tblr|supertab)")
+_MULTICOLUMN = re.compile(r"\\multicolumn\{(?P<n>\d+)\}\{[^}]*\}\{(?P<text>(?:[^{}]|\{[^{}]*\})*)\}")
 _LATEX_PLAIN = (
-    (r"\\(?:multicolumn|multirow)\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
+    (r"\\multirow\{\d+\}\{[^}]*\}\{(.*)\}", r"\1"),
+    (r"\\(?:tnote|footnotemark|footnote|textsuperscript)(?:\[[^\]]*\])?\{[^{}]*\}", ""),
+    (r"\\(?:shortstack|makecell|thead)(?:\[[^\]]*\])?\{([^{}]*)\}", r"\1"),
+    (r"\\(oe|ss|ae|o)\b\s*", r"\1"),
+    (r"\\['`^\"~=.]\{?([A-Za-z])\}?", r"\1"),
+    (r"(?<=[A-Za-z])\s*\\\\\s*(?=[A-Za-z])", " "),  # a line within a cell
     (r"\\(?:SI|qty)\{([^{}]*)\}\{\\?([^{}]*)\}", r"\1 \2"),
     (r"\$?\\(?:mu|micro)\$?\s*", "µ"),
     (r"\$?\\pm\$?", "±"),
-    (r"\\(?:textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
+    (r"\\(?:row|cell|column)color(?:\[[^\]]*\])?\s*\{[^}]*\}", ""),
+    (r"\\(?:underline|textbf|textit|emph|mathbf|mathrm|text|num|bfseries|si|unit)\b\s*\{([^{}]*)\}", r"\1"),
     (r"(?<=\d)(?:\\,|\{,\}|~)(?=\d{3})", ""),
     (r"\\,|~|\\ ", " "),
     (r"\\milli\\?(?=second)|\\(?=ms\b)", "m"),
     (r"\\nano\\?(?=second)", "n"),
     (r"(?<=[mnµ])\\?second\b", "s"),
     (r"\\(second|minute|hour|day)\b", r"\1"),
+    (r"\\(?:times|cdot)\b\s*", "×"),
     (r"\^?\{?\\(?:dagger|ddagger|ast|star)\b\}?", ""),
     (r"\\(?=[_%#&$])", ""),
     (r"[${}]", ""),
 )
+_LINK = re.compile(r"\[([^\]\[]*)\]\([^()\s]*\)")
+_TAG = re.compile(
+    r"<sup>[^<]{0,5}</sup>|</?(?:br|b|i|em|strong|code|sub|sup|small|nobr|span|font)\b[^<>]*>|&nbsp;", re.IGNORECASE
+)
+_LAUNCHERS = re.compile(
+    r"(?:mpirun|mpiexec|srun|aprun|jsrun|ibrun|prun|horovodrun|flux run)\b.*\s-{1,2}(?:n|np|ntasks)[\s=]*$"
+    r"|torchrun\b.*\s--nproc[_-]per[_-]node[\s=]*$"
+)
+_RANK_PREFIX = re.compile(r"^\s*(?:\[[A-Za-z]\w*\]:?\s*)+")  # [rank0], [INFO]
+# What `time` prints on macOS, in csh, in zsh and as /usr/bin/time.
+_SHELL_TIMES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s*(?P<elapsed>[\d.]+) real\s+(?P<user>[\d.]+) user\s+(?P<sys>[\d.]+) sys",
+        r"(?P<user>[\d.]+)u (?P<sys>[\d.]+)s (?P<elapsed>\d+:[\d:.]+)",
+        r"(?P<user>[\d.]+)s user (?P<sys>[\d.]+)s system \d+% cpu (?P<elapsed>[\d:.]+) total",
+        r"(?P<user>[\d.]+)user (?P<sys>[\d.]+)system (?P<elapsed>[\d:.]+)elapsed",
+    )
+)
+_NAMED_BEHIND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s+[A-Za-z][\w-]*\s*){2,}")
+_BEHIND = re.compile(r"\s+([A-Za-z][A-Za-z _-]*)")
+_KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
 _DATE = re.compile(r"\[?\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\]?")
 _NUMERAL = re.compile(
     r"(?<![\w.])(?P<value>\d+m\d+(?:[.,]\d+)?s|\d+(?::\d\d){1,2}(?:\.\d+)?|-?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?)"
@@ -63,7 +97,10 @@ _NUMERAL = re.compile(
 )
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
+_LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
+ONE = "give a file with one of them"
 MOST_FACTS = 60
+MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
 
 
@@ -71,22 +108,32 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
     """The table of a text with the marks of one of these forms; None where it has none of them."""
     if any(re.search(r"<(?:table|tr)\b", line, re.IGNORECASE) for _, line in lines):
         return _html_layout(source)
-    if any("\\begin{tab" in line or "\\begin{longtab" in line for _, line in lines) or _all_end_in_slashes(lines):
+    if any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines) or _all_end_in_slashes(lines):
         return _latex_layout(source)
+    if any("list-table" in line and "::" in line for _, line in lines):
+        return _list_layout(source)
     return _bar_layout(source, lines) or _label_layout(lines)
 
 
-def _whole(headers: Sequence[str], rows: Lines, split: Callable[[str], list[str]], mark: str) -> TableLayout:
-    """The layout of a table whose rows are these lines."""
-    cells = [split(line) for _, line in rows]
-    grid = squared(headers, [number for number, _ in rows], cells, (), mark)
-    return TableLayout(mark, split, grid.headers, rows[0][0] if rows else 1, grid)
+def _grid_of(headers: Sequence[str], rows: Lines, split: Callable[[str], list[str]], mark: str) -> CellGrid:
+    """The grid of a table whose rows are these lines."""
+    return squared(headers, [number for number, _ in rows], [split(line) for _, line in rows], (), mark)
+
+
+def _whole(grid: CellGrid, mark: str) -> TableLayout:
+    """The layout of a table that was read whole."""
+    return TableLayout(mark, str.split, grid.headers, grid.lines[0], grid)
 
 
 def _all_lines(source: Source) -> list[tuple[int, str]]:
     with source.open_text() as file:
-        lines = [(number, line.strip().translate(BARS)) for number, line in enumerate(file, 1)]
+        lines = [(number, _plain_text(line.strip().translate(BARS))) for number, line in enumerate(file, 1)]
     return [(number, line) for number, line in lines if line]
+
+
+def _plain_text(line: str) -> str:
+    """A line of Markdown without links and tags."""
+    return _TAG.sub(" ", _LINK.sub(r"\1", line)) if "<" in line or "](" in line or "&" in line else line
 
 
 def _all_end_in_slashes(lines: Lines) -> bool:
@@ -97,25 +144,54 @@ def _all_end_in_slashes(lines: Lines) -> bool:
 
 
 def _latex_layout(source: Source) -> TableLayout:
-    lines = _all_lines(source)
-    starts = sum("\\begin{tab" in line and "\\begin{table" not in line for _, line in lines)
-    if starts > 1:
-        raise FormatError(Fault(f"there are {starts} tables in the file", remedy="give a file with one of them"))
-    end = next((number for number, line in lines if "\\end{tab" in line or "\\end{longtab" in line), None)
-    rows = [
-        (number, line)
-        for number, line in lines
-        if "&" in line and "\\begin{" not in line and not is_comment(line) and (end is None or number < end)
+    parts: list[list[tuple[int, str]]] = [[]]
+    titles, title, is_below = [""], "", False
+    for number, line in _all_lines(source):
+        is_below = is_below and "\\begin{table" not in line
+        if caption := re.search(r"\\(caption|section|subsection|paragraph)\*?\{([^{}]*)", line):
+            title, is_below = caption[2], is_below and caption[1] == "caption"
+            titles[-1] = title if is_below else titles[-1]
+        if _BEGINS.search(line):
+            parts.append([])
+            titles.append(title)
+            is_below = True
+        elif "&" in line and not is_comment(line) and "\\begin{" not in line:
+            parts[-1].append((number, line))
+    tables = [
+        (title, _grid_of(_latex_cells(rows[0][1]), rows[1:], _latex_cells, "&"))
+        for title, rows in zip(titles, parts, strict=True)
+        if len(rows) > 1
     ]
-    if not rows:
+    if not tables:
         raise FormatError(Fault("the LaTeX table has no rows", remedy="one row a line, cells parted by &"))
-    return _whole(_latex_cells(rows[0][1]), rows[1:], _latex_cells, "&")
+    return _whole(one_of(tables), "&")
+
+
+def one_of(tables: Sequence[tuple[str, CellGrid]], what: str = "tables") -> CellGrid:
+    """The only table, or the only one with workers and times; several with the same headers are parts of one."""
+    candidates = tables if len(tables) == 1 else [own for own in tables if _may_be_study(own[1])]
+    titles, grids = [title for title, _ in candidates or tables], [grid for _, grid in candidates]
+    if len(grids) == 1:
+        return grids[0]
+    if not grids or len({grid.headers for grid in grids}) > 1 or len(set(titles)) < len(titles):
+        fault = Fault(f"there are {len(tables)} {what} in the file", value=", ".join(titles)[:200], remedy=ONE)
+        raise FormatError(fault)
+    rows = [list(map(str, row)) for grid in grids for row in zip(*grid.columns, strict=True)]
+    sections = [title for title, grid in candidates for _ in grid.lines]
+    return squared(grids[0].headers, [line for grid in grids for line in grid.lines], rows, sections)
+
+
+def _may_be_study(grid: CellGrid) -> bool:
+    """Whether a table names workers and times or rates, above its columns or beside its rows."""
+    names = [*grid.headers, *map(str, grid.columns[0])]
+    counts = [header for header in grid.headers if k_unit_of(header) or k_unit_of(header.strip("0123456789 "))]
+    return bool(counts) and any(value_meaning(name) is not None for name in names)
 
 
 def _latex_cells(line: str) -> list[str]:
-    text = line.strip().removesuffix("\\hline").rstrip()
-    text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", text)
-    cells = [_LATEX_SKIP.sub("", cell) for cell in re.split(r"(?<!\\)&", text)]
+    text = re.sub(r"\\\\(?:\[[^\]]*\])?\s*$", "", _LATEX_SKIP.sub("", line).strip())
+    text = _MULTICOLUMN.sub(lambda match: " & ".join([match["text"]] * min(int(match["n"]), MOST_SPANNED)), text)
+    cells = re.split(r"(?<!\\)&", text)
     for pattern, plain in _LATEX_PLAIN:
         cells = [re.sub(pattern, plain, cell) for cell in cells]
     return [cell.strip() for cell in cells]
@@ -123,35 +199,67 @@ def _latex_cells(line: str) -> list[str]:
 
 def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
     """A Markdown, psql, MySQL, org, wiki or box table, or lines parted by bars alone; None where there are no bars."""
+    lines = [(number, _plain_text(line)) for number, line in lines]
     barred = [(number, line) for number, line in lines if "|" in line and not is_rule(line)]
+    types = {number for number, line in barred if is_types_row(splitter("|")(line))}
+    barred = [(number, line) for number, line in barred if number not in types]
     rules = [number for number, line in lines if is_rule(line) or re.fullmatch(r"[\s|:-]*-[\s|:-]*", line)]
     if len(barred) < 2:
         return None
     split = _wiki_cells if any(re.match(r"\{\||\|\|.*\|\|$|!", line.strip()) for _, line in lines) else splitter("|")
     widths = {len(split(line)) for _, line in islice(barred, COMPARED)}
-    under = [(number, line) for number, line in barred if any(0 < rule - number <= 1 for rule in rules)]
+    near = {*rules, *types}
+    under = [(number, line) for number, line in barred if number + 1 in near]
     heads = [
         (number, line)
         for number, line in under
         if not any(other != number and 0 < number - other <= 2 for other, _ in barred)
         and not any(parse_cell(c) for c in split(line)[:1])
     ]
-    if len(heads) > 1:
-        raise FormatError(Fault(f"there are {len(heads)} tables in the file", remedy="give a file with one of them"))
+    if any(line == "|===" for _, line in lines):  # AsciiDoc
+        heads = barred[:1]
     if split is _wiki_cells:
         barred = [(number, line) for number, line in lines if re.match(r"[!|](?![-}+])", line.strip())]
         heads = barred[:1]
     elif not heads and (len(widths) != 1 or widths == {1} or len(barred) < 0.6 * len(lines)):
         return None
-    first, line = heads[0] if heads else barred[0]
-    rows: list[tuple[int, str]] = []
-    for number, text in _all_lines(source):
-        if number <= first or is_rule(text) or number in rules or is_comment(text) or text == "|-":
-            continue
-        if "|" not in text or text.startswith("|}"):
-            break
-        rows.append((number, text))
-    return _whole(split(line), rows, split, "|")
+    everything, heads = _all_lines(source), heads or barred[:1]
+    ends = [*(number for number, _ in heads[1:]), everything[-1][0] + 1]
+    tables = []
+    for (first, head), end in zip(heads, ends, strict=True):
+        below = [(number, text) for number, text in everything if first < number < end and number not in near]
+        above = [text for number, text in everything if number < first and "|" not in text and not is_rule(text)]
+        rows = takewhile(lambda own: _is_aside(own[1]) or ("|" in own[1] and "|}" not in own[1]), below)
+        kept = [(number, text) for number, text in rows if not _is_aside(text)]
+        tables.append((above[-1].strip("#*_ :") if above else "", _grid_of(split(head), kept, split, "|")))
+    return _whole(one_of(tables), "|")
+
+
+def _list_layout(source: Source) -> TableLayout:
+    """The tables of reStructuredText's list-table: `* - a` begins a row, `- b` is its next cell."""
+    tables: list[tuple[str, list[tuple[int, list[str]]]]] = []
+    for number, line in _all_lines(source):
+        if (title := re.match(r"\.\. list-table::\s*(.*)", line)) is not None:
+            tables.append((title[1], []))
+        elif tables and (cell := re.match(r"(\*\s+)?-(?:\s+(.*))?$", line)) is not None:
+            rows = tables[-1][1]
+            if cell[1]:
+                rows.append((number, []))
+            if rows:
+                rows[-1][1].append((cell[2] or "").strip("*` "))
+    grids = [
+        (title, squared(rows[0][1], [number for number, _ in rows[1:]], [cells for _, cells in rows[1:]]))
+        for title, rows in tables
+        if len(rows) > 1
+    ]
+    if not grids:
+        raise FormatError(Fault("the list-table has no rows", remedy="`* -` begins a row, `-` is its next cell"))
+    return _whole(one_of(grids), "-")
+
+
+def _is_aside(line: str) -> bool:
+    """Whether a line between the rows of a table is none of them."""
+    return is_comment(line) or is_rule(line) or line == "|-"
 
 
 def _wiki_cells(line: str) -> list[str]:
@@ -166,18 +274,43 @@ class _TableParser(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.tables: list[list[list[str]]] = []
         self.open = False
+        self.reaching: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
             self.tables.append([])
+            self.reaching = {}
         elif tag == "tr" and self.tables:
             self.tables[-1].append([])
         elif tag in ("td", "th") and self.tables and self.tables[-1]:
-            self.tables[-1][-1].append("")
+            self._open_cell({name: value or "" for name, value in attrs})
         self.open = tag in ("td", "th") or (self.open and tag not in ("table", "tr"))
+
+    def _open_cell(self, attributes: dict[str, str]) -> None:
+        """A cell, behind those that reach down from the rows above; what it spans gets its text when it ends."""
+        rows = self.tables[-1]
+        while (len(rows) - 1, len(rows[-1])) in self.reaching:
+            source = self.reaching[len(rows) - 1, len(rows[-1])]
+            rows[-1].append(rows[source[0]][source[1]])
+        here = (len(rows) - 1, len(rows[-1]))
+        wide, high = (
+            min(int(attributes[name]), MOST_SPANNED) if attributes.get(name, "").isdecimal() else 1
+            for name in ("colspan", "rowspan")
+        )
+        rows[-1].append("")
+        self.reaching |= {
+            (here[0] + down, here[1] + right): here for down in range(high) for right in range(wide) if down or right
+        }
 
     def handle_endtag(self, tag: str) -> None:
         self.open = self.open and tag not in ("td", "th", "tr", "table")
+
+    def close_rows(self) -> None:
+        """Fill the ends of rows that cells of other rows or columns reach into."""
+        for (row, column), (above, left) in sorted(self.reaching.items()):
+            cells = self.tables[-1][row] if self.tables and row < len(self.tables[-1]) else []
+            if column == len(cells):
+                cells.append(self.tables[-1][above][left])
 
     def handle_data(self, data: str) -> None:
         if self.open and self.tables and self.tables[-1] and self.tables[-1][-1]:
@@ -187,13 +320,13 @@ class _TableParser(HTMLParser):
 def _html_layout(source: Source) -> TableLayout:
     parser = _TableParser()
     parser.feed(source.text)
+    parser.close_rows()
     tables = [[[" ".join(cell.split()) for cell in row] for row in rows if any(row)] for rows in parser.tables]
     tables = [rows for rows in tables if len(rows) > 1]
-    if len(tables) != 1:
+    if not tables:
         remedy = "copy the table that is meant into a CSV or Markdown file"
-        raise FormatError(Fault(f"this is HTML with {len(tables)} tables", remedy=remedy))
-    grid = grid_of_rows(tables[0])
-    return TableLayout("<", str.split, grid.headers, 1, grid)
+        raise FormatError(Fault("this is HTML without a table", remedy=remedy))
+    return _whole(one_of([("", grid_of_rows(rows)) for rows in tables]), "<")
 
 
 def _label_layout(lines: Lines) -> TableLayout | None:
@@ -227,11 +360,12 @@ def _labels(line: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Fact:
-    """A number of a log: its name, the cell with its unit, and whether it counts workers."""
+    """A number of a log: its name, the cell with its unit, whether it counts workers, and the words behind it."""
 
     name: str
     cell: str
     counts: bool
+    behind: str = ""
 
 
 def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
@@ -240,11 +374,14 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     Every number gets the name that stands before it; what stands before the first K belongs to the runs below it, and
     so does the text between two runs, so that runs of different programs are told apart.
     """
-    if not any(fact.counts for _, line in first_lines for fact in _facts(line)):
+    if not any(fact.counts for _, line in first_lines for fact in _facts(_without_prefix(line))):
         return None
-    lines = [(number, _DATE.sub("", line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
+    lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
     facts = [_facts(line) for _, line in lines]
-    lead = next((fact.name for own in facts for fact in own if fact.counts), None)
+    counts: dict[str, set[str]] = {}
+    for fact in (fact for own in facts for fact in own if fact.counts):
+        counts.setdefault(fact.name, set()).add(fact.cell)
+    lead = next((name for name, cells in counts.items() if len(cells) > 1), None)
     if lead is None:
         return None
     first = next(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
@@ -259,6 +396,11 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     return TableLayout(":", str.split, tuple(names), 1, squared(names, numbers, square, (), ":"))
 
 
+def _without_prefix(line: str) -> str:
+    """A line of a log without its date, its level and the rank that wrote it."""
+    return _RANK_PREFIX.sub("", _DATE.sub("", line))
+
+
 def _runs(
     lines: Lines, facts: Sequence[list[_Fact]], lead: str, shared: set[str]
 ) -> tuple[list[dict[str, str]], list[int]]:
@@ -269,17 +411,21 @@ def _runs(
     begun: dict[str, str] = {}
     rows: list[dict[str, str]] = []
     numbers: list[int] = []
+    behind: dict[str, str] = {}
     above = below = ""
     for (number, line), own in zip(lines, facts, strict=True):
         leads = [fact.cell for fact in own if fact.name == lead]
         if not own and not is_rule(line):
             above = line if texts[line] < len(starts) - 1 else above
             below = line
-        if leads and not (begun.get(lead) == leads[0] and rows[-1] == begun):
-            kind = re.sub(r"\s+", " ", _NUMERAL.sub("#", line)) if not _only(own, line) else ""
+        is_said_again = begun.get(lead) == leads[0] if leads else True
+        if leads and not (is_said_again and not any(starmap(_is_measured, rows[-1].items()))):
+            says_more = len(own) > 1 or len(re.findall(r"[^\W\d]+", line)) > 1  # than `np = 2`
+            kind = re.sub(r"\s+", " ", _NUMERAL.sub("#", line)) if says_more else ""
             begun = {**context, lead: leads[0], SECTION: " ".join(filter(None, (above, kind)))[:60]}
             rows.append(dict(begun))
             numbers.append(number)
+            behind = {}
             below = ""
         for fact in own:
             if fact.name == lead:
@@ -287,12 +433,15 @@ def _runs(
             if fact.name in shared:
                 context[fact.name] = fact.cell
             elif rows:
-                if fact.name in rows[-1]:
+                words = behind.setdefault(fact.name, fact.behind)
+                # `5 s setup` and `9 s solve` are no repeats of one another
+                name = fact.name if fact.behind == words else f"{fact.name} {fact.behind}".strip()
+                if name in rows[-1]:
                     rows.append(dict(begun))
                     numbers.append(number)
                 if below and rows[-1] == begun:
                     rows[-1][SECTION] = f"{begun[SECTION]} {below}".strip()[:60]
-                rows[-1][fact.name] = fact.cell
+                rows[-1][name] = fact.cell
     if len({row.get(SECTION) for row in rows}) < 2:
         rows = [{name: cell for name, cell in row.items() if name != SECTION} for row in rows]
     return rows, numbers
@@ -300,42 +449,69 @@ def _runs(
 
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
-    facts, end = [], 0
+    facts, end = _facts_named_behind(line[:1000]), 0
+    if facts:
+        return facts
     for match in _NUMERAL.finditer(line[:1000]):
         label, end = line[end : match.start()], match.end()
         unit, cell = match["unit"] or "", match["value"]
         noun = in_english(unit).lower()
-        if noun in WORKER_NOUNS and len(noun) > 1 and cell.isdigit():
+        if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
+            noun = in_english(following[1]).lower()
+            end += following.end() if noun in WORKER_NOUNS else 0
+        if _LAUNCHERS.search(label) and not ("torchrun" in label and "--nnodes" in line):
+            facts.append(_Fact("ranks", cell, counts=cell.isdecimal()))
+            continue
+        if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
             facts.append(_Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True))
             continue
         if unit and unit_of(unit) is None:
             end, unit = match.end("value"), ""
         name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
         words = parse_header(name).words
-        if re.search(r"(?:^|\s)--?[\w-]+[\s=]*$", label):
-            name = (
-                label.split()[-1].strip("-= ")
-                if not label.rstrip().endswith("=")
-                else label.rstrip("= ").split()[-1].strip("-")
-            )
+        if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
+            name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4
             words = parse_header(name).words
+        is_timed = bool(unit and unit_of(unit))
+        behind = _BEHIND.match(line, end) if is_timed else None
         if not any(sign.isalpha() for sign in name):
-            name = "time" if unit and unit_of(unit) else ""
-        counted = [word for word in words if word in _COUNTED]
+            name = "time" if is_timed else ""
+            if behind and not _NUMERAL.match(line, behind.end()):  # 10.2 seconds time elapsed
+                name, end = behind[1].strip(), behind.end()
+        counted = _counted(name, words)
         is_count = (
             len(counted) == 1
-            and cell.isdigit()
+            and cell.isdecimal()
             and not unit
             and not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"})
         )
         if name:
-            facts.append(_Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count))
+            words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
+            facts.append(_Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind))
     return facts
 
 
-def _only(facts: Sequence[_Fact], line: str) -> bool:
-    """Whether a line says nothing but its facts: `np = 2`."""
-    return len(facts) == 1 and len(re.findall(r"[^\W\d]+", line)) < 2
+def _facts_named_behind(line: str) -> list[_Fact]:
+    """The numbers of a line that stand before their names: what `time` prints, and `10.2 real 9.9 user`; else none."""
+    shell = next(filter(None, (pattern.search(line) for pattern in _SHELL_TIMES)), None)
+    if shell is not None:
+        cells = {name: cell if ":" in cell else f"{cell} s" for name, cell in shell.groupdict().items()}
+        return [_Fact(name, cell, counts=False) for name, cell in cells.items()]
+    pairs = re.findall(r"([\d.]+)\s+(\S+)", line) if _NAMED_BEHIND.fullmatch(line) else []
+    if any(unit_of(word) or in_english(word).lower() in WORKER_NOUNS for _, word in pairs):
+        return []
+    return [_Fact(word, cell, counts=False) for cell, word in pairs]
+
+
+def _counted(name: str, words: Sequence[str]) -> list[str]:
+    """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
+    if name == "K":
+        return ["workers"]
+    if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
+        return [unit_of_size]
+    if {*words} & {"count", "number", "num"} and (nouns := [word for word in words if word in WORKER_NOUNS]):
+        return [WORKER_NOUNS[noun] for noun in nouns]  # thread count: 4
+    return [word for word in words if word in _COUNTED or word in _LOADS]
 
 
 def _is_measured(name: str, cell: str) -> bool:

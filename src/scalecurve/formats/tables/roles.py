@@ -19,12 +19,22 @@ from scalecurve.formats.headers import (
     LABEL_WORDS,
     SERIES_WORDS,
     STATE_WORDS,
+    WORKER_NOUNS,
     Header,
     Statistic,
     vocabulary,
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
-from scalecurve.formats.tables.cells import ABSENT, SAMPLE_ROWS, CellGrid, Cells, DecimalMark, labels_of, numbers_of
+from scalecurve.formats.tables.cells import (
+    ABSENT,
+    SAMPLE_ROWS,
+    CellGrid,
+    Cells,
+    DecimalMark,
+    is_summary,
+    labels_of,
+    numbers_of,
+)
 from scalecurve.formats.tables.choice import Chosen
 from scalecurve.study import Regime
 from scalecurve.study.run import IntArray
@@ -35,7 +45,18 @@ WORK_WORDS = vocabulary(
     "size sizes problem work batch gbs cells atoms particles tokens elements dof dofs unknowns grid mesh matrix "
     "resolution length rows images samples steps iterations epochs nx ny nz dim dims n m bytes events bodies points"
 )
-MACHINE_WORDS = vocabulary("host hostname machine system cluster platform hardware cpu processor arch")
+# Names of what is computed: another name at another K is another job.
+JOB_WORDS = vocabulary(
+    "benchmark bench case kernel function algorithm algo solver dataset data input problem matrix workload scenario "
+    "experiment model method strategy approach program application app code routine task query operation op"
+)
+MACHINE_WORDS = vocabulary("host hostname machine system cluster platform hardware cpu processor arch node")
+_WAYS_TO_RUN = vocabulary(
+    "serial sequential seq single parallel par multi threaded thread threads core cores openmp omp mpi pthreads "
+    "distributed multicore baseline multithreaded"
+)
+_IDENTIFIER = re.compile(r"\d+|\b[A-Za-z]\b|\b[0-9a-f]{6,}\b|[+-]\d")
+_PATH_OR_DATE = re.compile(r".*[/\\].*|.*\.[a-z]{2,4}|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\d{1,2}:\d\d.*")
 _UNSURE = vocabulary("n m i j x y z id idx index label name group type kind data input column value no nr")
 YES = vocabulary("1 true yes y t x 1.0")
 NO = vocabulary("0 false no n f 0.0")
@@ -51,10 +72,6 @@ WARM = vocabulary("warmup warm_up warming warm cold_start")
 MEASURED = vocabulary("measure measured measurement timed run benchmark bench steady real hot main test")
 _FILLERS = vocabulary("is has was run job test did the")
 
-SUMMARY_ROW = re.compile(
-    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std\b|总计|平均|合計",
-    re.IGNORECASE,
-)
 SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
 
 Mask = npt.NDArray[np.bool_]
@@ -117,10 +134,11 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
     """A role for every other column: those that tell curves apart, and those that vary although they are ignored."""
     faults: list[Fault] = []
     unaccounted: list[int] = []
-    _, places = np.unique(workers, return_inverse=True)
-    for i, head in enumerate(work.heads):
-        if i in (work.chosen.k, work.chosen.value) or i in work.uses or _is_spread_or_count(work, i, head):
-            continue
+    settled = {work.chosen.k, work.chosen.value, *work.uses}
+    left = [i for i, head in enumerate(work.heads) if i not in settled and not _is_spread_or_count(work, i, head)]
+    places = np.unique(workers, return_inverse=True)[1] if left else workers
+    for i in left:
+        head = work.heads[i]
         if head.is_repeat:
             work.use(i, Role.REPEAT, "numbers the repeats")
             continue
@@ -130,14 +148,17 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
         if head.says(SERIES_WORDS) and labels[0] and "" in labels:
             labels = _filled_down(work, i)
         codes = codes_of(labels)
+        faults += _other_regime(work, i, labels)
         if codes.max() == 0:
             work.use(i, Role.CONSTANT, f"the same in every row: {labels[0][:60] or '(empty)'}")
         elif not _varies(codes, places):
             work.use(i, Role.IGNORED, "one value at each K")
-            _say_change(work, i, dict(zip(workers.tolist(), labels, strict=True)))
+            faults += _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)))
         elif i in work.chosen.candidates or _is_measurement(head):
             work.use(i, Role.IGNORED, "another measurement of the same runs")
-        elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS):
+        elif head.says(MACHINE_WORDS) and _is_complete(codes, places):
+            work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
+        elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS) and not _counts_workers(work, head, labels):
             work.use(i, Role.IGNORED, "a label that tells no curves apart")
             unaccounted += [] if head.says(_DATED) else [i]
         else:
@@ -147,23 +168,60 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
     return [i for i, use in work.uses.items() if use.role is Role.SERIES], unaccounted
 
 
-def _say_change(work: TableWork, i: int, by_k: dict[int, str]) -> None:
-    """The finding where a column changes with K that names the job, the machine or the program."""
+def _other_regime(work: TableWork, i: int, labels: list[str]) -> list[Fault]:
+    """The fault where a column calls rows strong and others weak, or names the other regime than the user."""
+    named = {label.lower().removesuffix("scaling").strip(" -_") for label in labels}
+    regime = work.options.regime
+    if work.options.series is not None or not named <= {"strong", "weak"} or named == {regime and regime.value}:
+        return []
+    if len(named) == 1 and regime is None:
+        return []
+    remedy = "choose the rows with --series strong or --series weak, and say their --regime"
+    text = f"the column {work.name(i)} states the regime of each row"
+    return [Fault(text, value=", ".join(sorted(named)), remedy=remedy)]
+
+
+def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> list[Fault]:
+    """What is said of a column that changes with K and names the machine or the program; another job is a fault."""
     head, name, regime = work.heads[i], work.name(i), work.options.regime
     if i in work.chosen.candidates or _is_measurement(head) or head.statistic is not None:
-        return
+        return []
     pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
     if head.says(MACHINE_WORDS):
         text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
         work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
+    elif head.says(JOB_WORDS) and regime is not Regime.WEAK and _names_jobs(work, by_k):
+        remedy = f"keep the rows of one {name}, or rename the column to `note` if the job is the same at every K"
+        return [Fault(f"different jobs were run at different K, by the column {name}", value=pairs, remedy=remedy)]
     elif head.says(WORK_WORDS) and regime is not Regime.WEAK:
         text = f"{name} changes with K ({pairs}); under strong scaling the job must stay the same"
         remedy = "if it is the problem size, the regime is weak; else keep the rows of one job"
         work.findings.append(warning("parameter-changes", text, remedy=remedy, column=name))
-    elif head.says(SERIES_WORDS) and not head.says(WORK_WORDS):
+    elif (head.says(SERIES_WORDS) and not head.says(WORK_WORDS)) or (
+        not head.says(LABEL_WORDS) and _names_jobs(work, by_k)
+    ):
         text = f"{name} changes with K ({pairs}): what it does cannot be told apart from what K does"
         remedy = "keep it the same at every K, where it can be chosen"
         work.findings.append(info("parameter-changes", text, remedy=remedy, column=name))
+    return []
+
+
+def _names_jobs(work: TableWork, by_k: dict[int, str]) -> bool:
+    """Whether the labels name jobs: words that are neither numbered, nor made of K, nor ways to run one job."""
+    labels = list(by_k.values())
+    words = {word for label in labels for word in re.findall(r"[a-z]+", label.lower())}
+    with_k = all(str(k) in re.findall(r"\d+", label) for k, label in by_k.items())
+    return _are_words(work, labels) and not with_k and not words <= _WAYS_TO_RUN
+
+
+def _are_words(work: TableWork, labels: Sequence[str]) -> bool:
+    """Whether labels are words that somebody chose: no numbers, dates or paths, and not one word that is numbered."""
+    filled = [label for label in labels if label not in ABSENT]
+    if 2 * len(filled) <= len(labels) or not numbers_of(filled, work.mark).bad.all():
+        return False
+    names = {_IDENTIFIER.sub("#", label) for label in filled}
+    is_chosen = len(names) > 1 and any(sign.isalpha() for name in names for sign in name)
+    return is_chosen and not any(_PATH_OR_DATE.fullmatch(label) for label in filled)
 
 
 def _settle_by_cells(
@@ -177,13 +235,39 @@ def _settle_by_cells(
         faults.append(Fault(text, value=labels[0], remedy=remedy))
     elif _tells_apart(head, codes, places):
         work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
-    elif head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any():
+    elif _counts_workers(work, head, labels):
+        text = f"the column {work.name(i)} counts workers too, and varies at one K: these are different splits"
+        remedy = "keep the rows of one split, add a column that names the split, or choose K with --k-column"
+        faults.append(Fault(text, value=labels[0], remedy=remedy))
+    elif (
+        _are_words(work, labels)
+        or _names_groups(codes, places, words=numbers_of(labels, work.mark).bad)
+        or (head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any())
+    ):
         text = f"the column {work.name(i)} varies at one K, and no value of it was measured at two K"
         remedy = f"keep the rows of one curve, or rename {work.name(i)} to `repeat` if the rows are repeats"
         faults.append(Fault(text, value=labels[0], remedy=remedy))
     else:
         work.use(i, Role.IGNORED, "another value in nearly every row")
         unaccounted.append(i)
+
+
+def _counts_workers(work: TableWork, head: Header, labels: list[str]) -> bool:
+    """Whether a column holds counts of workers, also for each node or rank: `threads`, `ranks_per_node`, `ppn`."""
+    named = any(word in WORKER_NOUNS or word in ("ppn", "tpn", "tpp") for word in head.words)
+    return named and not numbers_of(labels, work.mark).bad.any()
+
+
+def _names_groups(codes: IntArray, places: npt.NDArray[Any], words: npt.NDArray[Any]) -> bool:
+    """Whether the cells are words that name groups of rows: several at one K, each with rows to repeat."""
+    pairs = np.unique(codes * (int(places.max()) + 1) + places)
+    return bool(words.all()) and 2 * len(pairs) <= len(codes)
+
+
+def _is_complete(codes: IntArray, places: npt.NDArray[Any]) -> bool:
+    """Whether every value of a column was measured at every K."""
+    width = int(places.max()) + 1
+    return len(np.unique(codes * width + places)) == width * (int(codes.max()) + 1)
 
 
 def _numbers_rows(head: Header, labels: list[str], places: npt.NDArray[Any]) -> bool:
@@ -255,28 +339,32 @@ def _tells_apart(head: Header, codes: IntArray, places: npt.NDArray[Any]) -> boo
 
 def _without_summaries(labels: Sequence[str]) -> dict[str, bool | None] | None:
     """For each number of a run that it is one, and for avg, mean and the like that it is none; None without any."""
-    verdicts: dict[str, bool | None] = {label: SUMMARY_ROW.match(label) is None for label in set(labels)}
+    verdicts: dict[str, bool | None] = {label: not is_summary(label) for label in set(labels)}
     return verdicts if not all(verdicts.values()) and any(verdicts.values()) else None
+
+
+def _marks_rows(head: Header) -> bool:
+    """Whether a column's name says that it marks rows: warm-up, failed, status."""
+    words = {word for word in head.words if word not in _FILLERS}
+    return bool(words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS))
 
 
 def may_filter(head: Header, cells: Cells) -> bool:
     """Whether a column can mark rows: by its name, or by few values that are words."""
-    words = {word for word in head.words if word not in _FILLERS}
-    named = words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS)
-    return bool(named) or (not isinstance(cells, np.ndarray) and len(set(cells[:SAMPLE_ROWS])) <= len(WARM | MEASURED))
+    few = not isinstance(cells, np.ndarray) and len(set(cells[:SAMPLE_ROWS])) <= len(WARM | MEASURED)
+    return _marks_rows(head) or few
 
 
 def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
     """For each label whether its rows are measurements (None: it does not say); None where this is no such column."""
     words = {word for word in head.words if word not in _FILLERS}
-    named = words and (words & WARM or words <= FAILED_WORDS or words <= GOOD_WORDS | STATE_WORDS)
     marks = set(labels)
-    if head.unit is not None or head.other_unit or (not named and len(marks) > len(WARM | MEASURED)):
+    if head.unit is not None or head.other_unit or (not _marks_rows(head) and len(marks) > len(WARM | MEASURED)):
         return None
     distinct = {label: label.strip().lower().replace("-", "_").replace(" ", "_") for label in marks}
     if words & WARM or (words and words <= FAILED_WORDS):
-        # A number that is neither 0 nor 1 is a size (an error of 0.03) or a count (11 failed requests), not a mark.
-        if any(plain.replace(".", "", 1).isdigit() and plain not in YES | NO for plain in distinct.values()):
+        # A number that is neither 0 nor 1 is a size (0.03, 2 %) or a count (11 failed requests), not a mark.
+        if any(re.match(r"[\d.]+", plain) and plain not in YES | NO for plain in distinct.values()):
             return None
         return {label: plain in NO or plain in ABSENT for label, plain in distinct.items()}
     if words and words <= GOOD_WORDS | STATE_WORDS:
@@ -289,7 +377,7 @@ def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
 
 def _is_good(words: set[str], plain: str) -> bool | None:
     if words & EXIT_CODES:
-        return plain in ("0", "0.0") if plain.lstrip("-").replace(".", "", 1).isdigit() else None
+        return plain in ("0", "0.0") if plain.lstrip("-").replace(".", "", 1).isdecimal() else None
     if plain in GOOD_STATES:
         return True
     if plain in BAD_STATES or plain in WARM or plain.split("_")[0] in BAD_STATES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -46,7 +45,6 @@ def launcher_named(name: str) -> Launcher:
 
 def worker_env(job: LaunchJob, settings: MeasureSettings) -> dict[str, str]:
     """The environment of every worker of a run: the probe's folder, the warm-up steps, the threads."""
-    os.makedirs(job.probe_folder, exist_ok=True)
     env = {probe.FOLDER: str(job.probe_folder), probe.WARMUP: str(settings.warmup_steps)}
     if job.threads is not None:
         env |= dict.fromkeys(THREAD_VARIABLES, str(job.threads))
@@ -122,5 +120,5 @@ def run_alone(job: LaunchJob, settings: MeasureSettings, world: World) -> Launch
 def without_usage(outcome: LaunchOutcome) -> LaunchOutcome:
     """Without CPU and memory counters, which are srun's or the driver's own: the workers are not its children."""
     load = {"cpu_seconds", "foreign_cpu_seconds", "foreign_cores", "peak_process_bytes", "major_faults"}
-    ours = load | {"affinity", "energy"}
+    ours = load | {"affinity", "threads", "energy"}
     return replace(outcome, observed={name: value for name, value in outcome.observed.items() if name not in ours})

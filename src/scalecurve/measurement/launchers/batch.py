@@ -22,10 +22,17 @@ from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, Wor
 from scalecurve.measurement.processes import MOST_OUTPUT, last_words, tail_of
 from scalecurve.measurement.settings import BatchSettings, MeasureSettings, fill
 from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
+from scalecurve.patterns import search
 from scalecurve.study import Placement, RunStatus
 
 PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 LONG_SECONDS = 60.0
+SILENT_SECONDS = 600.0
+"""A batch system that does not answer for so long is given up; shorter outages are waited for."""
+GONE = re.compile(
+    r"unknown job|not found|not exist|invalid job|no such job|no matching job|has finished", re.IGNORECASE
+)
+"""How systems say that a job is no longer in the queue; any other failure of `status` says nothing about the job."""
 _POD_LINE = re.compile(r"^scalecurve (began|ended) (\d*) ([0-9.]+)(?: (\d+))?\n?", re.MULTILINE)
 _POD_SCRIPT = (
     'export SCALECURVE_RANK=$JOB_COMPLETION_INDEX; echo "scalecurve began $JOB_COMPLETION_INDEX $(date +%s.%N)"; "$@"; '
@@ -38,8 +45,8 @@ class BatchSystem:
     """The commands of a batch system.
 
     `submit`, `status` and `cancel` are words with {script}, {out}, {err}, {name}, {workers}, {threads} and {job};
-    `options` are added where the settings say queue, account or time_limit.  `number` finds the job's number in the
-    answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs.
+    `options` are added where the settings say queue, account, time_limit or more than one of threads.  `number` finds
+    the job's number in the answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs.
     """
 
     submit: tuple[str, ...]
@@ -75,9 +82,9 @@ SYSTEMS = {
         cancel=_PBS.cancel,
     ),
     "lsf": BatchSystem(
-        submit=("bsub", "-J", "{name}", "-o", "{out}", "-e", "{err}", "-n", "{workers}",
-                "-R", "affinity[core({threads})]"),
-        options=_flags("-q VALUE", "-P VALUE", "-W VALUE"),
+        submit=("bsub", "-J", "{name}", "-o", "{out}", "-e", "{err}", "-n", "{workers}"),
+        # Where affinity is not enabled (lsb.hosts), a job that asks for it waits for ever: only threads need it.
+        options=_flags("-q VALUE", "-P VALUE", "-W VALUE") | {"threads": ("-R", "affinity[core({threads})]")},
         number=r"^Job <(\d+)> is submitted",
         status=("bjobs", "-noheader", "-o", "stat", "{job}"),
         alive=r"^(PEND|PROV|PSUSP|RUN|USUSP|SSUSP|WAIT|UNKWN)\b",
@@ -97,7 +104,7 @@ SYSTEMS = {
         options=_flags("--queue=VALUE", "--bank=VALUE", "--time-limit=VALUE"),
         number=r"^(\S+)\s*$",
         status=("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
-        alive=r"^(DEPEND|PRIORITY|SCHED|RUN|CLEANUP)\b",
+        alive=r"^(NEW|DEPEND|PRIORITY|SCHED|RUN|CLEANUP)\b",
         cancel=("flux", "cancel", "{job}"),
         start=("flux", "run", "-n", "{workers}", "-c", "{threads}"),
     ),
@@ -106,11 +113,18 @@ SYSTEMS = {
 
 @dataclass(frozen=True)
 class Queue:
-    """A job of a batch system: whether it waits or runs, and how to cancel it."""
+    """A job of a batch system: whether it waits or runs (None: the system does not answer), and how to cancel it."""
 
-    alive: Callable[[], bool]
+    alive: Callable[[], bool | None]
     cancel: Callable[[], object]
     poll: float
+
+
+def lives(code: int, text: str, pattern: str) -> bool | None:
+    """Whether a job waits or runs, from the answer to `status`; None where the system gave none."""
+    if code == 0:
+        return bool(search([("alive", pattern, text)])[0])
+    return False if not text.strip() or GONE.search(text) else None
 
 
 def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool:
@@ -119,12 +133,18 @@ def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool
     Time in the queue does not count.  An interrupt cancels the job.
     """
     polls_after_end = 0
+    answered = world.clock.now()
     try:
         while not (folder / "code").exists():
-            if not queue.alive():
-                polls_after_end += 1
+            alive = queue.alive()
+            if alive is not None:
+                answered = world.clock.now()
+                polls_after_end += not alive
                 if polls_after_end > PATIENCE_POLLS:
                     return False
+            elif world.clock.now() - answered > SILENT_SECONDS:
+                what = f"the batch system has not answered for {SILENT_SECONDS / 60:.0f} minutes"
+                raise RunError(f"{what}; its job may still run: --resume finds it again")
             began = number_in(folder / "began")
             if job.timeout and began is not None and world.clock.unix() - began > job.timeout:
                 queue.cancel()
@@ -151,12 +171,15 @@ def job_script(
     *,
     nodes: str,
     quote: Callable[[str], str] = shlex.quote,
+    own_output: bool = False,
 ) -> str:
     """Start K workers and write when they began, when they ended, where they were and how they ended.
 
-    `nodes` is the line that prints the hosts of the job.
+    `nodes` is the line that prints the hosts of the job.  With `own_output` the script writes what the workers print:
+    PBS and LSF deliver it only after the job, LSF with a report of its own.
     """
     place = quote(str(job.folder))
+    output = f" > {place}/out-0 2> {place}/err-0" if own_output else ""
     prologue = settings.launcher.prologue
     return "\n".join(
         [
@@ -166,7 +189,7 @@ def job_script(
             f"{nodes} > {place}/nodes",
             f"/bin/sh -c {shlex.quote(SCRIPT)} sh {shlex.quote(program_of(job, settings))} > {place}/site 2> /dev/null",
             f"date +%s.%N > {place}/began",
-            shlex.join((*start, *arguments(job, settings))),
+            shlex.join((*start, *arguments(job, settings))) + output,
             "code=$?",
             f"date +%s.%N > {place}/ended",
             f"echo $code > {place}/code.new && mv {place}/code.new {place}/code",
@@ -200,13 +223,12 @@ class Batch(Launcher):
         def answer(words: Sequence[str]) -> tuple[int, str]:
             return world.runner.capture([fill(word, {"job": number}) for word in words], timeout=LONG_SECONDS)
 
-        def alive() -> bool:
-            code, text = answer(system.status)
-            return code == 0 and re.search(system.alive, text, re.MULTILINE) is not None
+        def alive() -> bool | None:
+            return lives(*answer(system.status), system.alive)
 
         queue = Queue(alive, lambda: answer(system.cancel), settings.launcher.batch.poll)
         late = await_code(queue, job.folder, job, world)
-        return outcome_in(job, settings, world, number=number, late=late)
+        return outcome_in(job.folder, job, world, number=number, late=late)
 
     def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
         words = system_of(self.name, settings.launcher.batch).cancel
@@ -221,67 +243,72 @@ def system_of(name: str, asked: BatchSettings) -> BatchSystem:
         if lacking:
             hint = "the launcher `template` is told all three commands"
             raise InputError([Fault("not given", where=f"launcher.batch.{key}", remedy=hint) for key in lacking])
-    known = SYSTEMS.get(name, BatchSystem(submit=(), number=r"(\d[\w.\[\]-]*)", status=(), alive=r"\S", cancel=()))
+    system = SYSTEMS.get(name, BatchSystem(submit=(), number=r"(\d[\w.\[\]-]*)", status=(), alive=r"\S", cancel=()))
     return BatchSystem(
-        submit=asked.submit or known.submit,
-        number=asked.number_pattern or known.number,
-        status=asked.status or known.status,
-        alive=asked.alive_pattern or known.alive,
-        cancel=asked.cancel or known.cancel,
-        options=known.options,
-        start=asked.start or known.start,
+        submit=asked.submit or system.submit,
+        number=asked.number_pattern or system.number,
+        status=asked.status or system.status,
+        alive=asked.alive_pattern or system.alive,
+        cancel=asked.cancel or system.cancel,
+        options=system.options,
+        start=asked.start or system.start,
     )
 
 
 def submitted(system: BatchSystem, job: LaunchJob, settings: MeasureSettings, world: World) -> str:
     """The number of a new job."""
-    asked = settings.launcher.batch
-    chosen = {"queue": asked.queue, "account": asked.account, "time_limit": asked.time_limit}
+    batch = settings.launcher.batch
+    chosen: dict[str, object] = {"queue": batch.queue, "account": batch.account, "time_limit": batch.time_limit}
+    chosen["threads"] = job.threads if (job.threads or 1) > 1 else None
     values: dict[str, object] = {name: value for name, value in chosen.items() if value} | {
         "workers": job.k,
         "threads": job.threads or 1,
-        "name": f"scalecurve-k{job.k}",
+        "name": f"scale-k{job.k}",  # Torque allows 15 characters
         "script": job.folder / "job.sh",
-        "out": job.folder / "out-0",
-        "err": job.folder / "err-0",
+        "out": job.folder / "system-out",
+        "err": job.folder / "system-err",
         "folder": settings.folder or Path.cwd(),
     }
     start = [fill(word, values) for word in system.start]
     script = job.folder / "job.sh"
     home = f"cd {shlex.quote(str((settings.folder or Path.cwd()).absolute()))} || exit 1; hostname"
-    script.write_text(job_script(job, settings, worker_env(job, settings), start, nodes=home))
+    script.write_text(job_script(job, settings, worker_env(job, settings), start, nodes=home, own_output=True))
     script.chmod(0o700)
     options = [word for name in chosen if chosen[name] for word in system.options.get(name, ())]
-    words = [*system.submit, *options, *asked.extra]
+    words = [*system.submit, *options, *batch.extra]
     if not any("{script}" in word for word in words):
         words.append("{script}")
     code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
-    match = re.search(system.number, text.strip(), re.MULTILINE)
-    if code or match is None:
+    numbers = search([("number", system.number, text.strip())])[0]
+    if code or not numbers:
         raise RunError(f"{words[0]} refused the job: {text.strip()[-400:]}")
-    return match[1]
+    return numbers[0]
 
 
-def outcome_in(job: LaunchJob, settings: MeasureSettings, world: World, *, number: str, late: bool) -> LaunchOutcome:
-    """How a job ended, from the files in its folder."""
-    began, ended, code = (number_in(job.folder / name) for name in ("began", "ended", "code"))
+def outcome_in(
+    folder: Path, job: LaunchJob, world: World, *, number: str, late: bool, state: str | None = None
+) -> LaunchOutcome:
+    """How a job ended, from the files in its folder; `state` is what its system calls an end without an exit code."""
+    began, ended, code = (number_in(folder / name) for name in ("began", "ended", "code"))
     status, error = RunStatus.OK, None
     if late:
         status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {number} was cancelled"
     elif code != 0:
-        how = f"ended with exit code {code:g}" if code is not None else "left the queue without an exit code"
-        status, error = RunStatus.FAILED, f"job {number} {how}\n{last_words(job.folder)}".strip()
-    site = facts_in(tail_of(job.folder / "site", MOST_OUTPUT))
-    hosts = tuple(tail_of(job.folder / "nodes").split()[:1])
+        how = f"with exit code {code:g}" if code is not None else f"as {state}" if state else "without an exit code"
+        outputs = [last_words(folder), *(tail_of(folder / name) for name in ("system-out", "system-err"))]
+        status, error = RunStatus.FAILED, "\n".join([f"job {number} ended {how}", *(text for text in outputs if text)])
+    site = facts_in(tail_of(folder / "site", MOST_OUTPUT))
     return LaunchOutcome(
         status=status,
         launched=began if began is not None else world.clock.unix(),
         wall_seconds=ended - began if began is not None and ended is not None else None,
         error=error,
-        output=tail_of(job.folder / "out-0", MOST_OUTPUT),
-        errors=tail_of(job.folder / "err-0", MOST_OUTPUT),
+        output=tail_of(folder / "out-0", MOST_OUTPUT),
+        errors=tail_of(folder / "err-0", MOST_OUTPUT),
         observed={"batch_job": number, **({"site": site} if site else {})},
-        placement=Placement(ranks=job.k, threads_per_rank=job.threads, hosts=hosts),
+        placement=Placement(
+            ranks=job.k, threads_per_rank=job.threads, hosts=tuple(tail_of(folder / "nodes").split()[:1])
+        ),
     )
 
 
@@ -295,11 +322,11 @@ class Kubernetes(Launcher):
         return None if shutil.which("kubectl") else "no kubectl on the path"
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        asked = settings.launcher.batch
-        if not asked.image:
+        batch = settings.launcher.batch
+        if not batch.image:
             hint = "the pods need an image that holds the program"
             raise InputError(Fault("no image is given", where="launcher.batch.image", remedy=hint))
-        space = [f"--namespace={asked.namespace}"] if asked.namespace else []
+        space = [f"--namespace={batch.namespace}"] if batch.namespace else []
 
         def kubectl(*words: str) -> tuple[int, str]:
             return world.runner.capture(["kubectl", *space, *words], timeout=LONG_SECONDS)
@@ -318,19 +345,19 @@ class Kubernetes(Launcher):
             _, text = kubectl("logs", f"--selector=job-name={name}", "--tail=-1", f"--max-log-requests={job.k}")
             return text
 
-        def alive() -> bool:
+        def alive() -> bool | None:
             code, text = kubectl("get", f"job/{name}", "-o", "jsonpath={.status.conditions[*].type}")
             began = [float(match[3]) for match in _POD_LINE.finditer(logs())] if job.timeout else []
             if began:
                 (job.folder / "began").write_text(str(min(began)))
             if re.search(r"\b(Complete|Failed)\b", text):
                 (job.folder / "code").touch()  # nothing more will come: the logs say how each pod ended
-            return code == 0
+            return lives(code, text, "")
 
         def cancel() -> object:
             return kubectl("delete", f"job/{name}", "--wait=false", "--ignore-not-found")
 
-        late = await_code(Queue(alive, cancel, asked.poll), job.folder, job, world)
+        late = await_code(Queue(alive, cancel, batch.poll), job.folder, job, world)
         text = logs()
         cancel()  # what it printed is here: leave nothing in the cluster
         return outcome_of_pods(text, job, name=name, late=late, now=world.clock.unix())

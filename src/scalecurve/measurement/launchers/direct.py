@@ -109,9 +109,9 @@ class Ssh(Launcher):
 def remote_line(argv: tuple[str, ...], env: dict[str, str], settings: MeasureSettings) -> str:
     """What the shell of another host runs: the folder, the prologue, the variables, the command."""
     folder = shlex.quote(str((settings.folder or Path.cwd()).absolute()))
-    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(env.items()))
+    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(env.items()))
     lines = ["stty -opost 2> /dev/null", f"cd {folder} || exit 1", *settings.launcher.prologue]
-    return "; ".join([*lines, f"exec env {given} {shlex.join(argv)}"])
+    return "; ".join([*lines, f"exec env {variables} {shlex.join(argv)}"])
 
 
 SSH = ("ssh", "-tt", "-o", "BatchMode=yes")

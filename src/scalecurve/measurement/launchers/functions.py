@@ -31,6 +31,7 @@ from scalecurve.study import Placement
 from scalecurve.study.run import SCALING
 
 ROUNDS = 5
+STARTS = 3
 
 
 class Ray(Launcher):
@@ -138,6 +139,18 @@ def round_trip(once: Callable[[], object]) -> float:
     return sorted(times)[ROUNDS // 2]
 
 
+def start_ray(ray: Any, options: dict[str, Any]) -> None:
+    """Start or join a cluster, again if need be: Ray gives itself thirty seconds, too few on a busy machine."""
+    for left in reversed(range(STARTS)):
+        try:
+            ray.init(log_to_driver=False, **options)
+            return
+        except Exception:  # it raises no narrower one; a lasting reason is raised by the last attempt
+            if not left:
+                raise
+            ray.shutdown()
+
+
 def drive_ray(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
     """Run the tasks on K Ray actors; seconds of the start, a round trip and the run."""
     # Zero GPUs must not hide the devices from the workers; set here because Ray warns about its old default.
@@ -147,7 +160,7 @@ def drive_ray(address: str | None, tasks: list[WorkerTask]) -> dict[str, float]:
     costs: dict[str, float] = {}
     local = {"num_cpus": len(tasks), "include_dashboard": False}
     with timed(costs, "start"):
-        ray.init(log_to_driver=False, **({"address": address} if address else local))
+        start_ray(ray, {"address": address} if address else local)
         kind: Any = ray.remote(num_cpus=1)(Actor)
         actors = [kind.remote() for _ in tasks]
         ray.get([actor.nothing.remote() for actor in actors])

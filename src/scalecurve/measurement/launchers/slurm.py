@@ -18,14 +18,24 @@ from typing import Any
 from scalecurve import probe
 from scalecurve.errors import RunError
 from scalecurve.measurement.launchers import arguments, command, run_together, without_usage, worker_env
-from scalecurve.measurement.launchers.batch import PATIENCE_POLLS, Queue, await_code, job_script, number_in
+from scalecurve.measurement.launchers.batch import (
+    PATIENCE_POLLS,
+    Queue,
+    await_code,
+    job_script,
+    lives,
+    number_in,
+    outcome_in,
+)
 from scalecurve.measurement.ports import Launcher, LaunchJob, LaunchOutcome, World
-from scalecurve.measurement.processes import last_words, tail_of
+from scalecurve.measurement.processes import tail_of
 from scalecurve.measurement.settings import MeasureSettings, fill
-from scalecurve.measurement.worker_site import facts_in
 from scalecurve.study import Placement, RunStatus
 
-_GONE = ("", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "BOOT_FAIL")
+_ALIVE = (
+    "PENDING|CONFIGURING|RUNNING|COMPLETING|STAGE_OUT|SIGNALING|STOPPED|SUSPENDED|RESIZING|REQUEUE|REQUEUED|"
+    "REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT|UPDATE_DB|POWER_UP_NODE|LAUNCH_FAILED|RECONFIG_FAIL"
+)
 _BOUND = re.compile(r"cpu[-_]bind=\w+ - .*: mask (0x[0-9A-Fa-f]+)(?:,\S+)? set")
 _ARRAY_TASK = "$SLURM_ARRAY_TASK_ID"
 
@@ -98,12 +108,12 @@ def launch_step(job: LaunchJob, settings: MeasureSettings, world: World) -> Laun
     """A step of the one allocation, an earlier one if it still runs; srun is our child, so its output is at hand."""
     slurm = settings.launcher.slurm
     held = job.folder.parent / "allocation"
-    if not held.exists() or _state_of(held.read_text().strip(), world) != "RUNNING":
+    if not held.exists() or not _lives(held.read_text().strip(), "RUNNING", world):
         most = resource_flags(replace(job, k=max(settings.workers)), settings)
         flags = [flag for flag in most if not flag.startswith(("--output", "--error"))]
         flags += [f"--nodes={slurm.nodes}"] if slurm.nodes else []
         code, text = world.runner.capture(["salloc", "--no-shell", *flags], timeout=24 * 3600)
-        numbers = [word for word in text.split() if word.isdigit()]
+        numbers = [word for word in text.split() if word.isdecimal()]
         if code or not numbers:
             raise RunError(f"salloc gave no allocation: {text.strip()[-300:]}")
         held.write_text(numbers[0])
@@ -171,7 +181,7 @@ def _submit(flags: list[str], world: World) -> str:
     """The number of a new job."""
     code, text = world.runner.capture(["sbatch", "--parsable", *flags], timeout=120)
     number = text.strip().splitlines()[-1].split(";")[0] if text.strip() else ""
-    if code or not number.isdigit():
+    if code or not number.isdecimal():
         raise RunError(f"sbatch refused the job: {text.strip()[-400:]}")
     return number
 
@@ -180,46 +190,31 @@ def _cancel(number: str, world: World) -> None:
     world.runner.capture(["scancel", number], timeout=60)
 
 
-def _state_of(number: str, world: World) -> str:
-    """PENDING, RUNNING ...; empty when the job is no longer in the queue."""
+def _lives(number: str, states: str, world: World) -> bool | None:
+    """Whether a job is in one of these states; None where Slurm does not answer."""
     code, text = world.runner.capture(["squeue", "--noheader", "--format=%T", f"--jobs={number}"], timeout=60)
-    return text.strip().splitlines()[0] if code == 0 and text.strip() else ""
+    return lives(code, text.strip(), rf"\A({states})\b")
 
 
 def outcome_of(number: str, folder: Path, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
     """Wait for a job and return how it ended; an interrupt cancels it, and so does the timeout."""
-    queue = Queue(
-        lambda: _state_of(number, world) not in _GONE, lambda: _cancel(number, world), settings.launcher.slurm.poll
-    )
+    queue = Queue(lambda: _lives(number, _ALIVE, world), lambda: _cancel(number, world), settings.launcher.slurm.poll)
     late = await_code(queue, folder, job, world)
-    began, ended, code = (number_in(folder / name) for name in ("began", "ended", "code"))
-    facts = accounted(number, world)
-    status, error = RunStatus.OK, None
-    if late:
-        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {number} was cancelled"
-    elif code != 0:
+    facts, state = accounted(number, world), ""
+    if not late and number_in(folder / "code") != 0:
         state = str(facts.get("slurm_state") or final_state(number, world))
-        status = RunStatus.TIMEOUT if state.startswith("TIMEOUT") else RunStatus.FAILED
-        how = f"with exit code {code:g}" if code is not None else f"as {state}"
-        error = f"job {number} ended {how}\n{last_words(folder)}".strip()
+    outcome = outcome_in(folder, job, world, number=number, late=late, state=state)
     words = tail_of(folder / "nodes").split()
-    nodes = int(words[0]) if words and words[0].isdigit() else None
-    errors = tail_of(folder / "err-0", 4 * 1024 * 1024)
-    site = facts_in(tail_of(folder / "site", 1024 * 1024))
-    affinity = [cores_of_mask(mask) for mask in _BOUND.findall(errors)]
-    where = ({"site": site} if site else {}) | ({"affinity": affinity} if affinity else {})
-    return LaunchOutcome(
-        status=status,
-        launched=began if began is not None else world.clock.unix(),
-        wall_seconds=ended - began if began is not None and ended is not None else None,
-        error=error,
-        output=tail_of(folder / "out-0", 4 * 1024 * 1024),
-        errors=errors,
-        observed={"slurm_job": number, **facts, **where},
+    affinity = [cores_of_mask(mask) for mask in _BOUND.findall(outcome.errors)]
+    observed = {name: fact for name, fact in outcome.observed.items() if name != "batch_job"}
+    return replace(
+        outcome,
+        status=RunStatus.TIMEOUT if state.startswith("TIMEOUT") else outcome.status,
+        observed={"slurm_job": number, **observed, **facts, **({"affinity": affinity} if affinity else {})},
         placement=Placement(
             ranks=job.k,
             threads_per_rank=job.threads,
-            nodes=nodes,
+            nodes=int(words[0]) if words and words[0].isdecimal() else None,
             hosts=tuple(words[1:2]),
             pinning=settings.launcher.pin,
         ),
@@ -254,10 +249,10 @@ def accounted(number: str, world: World) -> dict[str, Any]:
     if not rows:
         return {}
     facts: dict[str, Any] = {"slurm_state": rows[0][0]}
-    if rows[0][1].isdigit():
+    if rows[0][1].isdecimal():
         facts["slurm_elapsed_seconds"] = int(rows[0][1])
-    joules = max((int(row[3]) for row in rows if row[3].isdigit()), default=0)
+    joules = max((int(row[3]) for row in rows if row[3].isdecimal()), default=0)
     if joules:  # 0 where no plugin counts energy
         facts["energy"] = {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]}
-    peaks = [int(row[2]) for row in rows if row[2].isdigit()]
+    peaks = [int(row[2]) for row in rows if row[2].isdecimal()]
     return facts | ({"peak_process_bytes": max(peaks)} if peaks else {})

@@ -115,7 +115,7 @@ def main() -> None:
     for step in probe.steps(range(options.steps), work=share):
         with probe.phase("compute"):
             compute(share, scratch)
-        with probe.phase("communication"):
+        with probe.phase("all_reduce"):
             vector[:] = rank + step
             ring.all_reduce(vector)
     expected = size * (options.steps - 1) + size * (size - 1) / 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.curve import is_load
-from scalecurve.analysis.table import chance_words, rule_words, tabulate
+from scalecurve.analysis.table import TableRow, chance_words, rule_words, tabulate
 from scalecurve.auditing.audit import GRADE_WORDS, audit
 from scalecurve.auditing.history import history as read_history
 from scalecurve.diagnosis.diagnosis import diagnose
@@ -21,8 +21,8 @@ from scalecurve.findings import Finding, Severity
 from scalecurve.fitting.fit import fit
 from scalecurve.forecasting.forecast import forecast
 from scalecurve.planning.cost import cost
-from scalecurve.proposals.assessment import assess
 from scalecurve.study import Regime, Study
+from scalecurve.study.study import is_load
 
 CAUSES = {
     "communication": "communication that grows with K",
@@ -40,6 +40,7 @@ AUDITED = {"mixed-regime", "regime-switch", "workload-changed", "answer-changed"
 LEVEL = 0.95  # of every interval of a report, so that one quantity at one K has one interval
 ENOUGH = 5  # measured K from which a report looks 8 times ahead
 MOST_JOINED = 2
+SAID_ALIKE = {"superlinear"}  # codes by which table, laws and diagnosis say the same
 GRAVITY = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
@@ -96,9 +97,11 @@ class Material:
 def _joined(alike: Mapping[str, Finding]) -> Finding:
     """Findings of one code as one: the gravest, and what the others say."""
     first, *others = sorted(alike.values(), key=lambda finding: GRAVITY[finding.severity])
+    if first.code in SAID_ALIKE:
+        return first
     words = [finding.message for finding in others[:MOST_JOINED]]
     words += [f"{len(others) - MOST_JOINED} more of this kind"] if len(others) > MOST_JOINED else []
-    return replace(first, message="; ".join([first.message, *words]))
+    return replace(first, message="; ".join([first.message.rstrip(".") if words else first.message, *words]))
 
 
 def gather(
@@ -123,11 +126,18 @@ def gather(
         diagnosis=attempt(lambda: diagnose(study)),
         audit=attempt(lambda: audit(study)),
         cost=None if price is None else attempt(lambda: cost(study, price, level=LEVEL)),
-        proposal=None if proposal is None else assess(proposal),
+        proposal=None if proposal is None else _assess(proposal),
         history=None if history is None else attempt(lambda: read_history(history, name=study.name)),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{options}",
         version=f"scalecurve {__version__}",
     )
+
+
+def _assess(proposal: str | Path) -> Showable:
+    """The assessment; imported late because few reports have one and its imports take as long as a plot."""
+    from scalecurve.proposals.assessment import assess
+
+    return assess(proposal)
 
 
 def attempt(verb: Callable[[], Any]) -> Any:
@@ -190,7 +200,7 @@ def trust(material: Material) -> str | None:
     audited = {} if material.audit is None or isinstance(material.audit, Refusal) else material.audit.to_dict()
     if "verdict" not in audited:
         return None
-    return f"Audit: {audited['verdict']}, {audited['score']} of 100 ({GRADE_WORDS[audited['grade']]})."
+    return f"Audit: {audited['verdict']}, {audited['score']} of 100. {GRADE_WORDS[audited['grade']]}."
 
 
 def why(material: Material) -> str:
@@ -220,21 +230,35 @@ def what_to_do(material: Material) -> str:
     is_strong = table.regime is Regime.STRONG
     if is_strong and max(table.rows, key=lambda row: row.speedup.value).k == table.baseline_k:
         return f"Use {_count(table.baseline_k, table.k_unit)} until the bottleneck is fixed."
+    beyond = [row.k for row in table.rows if row.verdict == "superlinear"]
+    if table.bend is None and beyond:
+        named = ", ".join(map(str, beyond[:MOST_NAMED]))
+        return (
+            f"Check the baseline before you quote this: E is above 1 at K = {named}, "
+            f"from a slow K0 = {table.baseline_k} or from data that fits a cache only when divided."
+        )
     if table.bend is None:
         return f"Every measured K up to {table.rows[-1].k} pays; measure larger K before you buy more."
-    keep = None
-    for row in table.rows[1:]:
-        if row.verdict == "below":
-            break
-        keep = row
+    keep = worth_using(table)
     if keep is None:
         return f"No K above the baseline keeps an efficiency of {table.threshold:g}: find the cause before adding more."
+    if is_load(table.k_unit):
+        held = _with_interval(keep.efficiency)
+        return (
+            f"Efficiency holds up to K = {_count(keep.k, table.k_unit)} ({held}); beyond it they wait for one another."
+        )
     words = f"Use up to K = {_count(keep.k, table.k_unit)} for this job"
     base = "" if table.baseline_k == 1 else f" relative to K0 = {table.baseline_k}"
     words += f", where efficiency is {_with_interval(keep.efficiency)}{base}"
     if is_strong:
         return f"{words}; use more only if the work grows with the workers or the deadline is worth the waste."
     return f"{words}; beyond it you pay for workers that wait."
+
+
+def worth_using(table: SpeedupTable) -> TableRow | None:
+    """The row of the largest K before efficiency is first lost; None where the first step loses it."""
+    kept = list(takewhile(lambda row: row.verdict != "below", table.rows[1:]))
+    return kept[-1] if kept else None
 
 
 def _count(k: int, unit: str) -> str:

@@ -23,14 +23,14 @@ from scalecurve.document import (
     Listing,
     Paragraph,
     Table,
-    one_line,
     table,
 )
+from scalecurve.errors import one_line
 from scalecurve.findings import Severity
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import band
 from scalecurve.planning.cost import Cost
-from scalecurve.render.curve_plots import curve, main_quantity, multiples_size, phase_bars, rank_heat
+from scalecurve.render.curve_plots import curve, multiples_size, phase_bars, rank_heat
 from scalecurve.render.planning_plots import paint_cost, paint_history
 from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
@@ -40,6 +40,7 @@ from scalecurve.study.file import count_steps
 MOST_RAW = 20_000  # observations carried in the page
 MOST_SHOWN = 12  # observations of each K in the table
 MOST_ROWS = 16  # of the table at the front; the appendix has all of them
+PANEL = (4.3, 3.7)  # inches of one panel of a curve, which a phone and half a desk can show
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
 FRONT = {  # how many blocks of a part stand at the front, and the title of the others in the appendix
     "why": (1, "The evidence for the cause"),
@@ -99,10 +100,11 @@ class StudyPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The whole report: the sections the studies share, then each study's part."""
+    """The whole report: the answer about many studies, the sections that the studies share, then each study's part."""
 
     title: str
     subtitle: str
+    answer: tuple[str, ...] = ()
     parts: tuple[StudyPart, ...]
     shared: tuple[Section, ...] = ()
 
@@ -114,6 +116,8 @@ class Page:
     def contents(self) -> Iterator[Block | Picture]:
         """Text and pictures in reading order, for the formats without links and folds."""
         yield Paragraph(self.subtitle)
+        if self.answer:
+            yield from (Heading("The answer"), Paragraph(" ".join(self.answer)))
         for section in self.shared:
             yield from (Heading(section.title), *section.shown)
         for part in self.parts:
@@ -131,7 +135,7 @@ def sections_of(material: Material) -> tuple[Section, ...]:
     sections = (
         curve_section(material),
         Section(key="table", title="The table", contents=shortened(table_blocks, material.table)),
-        part_section("why", "Why it bends", material.diagnosis),
+        part_section("why", "Why it bends" if material.table.bend else "What limits it", material.diagnosis),
         forecast_section(material),
         cost_section(material),
         part_section("proposal", "The proposal", material.proposal),
@@ -168,7 +172,7 @@ def shortened(blocks: Sequence[Block], own: SpeedupTable) -> tuple[Block, ...]:
     if len(workers) <= MOST_ROWS:
         return tuple(blocks)
     doublings = [workers[0] << power for power in range((workers[-1] // workers[0]).bit_length())]
-    near = {min(workers, key=lambda k: max(k / wanted, wanted / k)) for wanted in doublings}
+    near = {min(workers, key=lambda k: max(k / doubling, doubling / k)) for doubling in doublings}
     bend = workers.index(own.bend.k) if own.bend else 0
     kept = near | {workers[0], workers[-1], *workers[max(bend - 1, 0) : bend + 1]}
     words = f"{len(kept)} of {len(workers)} K: the ends, doublings and the bend; the appendix has all."
@@ -208,21 +212,30 @@ def curve_title(tables: Sequence[SpeedupTable]) -> str:
 
 def curve_pictures(tables: Sequence[SpeedupTable], ahead: Sequence[dict[str, Any]] = ()) -> tuple[Picture, ...]:
     """The plot that fits the regime; under strong scaling the efficiency beside it, over the same K."""
-    is_strong = tables[0].regime is Regime.STRONG
-    alt = "Speedup by K against the diagonal S = K, and efficiency." if is_strong else "Efficiency by K against 1."
-    for own in tables[:8]:  # the points in words, for those who cannot see them
-        what = main_quantity(own)
-        points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in own.rows[:16])
-        alt += f" {own.name[:60]}: {points}; {f'bend at K = {own.bend.k}' if own.bend else 'no bend'}."
-    alt += " A band shows the forecast." if ahead else ""
+    tail = " A band shows the forecast." if ahead else ""
+    quantities = ("speedup", "efficiency") if tables[0].regime is Regime.STRONG else ("efficiency",)
+    alts = [_points_in_words(tables, what) + tail for what in quantities]
     if len(tables) > 2:
         wide = multiples_size(len(tables))
         painter = partial(curve, tables=tables)
-        return (Picture(name="curve", alt=alt, painter=painter, wide=wide, narrow=(3.7, wide[1])),)
-    panels = ("speedup", "efficiency") if is_strong else ("efficiency",)
-    painter = partial(curve, tables=tables, forecast=ahead, panels=panels)
-    sizes = {"wide": (9.4, 3.9), "narrow": (3.7, 6.4)} if is_strong else {"wide": (7.6, 3.9), "narrow": (3.7, 3.5)}
-    return (Picture(name="curve", alt=alt, painter=painter, **sizes),)
+        return (Picture(name="curve", alt=alts[0], painter=painter, wide=wide, narrow=(3.7, wide[1])),)
+    painter = partial(curve, tables=tables, forecast=ahead, panels=quantities)
+    if len(quantities) == 1:
+        return (Picture(name="curve", alt=alts[0], painter=painter, wide=(7.6, 3.9), narrow=(3.7, 3.5)),)
+    panels = tuple(
+        Picture(name=what, alt=alt, painter=partial(painter, panels=(what,)), wide=PANEL)
+        for what, alt in zip(quantities, alts, strict=True)
+    )
+    return (Picture(name="curve", alt=" ".join(alts), painter=painter, wide=(9.4, 3.9), panels=panels),)
+
+
+def _points_in_words(tables: Sequence[SpeedupTable], what: str) -> str:
+    """The points of a plot, for those who cannot see them."""
+    words = "Speedup by K against the diagonal S = K." if what == "speedup" else "Efficiency by K against 1."
+    for own in tables[:8]:
+        points = ", ".join(f"{getattr(row, what).value:.3g} at K = {row.k}" for row in own.rows[:16])
+        words += f" {own.name[:60]}: {points}; {f'bend at K = {own.bend.k}' if own.bend else 'no bend'}."
+    return words
 
 
 def phase_section(study: Study) -> Section | None:
@@ -250,8 +263,8 @@ def rank_section(study: Study) -> Section | None:
     slow = "; ".join(f"K = {k}: slowest is rank {rank} at {high}" for k, _, _, high, rank in rows)
     alt = f"Each rank's time over the mean of its run, one line per K. {slow}"
     height = 1.6 + 0.32 * len(strips)
-    sizes = {"wide": (7.6, height), "narrow": (3.7, height)}
-    picture = Picture(name="ranks", alt=alt, painter=lambda figure: rank_heat(figure, strips), **sizes)
+    painter = partial(rank_heat, strips=strips)
+    picture = Picture(name="ranks", alt=alt, painter=painter, wide=(7.6, height), narrow=(3.7, height))
     return Section(key="ranks", title="Rank by rank", contents=(picture, shares))
 
 
@@ -261,14 +274,14 @@ def forecast_section(material: Material) -> Section | None:
     if section is None or not isinstance(material.forecast, Forecast):
         return section
     bend = material.forecast.bend
-    said = bend.sentence(material.forecast.view.largest_k) if bend.measured else None
+    sentence = bend.sentence(material.forecast.view.largest_k) if bend.measured else None
     first = next((block for block in section.blocks if isinstance(block, Table)), None)
     contents: list[Content] = []
     for block in section.contents:
         if block is first and isinstance(block, Table):
             rows = tuple((row[0], *(replace(cell, tone="assumed") for cell in row[1:])) for row in block.rows)
             contents.append(replace(block, rows=rows))
-        elif not (isinstance(block, Paragraph) and block.text == said):
+        elif not (isinstance(block, Paragraph) and block.text == sentence):
             contents.append(block)
     return replace(section, contents=tuple(contents))
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
 
-from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.comparison import compare
+from scalecurve.analysis.side_by_side import best_scaling
 from scalecurve.analysis.table import rule_words
-from scalecurve.document import Column, Paragraph, Table, table
+from scalecurve.document import Column, Paragraph, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.fitting.grid_fit import fit_grid
 from scalecurve.formats.loading import StudyLike, load
 from scalecurve.render import markup
+from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint
-from scalecurve.render.report.material import Material, Refusal, answer, attempt, gather
+from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather, worth_using
 from scalecurve.render.report.sections import (
     Content,
     Page,
@@ -30,11 +32,14 @@ from scalecurve.render.report.sections import (
 )
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
+from scalecurve.study.study import size_in, what_scales
+from scalecurve.units import format_count
 
 Writer = Callable[[Page, Path], dict[Path, bytes]]
 NAME_LENGTH = 120
 LETTERS = ascii_uppercase
-MOST_BESIDE = 3  # studies with a column each; more have a line each
+MOST_NAMED = 3  # studies in the title
+MOST_BESIDE = 2  # studies with a column each; more have a line each
 
 
 def write_report(
@@ -59,10 +64,12 @@ def write_report(
     sources = [load(study, regime=regime) for study in studies]
     for source in sources:
         loaded += source.studies.values() if isinstance(source, StudySet) else [source]
-    together = None
+    together, title, names = None, None, None
+    if len(sources) == 1 and isinstance(sources[0], StudySet):
+        title, names = f"{PurePath(sources[0].name).stem}: {len(loaded)} curves", curve_names(sources[0])
     if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
         together = surface_section(sources[0])
-    elif len(loaded) == 2:
+    elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
         together = part_section("compared", "Compared K by K", attempt(lambda: compare(*loaded)))
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
@@ -70,31 +77,58 @@ def write_report(
     materials = [
         gather(study, threshold=threshold, price=price, proposal=proposal, history=history) for study in loaded
     ]
-    return write(Path(path), materials, together)
+    if names is not None:
+        materials = [
+            replace(material, table=replace(material.table, name=name))
+            for material, name in zip(materials, names, strict=True)
+        ]
+    return write(Path(path), materials, together, title)
+
+
+def curve_names(studies: StudySet) -> list[str]:
+    """The names of the curves of a file; those that are only a size say so: `4M cells`."""
+    sizes, axis = studies.sizes, studies.size_axis
+    names = list(studies.names)
+    if axis is None or any(size_in(name) != sizes.get(name) for name in names):
+        return names
+    worded = [f"{format_count(sizes[name])} {axis}" for name in names]
+    return worded if len(set(worded)) == len(names) else [f"{name} {axis}" for name in names]
 
 
 def surface_section(studies: StudySet) -> Section | None:
-    """T(N, K) of a grid over sizes, which are different jobs and cannot be compared; None where a fit is refused."""
+    """T(N, K) of a grid over sizes, which are different jobs and cannot be compared, or why it is refused."""
     fit = attempt(lambda: fit_grid(studies))
-    return None if isinstance(fit, Refusal) else part_section("surface", "Over size and workers: T(N, K)", fit)
+    section = part_section("surface", "Over size and workers: T(N, K)", fit)
+    if section is None or isinstance(fit, Refusal):
+        return section
+    alt = "T over K for every size, and the size that holds each efficiency. The numbers are in the tables below."
+    drawing = Picture(
+        name="surface", alt=alt, painter=partial(paint_grid, result=fit), wide=WIDE_GRID, narrow=(3.7, 6.8)
+    )
+    return replace(section, contents=(drawing, *section.contents))
 
 
-def write(path: Path, materials: Sequence[Material], together: Section | None = None) -> list[Path]:
+def write(
+    path: Path, materials: Sequence[Material], together: Section | None = None, title: str | None = None
+) -> list[Path]:
     """Write the report of this material and the figures it needs beside it; returns the files written."""
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         endings = ", ".join(f".{name}" for name in FORMATS)
         hint = f"name the file with one of {endings}"
         raise InputError(Fault("unknown report format", value=path.suffix or path.name, remedy=hint))
-    page = page_of(materials, together)
+    page = page_of(materials, together, title)
     contents = FORMATS[kind](page, path)
     for name, content in contents.items():
         write_atomically(name, content)
     return list(contents)
 
 
-def page_of(materials: Sequence[Material], more: Section | None = None) -> Page:
-    """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid."""
+def page_of(materials: Sequence[Material], more: Section | None = None, title: str | None = None) -> Page:
+    """The page of a study, or of several; `more` is about all of them: two compared K by K, or T(N, K) of a grid.
+
+    `title` is the name of several curves together; without it, their own names.
+    """
     materials = _with_own_names(materials)
     names = [_cut(material.table.name) for material in materials]
     parts = tuple(
@@ -103,18 +137,19 @@ def page_of(materials: Sequence[Material], more: Section | None = None) -> Page:
     )
     subtitles: dict[str, int] = {}
     for study in (material.study for material in materials):
-        held = f"{study.regime.capitalize()} scaling, {study.regime.held_fixed}"
+        held = what_scales(study.regime, study.k_unit).capitalize()
         k = f"K = {study.all_k[0]} to {study.all_k[-1]} {study.k_unit[:40]}"
         words = f"{held}: {len(study.samples):,} observations from {k}"
         subtitles[words] = subtitles.get(words, 0) + 1
     shared: tuple[Section, ...] = ()
     if len(materials) > 1:
-        beside = _side_by_side([material.table for material in materials])
+        beside = _side_by_side(materials)
         shared = (beside,) if more is None else (beside, more)
     subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
-    title = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    title = title if len(names) <= MOST_BESIDE else f"{names[0]} and {len(names) - 1} more curves"
-    return Page(title=title, subtitle=subtitle, parts=parts, shared=shared)
+    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    joined = joined if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
+    whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else ()
+    return Page(title=title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
 
 
 def _cut(name: str) -> str:
@@ -135,8 +170,9 @@ def _with_own_names(materials: Sequence[Material]) -> list[Material]:
     ]
 
 
-def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
-    """Both curves in one plot where the regime is the same, and S and E of each study at every K of any of them."""
+def _side_by_side(materials: Sequence[Material]) -> Section:
+    """The curves in one picture where the regime is the same; of two S and E at every K, of more a line for each."""
+    tables = [material.table for material in materials]
     contents: list[Content] = []
     if len({own.regime for own in tables}) == 1:
         contents += curve_pictures(tables)
@@ -145,7 +181,7 @@ def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
         contents.append(Paragraph(words, "warn"))
     title = f"Side by side: {curve_title(tables).lower()}"
     if len(tables) > MOST_BESIDE:
-        return Section(key="both", title=title, contents=(*contents, _one_line_each(tables)))
+        return Section(key="both", title=title, contents=(*contents, _one_line_each(materials)))
     by_k = [{row.k: (f"{row.speedup.value:.2f}", f"{row.efficiency.value:.3f}") for row in own.rows} for own in tables]
     heads = ["K", *(f"{what}, {LETTERS[i]}" for i in range(len(tables)) for what in ("S", "E"))]
     workers = sorted({k for rows in by_k for k in rows})
@@ -154,15 +190,36 @@ def _side_by_side(tables: Sequence[SpeedupTable]) -> Section:
     return Section(key="both", title=title, contents=(*contents, table(heads, cells, caption=caption)))
 
 
-def _one_line_each(tables: Sequence[SpeedupTable]) -> Table:
-    """A line for each of many curves: its largest K, S and E there, and its bend."""
+def _one_line_each(materials: Sequence[Material]) -> Table:
+    """A line for each of many curves: its largest K, S and E there, its bend, the K worth using, cause and audit."""
     rows = []
-    for own in tables:
-        last, bend = own.rows[-1], "none" if own.bend is None else f"K = {own.bend.k}"
-        figures = (str(last.k), f"{last.speedup.value:.2f}", f"{last.efficiency.value:.3f}", bend)
-        rows.append([_cut(own.name), *figures])
-    caption = f"At the largest K of each curve; the bend is the {rule_words(tables[0])}"
-    return table([Column("curve", "left"), "largest K", "S", "E", "bend"], rows, caption=caption)
+    for material in materials:
+        own, causes = material.table, material.diagnosis.to_dict() if isinstance(material.diagnosis, Result) else {}
+        last, keep = own.rows[-1], worth_using(own)
+        figures = (str(last.k), f"{last.speedup.value:.2f}", f"{last.efficiency.value:.3f}")
+        bend = "none" if own.bend is None else f"K = {own.bend.k}"
+        verdict = material.audit.to_dict()["verdict"] if isinstance(material.audit, Result) else None
+        use = own.baseline_k if keep is None else keep.k
+        rows.append([_cut(own.name), *figures, bend, f"K = {use}", causes.get("cause"), verdict])
+    caption = f"S and E at the largest K of each curve; the bend is the {rule_words(materials[0].table)}"
+    texts = {name: Column(name, "left") for name in ("curve", "cause", "audit")}
+    heads = ("curve", "largest K", "S", "E", "bend", "use up to", "cause", "audit")
+    return table([texts.get(head, head) for head in heads], rows, caption=caption)
+
+
+def _answer_of_all(materials: Sequence[Material]) -> tuple[str, ...]:
+    """Which of several curves scales best, where they can be compared, and how far each of them is worth using."""
+    tables = [material.table for material in materials]
+    best = None
+    if len({own.regime for own in tables}) == 1:
+        best = best_scaling(StudySet(studies={m.table.name: m.study for m in materials}), level=LEVEL)
+    bends = sorted(own.bend.k for own in tables if own.bend is not None)
+    bent = f"None of the {len(tables)} curves bends in the measured range"
+    if bends:
+        where = f"at K = {bends[0]}" if bends[0] == bends[-1] else f"between K = {bends[0]} and {bends[-1]}"
+        bent = f"{len(bends)} of the {len(tables)} curves bend, {where}"
+    bent += f" ({rule_words(tables[0])})."
+    return (bent,) if best is None else (best.sentence(), bent)
 
 
 def to_html(page: Page) -> str:

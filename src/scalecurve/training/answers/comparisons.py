@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from scalecurve.training.answers.evaluation import StepOutcome, evaluate_layout
 from scalecurve.training.answers.plan import Plan
 from scalecurve.training.inputs.layout import LayoutLike
 from scalecurve.training.inputs.transformer import Transformer
-from scalecurve.units import format_bytes, format_count, format_seconds
+from scalecurve.units import format_count, format_memory, format_seconds, seconds_alike
 
 WORDS = {  # a term of the step: what a layout loses there
     "compute": "products that are smaller or run slower", "recompute": "recomputation",
@@ -59,16 +60,17 @@ class LayoutComparison(Result):
         term, seconds = next(iter(self.seconds_lost.items()))
         if not self.other.fits:
             part, size = next(iter(self.bytes_more.items()))
-            held = f"{format_bytes(self.other.memory_bytes)} of {format_bytes(self.capacity)}"
-            return f"It does not fit: {held}; most of the difference is {part} ({format_bytes(size)} more)."
+            more = f"most of the difference is {part} ({format_memory(size)} more)"
+            return f"It does not fit: {self.other.memory_text}; {more}."
         if self.slower <= 0.0:
             return "It is not slower: the plan prefers the other for memory or for being simpler."
         loss = f"{WORDS[term]} ({format_seconds(seconds)} more)"
-        return f"It is {100 * self.slower:.1f} % slower, most of it by {loss}."
-
-    @property
-    def capacity(self) -> float:
-        return self.other.job.cluster.accelerator.capacity
+        times = (
+            f"takes {1.0 + self.slower:.1f} times as long"
+            if self.slower > 1.0
+            else f"is {100 * self.slower:.1f} % slower"
+        )
+        return f"It {times}, most of it by {loss}."
 
     def document(self) -> Document:
         both = (self.best, self.other)
@@ -79,12 +81,12 @@ class LayoutComparison(Result):
         ]
         steps.append(("step", *(format_seconds(one.seconds) for one in both), f"{100 * self.slower:+.1f} %"))
         sizes = [
-            (name, *(format_bytes(one.memory[name]) for one in both), _signed(size, format_bytes))
+            (name, *(format_memory(one.memory[name]) for one in both), _signed(size, format_memory))
             for name, size in self.bytes_more.items()
             if any(one.memory[name] > 0 for one in both)
         ]
         more = self.other.memory_bytes - self.best.memory_bytes
-        sizes.append(("memory", *(format_bytes(one.memory_bytes) for one in both), _signed(more, format_bytes)))
+        sizes.append(("memory", *(format_memory(one.memory_bytes) for one in both), _signed(more, format_memory)))
         columns = ["", "best", "this", "difference"]
         return Document(
             f"{self.other.layout.short()} against {self.best.layout.short()} on {self.best.gpus} accelerators",
@@ -118,7 +120,7 @@ class ClusterComparison(Result):
     first: Plan
     second: Plan
 
-    JSON = "clusters=names rows=records first second"
+    JSON = "clusters=names ratio_factor rows=records first second"
 
     def __repr__(self) -> str:
         return f"<ClusterComparison {' and '.join(self.names)}: {len(self.pairs)} P>"
@@ -127,6 +129,11 @@ class ClusterComparison(Result):
     def names(self) -> tuple[str, str]:
         one, two = (plan.rows[0].outcome.job.cluster.name for plan in (self.first, self.second))
         return one, two
+
+    @property
+    def ratio_factor(self) -> float:
+        """The factor within which a ratio of the two clusters' speeds is known with 90 %; their errors are apart."""
+        return math.exp(math.hypot(*(plan.rows[0].outcome.half_width for plan in (self.first, self.second))))
 
     @property
     def pairs(self) -> tuple[tuple[PlanRow, PlanRow], ...]:
@@ -163,30 +170,27 @@ class ClusterComparison(Result):
 
     def document(self) -> Document:
         one, two = self.names
+        of_step = seconds_alike(plan.step_seconds for pair in self.pairs for plan in pair)
         columns = [
-            Column("GPUs"), Column(f"layout on {one}", "left"), Column(f"layout on {two}", "left"), Column("step"),
-            Column("step there"), Column("speed there"), Column("MFU"), Column("MFU there"), Column("tokens/s there"),
-            Column("USD"), Column("USD there"),
+            Column("GPUs"), Column(f"layout on {one}", "left", rank=2), Column(f"layout on {two}", "left", rank=1),
+            Column("step"), Column("step there"), Column("speed there"), Column("MFU", rank=4),
+            Column("MFU there", rank=3), Column("tokens/s there", rank=5), Column("USD"), Column("USD there"),
         ]  # fmt: skip
         lines = [
             (
                 f"{row.gpus:,}", row.outcome.layout.short(), other.outcome.layout.short(),
-                format_seconds(row.step_seconds), format_seconds(other.step_seconds),
-                speed_text(row.step_seconds / other.step_seconds), f"{100 * row.mfu:.1f}%", f"{100 * other.mfu:.1f}%",
+                of_step(row.step_seconds), of_step(other.step_seconds),
+                f"{row.step_seconds / other.step_seconds:.2f}x", f"{100 * row.mfu:.1f}%", f"{100 * other.mfu:.1f}%",
                 format_count(other.outcome.tokens_per_second),
                 *(None if each.run_usd is None else f"{each.run_usd:,.0f}" for each in (row, other)),
             )
             for row, other in self.pairs
         ]  # fmt: skip
-        batch = Paragraph(f'global batch {self.first.batch.sentence}; "there" is {two}')
+        batch = Paragraph(
+            f'global batch {self.first.batch.sentence}; "there" is {two}; a ratio of speeds is known within a factor '
+            f"of {self.ratio_factor:.2f} (90 %)"
+        )
         return Document(f"{one} and {two}", (batch, table(columns, lines), FindingList(self.findings)))
-
-
-def speed_text(ratio: float) -> str:
-    """`faster: 1.92x the speed`, `slower: 0.52x the speed`, or `the same`."""
-    if f"{ratio:.2f}" == "1.00":
-        return "the same"
-    return f"{'faster' if ratio > 1.0 else 'slower'}: {ratio:.2f}x the speed"
 
 
 def compare_clusters(first: Plan, second: Plan) -> ClusterComparison:

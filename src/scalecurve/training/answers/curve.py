@@ -54,7 +54,7 @@ class PlanRow(JsonRecord):
 
     JSON = """
         **outcome goodput tokens_factor effective_tokens_per_second usd_per_billion_effective_tokens speedup
-        doubling_speedup=doubling run_tokens run_seconds run_usd run_joules run_kwh run_kg_co2
+        doubling_speedup=doubling run_tokens run_seconds run_gpu_hours run_usd run_joules run_kwh run_kg_co2
         compute_optimal=optimal loss=optimal.loss alternatives"""
 
     @property
@@ -101,6 +101,11 @@ class PlanRow(JsonRecord):
             return None
         spread = self.outcome.half_width / 1.645
         return 0.5 * (1.0 + math.erf(math.log(seconds / self.run_seconds) / (spread * math.sqrt(2.0))))
+
+    @property
+    def run_gpu_hours(self) -> float | None:
+        """Accelerator-hours of the run, as publications state it."""
+        return None if self.run_seconds is None else self.gpus * self.run_seconds / 3600.0
 
     @property
     def run_usd(self) -> float | None:
@@ -259,7 +264,7 @@ def find_marks(
 ) -> tuple[Mark, ...]:
     """The caps, where splitting the model becomes forced, where traffic shows, where doublings stop paying."""
     copies, node = smallest_replica(rows), task.cluster.node
-    marks = [Mark(name="node boundary", gpus=node, meaning=f"{node} accelerators share a node")]
+    marks = [Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links")]
     if critical:
         replicas = critical.tokens.value / task.seq
         size = f"{format_count(critical.tokens.value)} tokens{critical.equivalent}"
@@ -282,6 +287,8 @@ def find_marks(
     visible = next((gpus for gpus, share in shares.items() if share > SHOWS), None)
     meaning = f"gradient traffic is {100 * shares[visible]:.0f} % of the step" if visible else "hidden throughout"
     marks.append(Mark(name="all-reduce no longer hidden", gpus=visible, meaning=meaning))
+    if len(rows) == 1:
+        return tuple(marks)
     if not never_stops_paying(rows):
         meaning = f"the last P before a doubling gives less than {PAYS:g}x the effective tokens"
     elif all(row.doubling is None for row in rows):

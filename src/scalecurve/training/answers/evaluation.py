@@ -32,7 +32,7 @@ from scalecurve.training.inputs.stack import (
 from scalecurve.training.inputs.transformer import ModelLike, Shape, Transformer, read_model, stack_shapes
 from scalecurve.training.physics.memory import USABLE, Memory, memory, stage_memory
 from scalecurve.training.physics.steptime import STEP_TERMS, step_time
-from scalecurve.units import format_bytes, format_count, format_seconds
+from scalecurve.units import format_count, format_memory, format_seconds, format_seconds_range
 
 LEVEL = 0.9
 LEFT_OUT = (
@@ -111,7 +111,14 @@ def read_job(
     others = tp * int(parts.get("pp", 1)) * int(parts.get("cp", 1))
     if "dp" not in parts and gpus is not None:
         if gpus % others:
-            raise InputError(Fault("tp x pp x cp does not divide the accelerators", "gpus", f"{gpus} by {others}"))
+            raise InputError(
+                Fault(
+                    "tp x pp x cp does not divide the accelerators",
+                    "gpus",
+                    f"{gpus} by {others}",
+                    remedy="change the layout or the accelerators",
+                )
+            )
         habits["dp"] = gpus // others
     if software.dualpipe and int(parts.get("pp", 1)) % 2 == 0 and int(parts.get("interleave", 1)) == 1:
         habits["schedule"] = "dualpipe"
@@ -182,6 +189,12 @@ class StepOutcome(JsonRecord):
     def memory_share(self) -> float:
         """Memory held over the accelerator's."""
         return self.memory_bytes / self.job.cluster.accelerator.capacity
+
+    @property
+    def memory_text(self) -> str:
+        """`71.3 of 80 GiB (89 %)`."""
+        capacity = format_memory(self.job.cluster.accelerator.capacity)
+        return f"{format_memory(self.memory_bytes)} of {capacity} ({100 * self.memory_share:.0f} %)"
 
     @property
     def step(self) -> Estimate:
@@ -347,14 +360,14 @@ class Evaluation(Result):
             f"{job.model.name} ({format_count(job.model.parameters)} parameters) on {one.gpus} x "
             f"{job.cluster.accelerator.name}, {job.stack.name}, {job.layout.short()}"
         )
+        ends = format_seconds_range(step.low or 0.0, step.high or 0.0, " to ")
         facts = (
-            f"step {format_seconds(step.value)} (90 %: {format_seconds(step.low or 0)} to "
-            f"{format_seconds(step.high or 0)}), {format_count(one.tokens_per_second)} tokens/s, "
-            f"MFU {100 * one.mfu:.1f} %, HFU {100 * one.hfu:.1f} %, memory "
-            f"{format_bytes(one.memory_bytes)} of {format_bytes(job.cluster.accelerator.capacity)}"
+            f"step {format_seconds(step.value)} (90 %: {ends}), "
+            f"{format_count(one.tokens_per_second)} tokens/s, MFU {100 * one.mfu:.1f} %, HFU {100 * one.hfu:.1f} %, "
+            f"memory {one.memory_text}"
         )
         if one.layout.pp > 1:
-            facts += " (" + ", ".join(f"{name} stage {format_bytes(held)}" for name, held in one.stages.items()) + ")"
+            facts += " (" + ", ".join(f"{name} stage {format_memory(held)}" for name, held in one.stages.items()) + ")"
         rows = [
             (name, format_seconds(seconds), f"{100 * seconds / one.seconds:.1f} %")
             for name, seconds in one.breakdown.items()
@@ -364,6 +377,18 @@ class Evaluation(Result):
         left = Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted")
         shares = table(["term", "seconds", "share"], rows)
         return Document(head, (Paragraph(facts), shares, Paragraph(origin), left, FindingList(self.findings)))
+
+
+def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
+    """What a reader must know where no table calibrates the stack, or nobody names it."""
+    if calibration.evidence not in ("assumed", "transferred"):
+        return []
+    reason = f"no published table calibrates {stack.name} on {cluster.accelerator.name}"
+    remedy = "give runs of your own: --measured runs.csv"
+    if not stack.named:
+        reason, remedy = f"no stack is named, {stack.name} is the usual one", f"name yours with --stack, or {remedy}"
+    message = f"{reason}: constants are {calibration.evidence}, so the interval is wide"
+    return [info("not-calibrated", message, remedy=remedy)]
 
 
 def evaluate_layout(
@@ -394,21 +419,16 @@ def evaluate_layout(
     [outcome] = evaluate_jobs([job], calibration or calibration_of(job.cluster.accelerator, job.stack))
     findings: list[Finding] = [*job.model.notes, *job.cluster.precision_notes(job.precision)]
     capacity = job.cluster.accelerator.capacity
-    held = f"needs {format_bytes(outcome.memory_bytes)} of {format_bytes(capacity)}"
+    held = f"needs {outcome.memory_text}"
     remedy = "recompute more, raise tp, pp or the ZeRO stage, or lower the micro-batch"
     if not outcome.fits:
         over = outcome.memory_bytes - capacity
-        message = f"{held}: {format_bytes(over)} too much"
+        message = f"{held}: {format_memory(over)} too much"
         findings.append(warning("does-not-fit", message, remedy=remedy, over_bytes=over))
     elif outcome.tight:
         message = f"{held}: above the {100 * USABLE:.0f} % that a plan counts on, the rest goes to fragmentation"
         findings.append(warning("tight", message, remedy=remedy))
-    if outcome.calibration.evidence in ("assumed", "transferred"):
-        message = (
-            f"no published table calibrates {job.stack.name} on {job.cluster.accelerator.name}: constants are "
-            f"{outcome.calibration.evidence}, so the interval is wide"
-        )
-        findings.append(info("not-calibrated", message, remedy="give one or two measured runs"))
+    findings += calibration_notes(job.stack, job.cluster, outcome.calibration)
     if job.layout.interleave > 1 and job.layout.accumulation % job.layout.pp:
         message = f"{job.layout.accumulation} micro-batches do not divide by pp {job.layout.pp}, as interleaving needs"
         findings.append(warning("ragged-interleave", message))

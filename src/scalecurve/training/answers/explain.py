@@ -10,7 +10,7 @@ from scalecurve.findings import Finding
 from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
-from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes
+from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes, stage_layers
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
     bubble_passes,
@@ -21,7 +21,7 @@ from scalecurve.training.physics.steptime import (
     pipeline_seconds,
     sharded_seconds,
 )
-from scalecurve.units import format_bytes, format_count, format_seconds
+from scalecurve.units import format_bytes, format_count, format_memory, format_seconds, format_seconds_range
 
 STEP_FORMULAS = {
     "compute": "m (L/p (forward + backward) + output layer)",
@@ -33,7 +33,7 @@ STEP_FORMULAS = {
     "pipeline": "(m v + p - 1) sends, exposed part",
     "bubble": "(p - 1) layers of a chunk, fewer by schedule",
     "optimizer": "38 bytes x parameters held / memory rate",
-    "host": "a step + (m + p - 1) micro-batches",
+    "host": "a step, each micro-batch, stalls",
 }
 MEMORY_FORMULAS = {
     "weights": "bytes x parameters held",
@@ -149,7 +149,8 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     """Each formula of the step with its numbers in place of the letters.  With ZeRO-3 what each layer shows of its
     gathering is paid first, then the gradients' traffic."""
     job, layout, shape, grid = outcome.job, outcome.layout, columns.shape, columns.grid
-    m, p, v, depth = layout.accumulation, layout.pp, layout.interleave, -(-job.model.layers // layout.pp)
+    m, p, v = layout.accumulation, layout.pp, layout.interleave
+    depth = int(stage_layers(device, shape, grid)[0].item())
     chunk = -(-job.model.layers // (p * v)) if v > 1 else job.model.layers / p
     work = (layer.compute.forward + layer.compute.backward).item()
     sharded = sharded_seconds(device, shape, grid, layer).item()
@@ -158,8 +159,14 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
     ends = outcome.breakdown["compute"] / m - depth * work
     send = format_seconds(pipeline_seconds(device, shape, grid).item())
     each = (outcome.breakdown["host"] - device.step) / (m + p - 1)
-    held = outcome.breakdown["optimizer"] * device.memory_rate / OPTIMIZER_TRAFFIC
-    traffic, (inner, end) = gradient_traffic(device, shape, grid), data_windows(shape, grid, layer)
+    moved = outcome.breakdown["optimizer"] * device.memory_rate
+    held = f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(moved / OPTIMIZER_TRAFFIC)}"
+    if device.stack.gradient_traffic > 0.0:
+        held = f"{format_count(moved)} bytes of states and gradients"
+    bubble = f"{bubble_passes(grid).item():.4g} x {chunk:.4g} x {format_seconds(whole)}"
+    if device.stack.weighs_stages and p > 1:
+        bubble = f"the other {p - 1} stages, layers of {format_seconds(whole)} each"
+    traffic, (inner, end) = gradient_traffic(device, shape, grid), data_windows(device, shape, grid, layer)
     windows = inner + end
     data = f"traffic {format_seconds((traffic.forward + traffic.backward).item())}"
     if grid.data_overlap.item() > 0:
@@ -179,16 +186,16 @@ def _step_terms(outcome: StepOutcome, columns: JobColumns, device: Device, layer
         "compute": f"{m} x ({depth} x {format_seconds(work)} + {format_seconds(max(ends, 0.0))})",
         "data": data,
         "pipeline": f"{m * v + p - 1} x {send} x {1.0 - device.stack.pipeline_overlap:.2f}" if p > 1 else "one stage",
-        "bubble": f"{bubble_passes(grid).item():.4g} x {chunk:.4g} x {format_seconds(whole)}",
+        "bubble": bubble,
         "host": f"{format_seconds(device.step)} + {m + p - 1} x {format_seconds(each)}",
-        "optimizer": f"{OPTIMIZER_TRAFFIC:.0f} x {format_count(held)} / {device.memory_rate / 1e12:.2f} TB/s",
+        "optimizer": f"{held} / {device.memory_rate / 1e12:.2f} TB/s",
     }
     evidence, step = outcome.calibration.evidence, outcome.step
     terms = [
         ExplainedTerm(name, STEP_FORMULAS[name], numbers[name], format_seconds(seconds), evidence)
         for name, seconds in outcome.breakdown.items()
     ]
-    spread = f"90 % interval {format_seconds(step.low or 0.0)} to {format_seconds(step.high or 0.0)}"
+    spread = f"90 % interval {format_seconds_range(step.low or 0.0, step.high or 0.0, ' to ')}"
     return [*terms, ExplainedTerm("step", "sum", spread, format_seconds(step.value), evidence)]
 
 
@@ -199,9 +206,9 @@ def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> 
     tokens = layout.micro * job.seq // layout.cp
     scores = f"{device.stack.logit_bytes:g} x {tokens:,} x {job.model.vocab:,} / {layout.tp}"
     numbers = {
-        "activations": f"{format_bytes(layer)} x {held['activations'] / layer:.4g} layers",
+        "activations": f"{format_memory(layer)} x {held['activations'] / layer:.4g} layers",
         "logits": scores if held["logits"] > 0 else "on the last stage",
-        "working": f"of it runtime {format_bytes(device.reserved)}",
+        "working": f"of it runtime {format_memory(device.reserved)}",
     }
     stack = device.stack
     gradient = stack.gradient_bytes if stack.gradient_held is None else stack.gradient_held
@@ -212,9 +219,9 @@ def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> 
         split = f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= stage else ""
         numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}" if size else "in the optimiser's copy"
     terms = [
-        ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_bytes(value), "published")
+        ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_memory(value), "published")
         for name, value in held.items()
     ]
-    capacity = format_bytes(job.cluster.accelerator.capacity)
-    total = format_bytes(outcome.memory_bytes)
-    return [*terms, ExplainedTerm("memory", "sum", f"of {capacity}", total, "published")]
+    capacity = format_memory(job.cluster.accelerator.capacity)
+    share = f"{100 * outcome.memory_share:.0f} % of {capacity}"
+    return [*terms, ExplainedTerm("memory", "sum", share, format_memory(outcome.memory_bytes), "published")]

@@ -6,19 +6,19 @@ rho being the pseudo-Huber loss.  Priors keep a constant that the runs say nothi
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import Fault, InputError
 from scalecurve.hardware.accelerators import Accelerator
 from scalecurve.training.answers.evaluation import JobColumns, TrainingJob, columns_of_jobs, read_job
-from scalecurve.training.answers.measurements import has_schema, measurement
+from scalecurve.training.answers.measured_layouts import Unread
+from scalecurve.training.answers.measurements import measured_seconds, measurement
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
+from scalecurve.training.inputs.measured_table import NEEDED, TIMES, plain_row, whole
 from scalecurve.training.inputs.stack import (
     DEFAULT_CEILING,
     HOSTED,
@@ -27,6 +27,7 @@ from scalecurve.training.inputs.stack import (
     Stack,
     StackCalibration,
     calibration_of,
+    host_factor,
     read_stack,
 )
 from scalecurve.training.inputs.transformer import Array, ModelLike
@@ -43,7 +44,10 @@ SPREAD = {
     "contention": 0.15, "imbalance": 0.15, "launch": 2e-4, "expert_launch": 1e-3, "low_precision": 0.12,
     "grouped": 0.15, "step": 0.05, "micro": 5e-3,
 }  # fmt: skip
-TIME_COLUMNS = ("step_seconds", "seconds", "step_s", "step_time", "iteration_s")
+LAYOUT_COLUMNS = {  # of a table: the field of a layout
+    **{name: name for name in ("tp", "pp", "dp", "cp", "ep", "etp", "zero", "sp", "recompute", "schedule", "shard")},
+    "micro_batch": "micro", "grad_accum": "accumulation", "vp": "interleave",
+}  # fmt: skip
 LEAST_WIDTH = 0.03
 
 
@@ -56,18 +60,19 @@ class MeasuredStep:
     weight: float = 1.0
 
 
-def on_chip(constants: Constants, accelerator: Accelerator, reference: float | None) -> Constants:
-    """Constants that were given for a ceiling of `reference`, moved to this accelerator's."""
+def on_chip(constants: Constants, accelerator: Accelerator, stack: Stack, reference: float | None) -> Constants:
+    """Constants that were given for a ceiling of `reference`, moved to this accelerator's and its host's."""
     if reference is None:
         return constants
     factors = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / reference)
-    factors |= dict.fromkeys(HOSTED, accelerator.host)
+    factors |= dict.fromkeys(HOSTED, host_factor(accelerator, stack))
     return replace(constants, **{name: getattr(constants, name) * factor for name, factor in factors.items()})
 
 
 def predicted_seconds(columns: JobColumns, constants: Constants, reference: float | None = None) -> Array:
     """Seconds of each job's step with these constants."""
-    device = columns.device(on_chip(constants, columns.jobs[0].cluster.accelerator, reference))
+    first = columns.jobs[0]
+    device = columns.device(on_chip(constants, first.cluster.accelerator, first.stack, reference))
     return np.broadcast_to(step_time(device, columns.shape, columns.grid).total, (len(columns.jobs),))
 
 
@@ -137,14 +142,14 @@ def calibrate(
 ) -> StackCalibration:
     """Constants moved by measured steps: with one or two runs a common factor on the rates, with more the stack's own
     constants; the interval shrinks from the prior's towards the scatter of the runs."""
-    steps = (
-        schema_steps(rows, cluster, stack)
-        if has_schema(rows[0])
-        else [
-            read_step(row, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
-            for place, row in enumerate(rows, start=1)
+    lines = [plain_row(row) for row in rows]
+    if all(set(NEEDED) <= set(line) for line in lines):  # rows that name their model and accelerator
+        steps = schema_steps(lines, cluster, stack)
+    else:
+        steps = [
+            read_step(line, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
+            for place, line in enumerate(lines, start=1)
         ]
-    )
     job, many = steps[0].job, len(steps)
     prior = calibration_of(job.cluster.accelerator, job.stack)
     names = ("matmul", "memory") if many < 3 else ("matmul", "memory", "attention", "inner", "outer")
@@ -173,8 +178,7 @@ def schema_steps(
     machine = read_cluster(cluster)
     chip = machine.accelerator
     software = read_stack(stack or machine.stack, chip)
-    texts = [{key: str(value or "").strip() for key, value in row.items() if key} for row in rows]
-    runs = [measurement(text, "measured") for text in texts]
+    runs = [measurement(row, "measured") for row in rows]
     steps = [
         MeasuredStep(job=replace(one.jobs[0], stack=software), seconds=one.seconds)
         for one in runs
@@ -188,21 +192,8 @@ def schema_steps(
     return steps
 
 
-def read_runs(path: Path) -> list[dict[str, str]]:
-    """A CSV with a layout column (or tp, pp, ... columns), a batch or gpus column and a step time in seconds, or one in
-    the common schema of measured steps."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise FormatError(Fault("cannot read measured runs", str(path), str(problem))) from None
-    if not rows:
-        raise FormatError(Fault("no measured runs in the file", str(path)))
-    return rows
-
-
 def read_step(
-    row: Mapping[str, Any],
+    row: Mapping[str, str],
     where: str,
     *,
     model: ModelLike,
@@ -210,26 +201,15 @@ def read_step(
     stack: str | Stack | None,
     precision: str | None,
 ) -> MeasuredStep:
-    """One row of measured runs; `where` names it in errors."""
-    values = {key.strip().lower(): value for key, value in row.items() if key and value not in ("", None)}
-    column = next((name for name in TIME_COLUMNS if name in values), None)
-    if column is None:
-        hint = f"one of the columns {', '.join(TIME_COLUMNS)}"
-        raise InputError(Fault("no step time", where, ", ".join(values), hint))
+    """One row of runs of this model on this cluster; `where` names it in errors."""
+    written = row.get("parallelism") or {ours: row[name] for name, ours in LAYOUT_COLUMNS.items() if row.get(name)}
+    job = read_job(
+        model, cluster, written, batch=row.get("global_batch_seqs") or None, seq=whole(row, "seq"), stack=stack,
+        precision=precision, gpus=whole(row, "accels"),
+    )  # fmt: skip
     try:
-        seconds = float(values.pop(column))
-    except ValueError:
-        raise InputError(Fault("not a number of seconds", where, str(row[column]))) from None
-    if not (seconds > 0 and np.isfinite(seconds)):
-        raise InputError(Fault("a step takes more than 0 seconds", where, str(seconds)))
-    batch = values.pop("batch", values.pop("global_batch", None))
-    texts = {"seq": values.pop("seq", None), "gpus": values.pop("gpus", values.pop("p", None))}
-    counts: dict[str, int | None] = {}
-    for name, text in texts.items():
-        try:
-            counts[name] = None if text is None else int(str(text))
-        except ValueError:
-            raise InputError(Fault("not a whole number", f"{where}, {name}", str(text))) from None
-    layout = values.pop("layout", None) or values
-    job = read_job(model, cluster, layout, batch=batch, stack=stack, precision=precision, **counts)
+        seconds, _ = measured_seconds(row, job)
+    except Unread:
+        hint = f"a column such as {', '.join((*TIMES, 'step_ms'))} with a number above 0"
+        raise InputError(Fault("no step time", where, row.get("step_s") or ", ".join(row), hint)) from None
     return MeasuredStep(job=job, seconds=seconds)

@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Listing, Paragraph, Result, table
+from scalecurve.document import Block, Cell, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.curve import (
     EFFORT_TOKENS,
+    ChosenScale,
     LargestRun,
     Mark,
     PlanRow,
@@ -28,7 +29,7 @@ from scalecurve.training.answers.curve import (
     largest_run,
     never_stops_paying,
 )
-from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, evaluate_layout
+from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, calibration_notes, evaluate_layout
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.request import (
     GlobalBatch,
@@ -44,18 +45,28 @@ from scalecurve.training.physics.run import CriticalBatch, Reliability, read_cri
 from scalecurve.training.search.search import (
     FULL,
     MAX_TP,
+    USUAL_TOKENS,
     Axes,
     BestLayouts,
     SearchTask,
     nearest_batch,
     search_growing,
     search_strong,
+    usual_batch,
 )
-from scalecurve.units import WorkersLike, format_bytes, format_count, format_seconds
+from scalecurve.units import (
+    WorkersLike,
+    format_count,
+    format_interval,
+    format_memory,
+    format_seconds,
+    seconds_alike,
+)
 
 if TYPE_CHECKING:
     from scalecurve.training.answers.explain import StepExplanation
 
+NOTHING_SAID = (None, "100.0%", "x1.00")  # nothing known; goodput and charge where nothing takes time or tokens
 LARGEST_P = 131_072  # where the search for the smallest P that fits ends
 
 
@@ -74,10 +85,12 @@ class RunBasis:
         """`Run and USD: 160.6B tokens (20 per active parameter; --tokens changes it) at 3.29 USD ... per hour.`"""
         rule = f"{EFFORT_TOKENS:g} per active parameter; --tokens changes it"
         count = "tokens" if self.tokens is None else f"{format_count(self.tokens)} tokens"
-        told = f"{count} as given" if self.stated and self.tokens is not None else f"{count} ({rule})"
+        tokens_text = f"{count} as given" if self.stated and self.tokens is not None else f"{count} ({rule})"
         if self.usd_per_gpu_hour is None:
-            return f"Run: {told}; no price is known for this accelerator (give --price)."
-        return f"Run and USD: {told} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
+            return f"Run: {tokens_text}; no price is known for this accelerator (give --price)."
+        return (
+            f"Run and USD: {tokens_text} at {self.usd_per_gpu_hour:.4g} USD per accelerator-hour ({self.price_source})."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"tokens_per_active_parameter": None if self.stated else EFFORT_TOKENS}
@@ -133,7 +146,12 @@ class Plan(Result):
 
     def document(self) -> Document:
         name = "global batch" if self.regime == "strong" else "starting batch"  # a batch that grows only starts there
-        blocks: list[Block] = [Paragraph(f"{name} {self.batch.sentence}"), rows_table(self.rows, self.chosen_gpus)]
+        first = self.rows[0].outcome
+        head = (
+            f"{name} {self.batch.sentence}; a step is known within a factor of {math.exp(first.half_width):.2f} "
+            f"(90 %); memory is of {format_memory(first.job.cluster.accelerator.capacity)}"
+        )
+        blocks: list[Block] = [Paragraph(head), rows_table(self.rows, self.chosen_gpus)]
         if self.basis is not None:
             blocks.append(Paragraph(self.basis.sentence))
         if self.rows[-1].goodput.factor < 1.0:
@@ -148,9 +166,9 @@ class Plan(Result):
             blocks += [Paragraph("The fixed job (strong scaling), for comparison:"), rows_table(self.strong, None)]
         if any(row.optimal for row in self.rows):
             blocks.append(optimal_table(self.rows))
-        places = [(mark, "-" if mark.gpus is None else f"P {mark.gpus:,.0f}") for mark in self.marks]
+        marks = [(mark.name, None if mark.gpus is None else f"{mark.gpus:,.0f}", mark.meaning) for mark in self.marks]
         blocks += [
-            Listing("\n".join(f"{mark.name:28s} {place:>10s}  {mark.meaning}" for mark, place in places)),
+            table([Column("limit", "left"), "P", Column("meaning", "left")], marks),
             Paragraph(f"{self.configurations:,} configurations tried. Constants: {self.evidence} ({self.source})."),
             Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted"),
             FindingList(self.findings),
@@ -159,40 +177,39 @@ class Plan(Result):
 
 
 def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
-    """A line per P; parameters and batch have a column where they differ between rows."""
-    growing = {
-        "parameters": [float(row.outcome.job.model.parameters) for row in rows],
-        "batch": [float(row.outcome.tokens) for row in rows],
+    """A line per P; parameters and batch have a column where they grow, goodput and the charge where they cost."""
+    of_step = seconds_alike(row.step_seconds for row in rows)
+    of_run = seconds_alike(row.run_seconds for row in rows)
+    columns: dict[Column, list[Cell | str | None]] = {
+        Column("GPUs"): [Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain") for row in rows],
+        Column("parameters"): [format_count(row.outcome.job.model.parameters) for row in rows],
+        Column("batch", rank=2): [format_count(row.outcome.tokens) for row in rows],
+        Column("layout", "left"): [row.outcome.layout.short() for row in rows],
+        Column("step"): [of_step(row.step_seconds) for row in rows],
+        Column("90 %", meaning="interval of the step", rank=6): [
+            format_interval(row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step) for row in rows
+        ],
+        Column("tokens/s", rank=8): [format_count(row.outcome.tokens_per_second) for row in rows],
+        Column("speedup", rank=7): [f"{row.speedup:.2f}" for row in rows],
+        Column("compute", meaning="compute share", rank=9): [f"{row.outcome.efficiency:.2f}" for row in rows],
+        Column("MFU"): [f"{100 * row.outcome.mfu:.1f}%" for row in rows],
+        Column("memory", meaning="share of the memory", rank=3): [
+            f"{100 * row.outcome.memory_share:.0f}%" for row in rows
+        ],
+        Column("goodput", rank=1): [f"{100 * row.goodput.factor:.1f}%" for row in rows],
+        Column("charged", meaning="charged for the batch", rank=5): [f"x{row.tokens_factor:.2f}" for row in rows],
+        Column("run"): [None if row.run_seconds is None else of_run(row.run_seconds) for row in rows],
+        Column("GPU-hours", meaning="accelerators x hours of the run", rank=4): [
+            None if row.run_gpu_hours is None else f"{row.run_gpu_hours:,.0f}" for row in rows
+        ],
+        Column("USD"): [None if row.run_usd is None else f"{row.run_usd:,.0f}" for row in rows],
     }
-    growing = {name: values for name, values in growing.items() if len(set(values)) > 1}
-    lossy = any(row.goodput.factor < 1.0 for row in rows)
-    columns = [
-        Column("GPUs"), *(Column(name) for name in growing), Column("layout", "left"), Column("step"), Column("90 %"),
-        Column("tokens/s"), Column("speedup"), Column("compute share", meaning="1 / (1 + comm_frac)"), Column("MFU"),
-        Column("memory"), *([Column("goodput")] if lossy else []), Column("charged"), Column("run"), Column("USD"),
-    ]  # fmt: skip
-    lines: list[list[Cell | str | None]] = []
-    for place, row in enumerate(rows):
-        outcome, step = row.outcome, row.outcome.step
-        lines.append(
-            [
-                Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain"),
-                *(format_count(values[place]) for values in growing.values()),
-                outcome.layout.short(),
-                format_seconds(step.value),
-                f"{format_seconds(step.low or 0.0)}..{format_seconds(step.high or 0.0)}",
-                format_count(outcome.tokens_per_second),
-                f"{row.speedup:.2f}",
-                f"{outcome.efficiency:.2f}",
-                f"{100 * outcome.mfu:.1f}%",
-                format_bytes(outcome.memory_bytes),
-                *([f"{100 * row.goodput.factor:.1f}%"] if lossy else []),
-                f"x{row.tokens_factor:.2f}",
-                None if row.run_seconds is None else format_seconds(row.run_seconds),
-                None if row.run_usd is None else f"{row.run_usd:,.0f}",
-            ]
-        )
-    return table(columns, lines)
+    shown = {
+        column: texts
+        for column, texts in columns.items()
+        if len(set(texts)) > 1 or not (texts[0] in NOTHING_SAID or column.header in ("parameters", "batch", "speedup"))
+    }
+    return table(list(shown), zip(*shown.values(), strict=True))
 
 
 def goodput_sentence(row: PlanRow) -> str:
@@ -209,11 +226,12 @@ def goodput_sentence(row: PlanRow) -> str:
 
 def alternatives_table(rows: Sequence[PlanRow]) -> Block:
     """The next best layouts at each P, and how much slower they are."""
+    of_step = seconds_alike(other.seconds for row in rows for other in row.alternatives)
     names = ("GPUs", "rank", "layout", "step", "slower by", "MFU", "memory")
     lines = [
-        (f"{row.gpus:,}", str(rank), other.layout.short(), format_seconds(other.seconds),
+        (f"{row.gpus:,}", str(rank), other.layout.short(), of_step(other.seconds),
          f"{100 * (other.seconds / row.step_seconds - 1):.1f}%", f"{100 * other.mfu:.1f}%",
-         format_bytes(other.memory_bytes))
+         format_memory(other.memory_bytes))
         for row in rows
         for rank, other in enumerate(row.alternatives, start=2)
     ]  # fmt: skip
@@ -283,10 +301,11 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     """What the settings of a plan ask for: a sweep, one layout, or an explanation of one P."""
     calibration = None
     if request.measured is not None:
-        from scalecurve.training.answers.measured import calibrate, read_runs
+        from scalecurve.training.answers.measured import calibrate
+        from scalecurve.training.inputs.measured_table import read_table
 
         calibration = calibrate(
-            read_runs(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
+            read_table(Path(request.measured)), model=request.model, cluster=request.cluster, stack=request.stack,
             precision=request.precision,
         )  # fmt: skip
     if request.layout is None:
@@ -302,7 +321,9 @@ def plan(request: PlanRequest) -> Plan | Evaluation | StepExplanation:
     else:
         counts = request.counts if request.gpus is not None else ()
         if len(counts) > 1:
-            raise InputError(Fault("one layout is evaluated at one P", "gpus", str(request.gpus)))
+            raise InputError(
+                Fault("one layout is evaluated at one P", "gpus", str(request.gpus), remedy="give --gpus one number")
+            )
         evaluation = evaluate_layout(
             request.model, request.cluster, request.layout, batch=request.global_batch, seq=request.seq,
             stack=request.stack, precision=request.precision, gpus=counts[0] if counts else None,
@@ -334,8 +355,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         request.critical_batch, definition=request.definition or "double", tokens=tokens, loss=request.loss,
         compute=6.0 * active * tokens,
     )  # fmt: skip
-    usual = critical.tokens.value if critical else max(counts) * seq
-    batch = whole_sequences(usual, seq) if request.global_batch is None else read_batch(request.global_batch, seq)
+    batch = first_batch(request, critical, seq)
     task = SearchTask(
         model=model, cluster=cluster, stack=stack, seq=seq, precision=precision, max_tp=request.max_tp or MAX_TP,
         calibration=calibration or calibration_of(cluster.accelerator, stack), axes=axes, adapters=request.adapters,
@@ -348,6 +368,9 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
     rows = build_rows(tasks, best, batch, critical, reliability, tokens=None if regime == "weak" else tokens)
     if not rows:
         raise _nothing_fits(task, best, batch)
+    endless = request.adapters and request.tokens is None  # no rule tells how long adapters are trained
+    if endless:
+        rows = tuple(replace(row, run_tokens=None) for row in rows)
     strong: tuple[PlanRow, ...] = ()
     if regime == "weak":
         fixed, fixed_tasks = search_strong(task, counts, batch)
@@ -356,7 +379,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         law, deadline, budget = request.compute_optimal, request.deadline_seconds, request.budget_dollars
         rows = tuple(replace(row, optimal=compute_optimal(row, law, deadline, budget)) for row in rows)
     micro = min(row.outcome.layout.micro for row in rows)
-    choice = choose(rows, request)
+    choice = ChosenScale(None, None) if endless else choose(rows, request)
     return Plan(
         title=(
             f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, {stack.name}, "
@@ -378,16 +401,30 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         source=task.calibration.source,
         findings=(
             *choice.findings,
-            *_plan_findings(task, rows, best, batch, critical, regime, request.tokens is not None),
+            *_plan_findings(task, rows, best, batch, critical, request),
         ),
         configurations=sum(one.tried for one in best),
-        basis=RunBasis(
+        basis=None
+        if endless
+        else RunBasis(
             tokens=None if regime == "weak" else tokens,
             stated=request.tokens is not None,
             usd_per_gpu_hour=cluster.usd_per_gpu_hour,
             price_source=cluster.price_source,
         ),
     )
+
+
+def first_batch(request: PlanRequest, critical: CriticalBatch | None, seq: int) -> GlobalBatch:
+    """The batch as given; else a sequence for each accelerator of the first P where it grows, the critical batch where
+    one is known, or what is usual."""
+    if request.global_batch is not None:
+        return read_batch(request.global_batch, seq)
+    if request.batch_grows:
+        return whole_sequences(min(request.counts) * seq, seq)
+    if critical is not None:
+        return whole_sequences(critical.tokens.value, seq)
+    return whole_sequences(usual_batch(seq, max(request.counts)) * seq, seq)
 
 
 def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBatch) -> InputError:
@@ -409,10 +446,21 @@ def _nothing_fits(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBa
     fits = larger <= LARGEST_P
     hint = f"it fits from {larger:,} accelerators" if fits else f"it fits on no count up to {LARGEST_P:,}"
     usable = task.usable_bytes
+    message = f"{task.model.name} does not fit: it needs {format_memory(needed)} of the {format_memory(usable)} usable"
+    return InputError(Fault(message, "gpus", str(gpus), hint))
+
+
+def _awkward_batch(task: SearchTask, best: Sequence[BestLayouts], batch: GlobalBatch) -> list[Finding]:
+    """A batch whose sequences divide over few replicas, where a near one is clearly faster per token."""
+    uneven = [one.gpus for one in best if one.layouts and one.gpus <= one.sequences and one.sequences % one.gpus]
+    near = nearest_batch(task, uneven[-1], batch.sequences) if uneven else None
+    if near is None or near == batch.sequences:
+        return []
     message = (
-        f"{task.model.name} fits nowhere: at best {format_bytes(needed)} on {gpus} of {format_bytes(usable)} usable"
+        f"{batch.sequences:,} sequences do not divide over {uneven[-1]:,} accelerators; {near:,} "
+        f"({format_count(near * task.seq)} tokens) are faster per token"
     )
-    return InputError(Fault(message, "gpus", f"{format_bytes(needed - usable)} too much", hint))
+    return [info("awkward-batch", message, remedy=f"give --global-batch '{near} sequences'", sequences=near)]
 
 
 def _plan_findings(
@@ -421,17 +469,22 @@ def _plan_findings(
     best: Sequence[BestLayouts],
     batch: GlobalBatch,
     critical: CriticalBatch | None,
-    regime: str,
-    stated: bool,
+    request: PlanRequest,
 ) -> list[Finding]:
     """What a reader must know beside the table."""
+    regime = request.regime
     notes: list[Finding] = [*task.model.notes, *task.cluster.precision_notes(task.precision)]
     if task.adapters:
         message = "low-rank adapters beside frozen weights: no gradients of the weights, states of the adapters only"
-        remedy = None if stated else "give --tokens: 20 per parameter is a budget of pre-training"
+        remedy = "give --tokens for the time and price of the run" if request.tokens is None else None
         notes.append(info("adapters", message, remedy=remedy))
+    if request.global_batch is None and not request.batch_grows and critical is None:
+        message = f"no batch is given: about {format_count(USUAL_TOKENS)} tokens, with which most published runs begin"
+        notes.append(info("usual-batch", message, remedy="give --global-batch"))
     if batch.tokens != batch.asked:
         notes.append(info("batch-rounded", f"global batch: {batch.sentence}"))
+    if regime == "strong":
+        notes += _awkward_batch(task, best, batch)
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
         message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))} with stages of equal depth"
@@ -444,9 +497,7 @@ def _plan_findings(
         size = f"{format_count(low)} to {format_count(high)} tokens{critical.equivalent}"
         message = f"critical batch {size} ({critical.source})"
         notes.append(info("critical-batch-range", message, definition="double", given_as=critical.given_as))
-    if task.calibration.evidence in ("assumed", "transferred"):
-        remedy = "give runs of your own: --measured runs.csv"
-        notes.append(info("not-calibrated", f"constants are {task.calibration.evidence}", remedy=remedy))
+    notes += calibration_notes(task.stack, task.cluster, task.calibration)
     if never_stops_paying(rows) and any(row.doubling is not None for row in rows):
         last = rows[-1].gpus
         message = f"every doubling up to P {last:,} pays: the cost-effective scale may lie beyond"
@@ -457,7 +508,7 @@ def _plan_findings(
         ratio = eight.gpus / first.gpus
         spread = math.exp(first.outcome.calibration.ratio_width)  # steps of one job share most of their error
         message = (
-            f"{ratio:g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
+            f"{ratio:,.4g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
             f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
         )
         notes.append(info("strong-scaling", message, speedup=eight.speedup, ratio=ratio))

@@ -23,9 +23,10 @@ from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
 from scalecurve.training.answers.measurements import Measurement, read_measurements
 from scalecurve.training.inputs.layout import RECOMPUTE
-from scalecurve.training.inputs.stack import StackCalibration, calibration_of
+from scalecurve.training.inputs.stack import Device, StackCalibration, calibration_of
 
 NEARLY_FULL = 0.85  # share of memory above which more recomputation than the least is plausible too
+SAME_MEMORY = 0.05  # differences of log memory that tell nothing
 SMALLEST_SWEEP = 5  # layouts of one model and P that make a ranking
 Calibrations = Callable[[Measurement], StackCalibration]
 
@@ -70,7 +71,7 @@ def score_rows(rows: Sequence[Measurement], calibrations: Calibrations = shipped
 
 def score_row(row: Measurement, outcomes: Sequence[StepOutcome]) -> ScoredStep:
     """One row from the outcomes of the jobs it can mean.  Each job's step is scaled to the batch of the first."""
-    likely = plausible(outcomes)
+    likely = nearest_in_memory(plausible(outcomes), row.memory)
     logs = [math.log(one.seconds * outcomes[0].tokens / one.tokens) for one in likely]
     middle = sum(logs) / len(logs)
     spread = (max(logs) - min(logs)) / 2.0
@@ -91,11 +92,23 @@ def plausible(outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
         least = min(one.memory_bytes for one in outcomes)
         return [one for one in outcomes if one.memory_bytes <= least * 1.001]
     modes = sorted({RECOMPUTE[one.layout.recompute] for one in fitting})
-    wanted = {modes[0]}
+    chosen = {modes[0]}
     held = min(one.memory_share for one in fitting if RECOMPUTE[one.layout.recompute] == modes[0])
     if held > NEARLY_FULL:
-        wanted |= set(modes[1:2])
-    return [one for one in fitting if RECOMPUTE[one.layout.recompute] in wanted]
+        chosen |= set(modes[1:2])
+    return [one for one in fitting if RECOMPUTE[one.layout.recompute] in chosen]
+
+
+def nearest_in_memory(outcomes: Sequence[StepOutcome], measured: float | None) -> list[StepOutcome]:
+    """The outcomes whose memory is about the measured, which tells whether sequences were split where a table does not
+    say.  The allocator of the first rank reports it, so the first stage counts, without what the runtime holds.  Where
+    it tells nothing, the stack's habit."""
+    if measured is None or len({one.layout.sequence_parallel for one in outcomes}) < 2:
+        return list(outcomes)
+    gaps = [abs(math.log((one.stages["first"] - Device.reserved) / measured)) for one in outcomes]
+    near = [one for one, gap in zip(outcomes, gaps, strict=True) if gap <= min(gaps) + SAME_MEMORY]
+    usual = [one for one in near if one.layout.sequence_parallel == one.job.stack.splits_sequence]
+    return usual or near
 
 
 def by_configuration(scored: Iterable[ScoredStep]) -> list[ScoredStep]:
@@ -120,8 +133,8 @@ def figures(scored: Sequence[ScoredStep]) -> dict[str, Any]:
 
 
 def share(flags: Iterable[bool]) -> float | None:
-    known = list(flags)
-    return sum(known) / len(known) if known else None
+    values = list(flags)
+    return sum(values) / len(values) if values else None
 
 
 def ranking(scored: Iterable[ScoredStep]) -> dict[str, float | None]:
@@ -136,8 +149,8 @@ def ranking(scored: Iterable[ScoredStep]) -> dict[str, float | None]:
     for pairs in sweeps.values():
         if len(pairs) < SMALLEST_SWEEP:
             continue
-        signs = [math.copysign(1.0, (a[0] - b[0]) * (a[1] - b[1])) for a, b in combinations(pairs, 2) if a[0] != b[0]]
-        taus.append(sum(signs) / len(signs))
+        signs = [float(np.sign((a[0] - b[0]) * (a[1] - b[1]))) for a, b in combinations(pairs, 2) if a[0] != b[0]]
+        taus.append(sum(signs) / max(len(signs), 1))
         picked = min(pairs, key=lambda pair: pair[1])
         regrets.append(100.0 * (picked[0] / min(pair[0] for pair in pairs) - 1.0))
     return {

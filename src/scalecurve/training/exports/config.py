@@ -1,7 +1,6 @@
 """A layout as the configuration that a training framework starts with, and such a configuration read back as a layout.
 
-Flags are those of Megatron-LM (core 0.12), torchtitan, DeepSpeed, NeMo 2 (Megatron-Bridge) and MaxText.  What a
-framework cannot do is refused with the way out; what it does by itself is said in a finding.
+What a framework cannot do is refused with the way out; what it does by itself is said in a finding.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob
 from scalecurve.training.exports.frameworks import (
+    MAXTEXT_MODELS,
     Settings,
     deepspeed_layout,
     deepspeed_settings,
@@ -27,8 +27,8 @@ from scalecurve.training.exports.frameworks import (
     megatron_text,
     nemo_layout,
     nemo_settings,
+    nemo_text,
     nested_toml,
-    nested_yaml,
     torchtitan_layout,
     torchtitan_settings,
 )
@@ -57,7 +57,7 @@ def export_config(outcome: StepOutcome | TrainingJob, framework: str) -> Exporte
     if framework not in FRAMEWORKS:
         hint = f"use one of {', '.join(FRAMEWORKS)}"
         raise InputError(Fault("unknown framework", "export", framework, hint))
-    faults = _cannot(job.layout, framework)
+    faults = _cannot(job, framework)
     if job.adapter:
         hint = "export the layout without --adapters, and add them by the framework's own recipe"
         faults.append(Fault("adapters are not part of an export", "adapters", remedy=hint))
@@ -68,7 +68,7 @@ def export_config(outcome: StepOutcome | TrainingJob, framework: str) -> Exporte
         framework=framework,
         text=FRAMEWORKS[framework].text(settings),
         settings=settings,
-        findings=_said_by_itself(job, framework),
+        findings=_said_by_itself(job, framework, settings),
     )
 
 
@@ -77,47 +77,100 @@ def read_export(text: str, framework: str) -> Layout:
     return FRAMEWORKS[framework].layout(text)
 
 
-def _cannot(layout: Layout, framework: str) -> list[Fault]:
-    """What a framework's configuration cannot express."""
-    if layout.schedule != "1f1b":
+def _cannot(job: TrainingJob, framework: str) -> list[Fault]:
+    """What a framework's configuration cannot express or would refuse to start with."""
+    faults = []
+    if job.layout.schedule != "1f1b":
         hint = "use schedule=1f1b, or a fork of the framework that has it"
-        return [Fault(f"{framework} has no such pipeline schedule", "schedule", layout.schedule, hint)]
-    if framework in ("megatron", "nemo"):
-        wrong = layout.zero >= 2 and layout.pp > 1
-        return (
-            [Fault("ZeRO-2 and 3 exclude pipeline stages here", "zero", str(layout.zero), "use zero=1")]
-            if wrong
-            else []
-        )
-    if framework == "torchtitan":
-        wrong = layout.zero == 1
-        return [Fault("torchtitan has no ZeRO-1", "zero", "1", "use zero=2 or zero=3")] if wrong else []
-    if framework == "maxtext":
-        wrong = layout.zero == 2
-        return [Fault("MaxText has no ZeRO-2", "zero", "2", "use zero=3 (fsdp) or zero=1")] if wrong else []
+        faults.append(Fault(f"{framework} has no such pipeline schedule", "schedule", job.layout.schedule, hint))
+    precisions = PRECISIONS.get(framework, (job.precision,))
+    if job.precision not in precisions:
+        hint = f"use --precision {' or '.join(precisions)}, or export for megatron"
+        faults.append(Fault(f"{framework}'s configuration has no {job.precision}", "precision", job.precision, hint))
+    limits = {"torchtitan": _torchtitan_limits, "maxtext": _maxtext_limits, "deepspeed": _deepspeed_limits}
+    wrong = limits.get(framework, _megatron_limits)(job)
+    return faults + [Fault(message, where, value, hint) for is_so, message, where, value, hint in wrong if is_so]
+
+
+PRECISIONS = {"torchtitan": ("bf16", "fp8"), "deepspeed": ("bf16", "fp16")}
+Limit = tuple[bool, str, str, str, str]  # whether it is broken; message, where, value, way out
+
+
+def _megatron_limits(job: TrainingJob) -> list[Limit]:
+    layout = job.layout
+    return [
+        (layout.zero >= 2 and layout.pp > 1, "ZeRO-2 and 3 exclude pipeline stages here", "zero", str(layout.zero),
+         "use zero=1"),
+        (job.model.is_moe and layout.tp > 1 and not layout.sequence_parallel,
+         "experts beside tensor parallelism need the sequence split", "tp", str(layout.tp),
+         "use sequence_parallel=true or tp=1"),
+    ]  # fmt: skip
+
+
+def _torchtitan_limits(job: TrainingJob) -> list[Limit]:
+    layout = job.layout
+    return [
+        (layout.zero == 1, "torchtitan has no ZeRO-1", "zero", "1", "use zero=2 or zero=3"),
+        (layout.zero == 0 and layout.cp > 1, "torchtitan shards the states over context ranks", "zero", "0",
+         "use zero=2 or zero=3"),
+        (layout.etp not in (1, layout.tp), "torchtitan splits experts over all tensor ranks or none", "etp",
+         str(layout.etp), f"use etp=1 or etp={layout.tp}"),
+    ]  # fmt: skip
+
+
+def _maxtext_limits(job: TrainingJob) -> list[Limit]:
+    layout, chunks = job.layout, job.layout.pp * job.layout.interleave
+    shard = layout.shard or layout.dp
+    return [
+        (layout.zero == 2, "MaxText has no ZeRO-2", "zero", "2", "use zero=3 (fsdp) or zero=1"),
+        (layout.zero == 3 and (shard % layout.ep > 0 or shard == layout.ep),
+         "MaxText shards weights over data ranks that are neither expert nor context ranks", "zero",
+         f"3 over {shard} ranks, ep {layout.ep}", "use zero=1, or a smaller ep"),
+        (layout.dp % layout.ep > 0, "MaxText's expert ranks are data ranks", "ep", f"ep {layout.ep}, dp {layout.dp}",
+         "use ep that divides dp"),
+        (job.model.is_moe and layout.etp != layout.tp, "MaxText splits experts over all tensor ranks", "etp",
+         str(layout.etp), f"use etp={layout.tp}"),
+        (job.model.layers % chunks > 0, "MaxText's stages have equal depth", "pp",
+         f"{job.model.layers} layers in {chunks} chunks", "use pp x interleave that divides the layers"),
+        (layout.accumulation % layout.pp > 0, "micro-batches must be a multiple of pp", "accumulation",
+         f"{layout.accumulation} micro-batches, pp {layout.pp}", "use another batch"),
+    ]  # fmt: skip
+
+
+def _deepspeed_limits(job: TrainingJob) -> list[Limit]:
+    layout = job.layout
     parts = {"pp": layout.pp, "cp": layout.cp, "ep": layout.ep}
-    faults = [
-        Fault("not in a DeepSpeed configuration, but in the model's code", name, str(degree), "export for megatron")
-        for name, degree in parts.items()
-        if degree > 1
-    ]
-    if layout.recompute == "selective":
-        faults.append(Fault("DeepSpeed has no selective recomputation", "recompute", "selective", "use none or full"))
-    if layout.sequence_parallel:
-        faults.append(Fault("DeepSpeed does not split the sequence", "sequence_parallel", "true", "leave it out"))
-    return faults
+    code = "not in a DeepSpeed configuration, but in the model's code"
+    return [
+        *((degree > 1, code, name, str(degree), "export for megatron") for name, degree in parts.items()),
+        (layout.recompute == "selective", "DeepSpeed has no selective recomputation", "recompute", "selective",
+         "use none or full"),
+        (layout.sequence_parallel, "DeepSpeed does not split the sequence", "sequence_parallel", "true",
+         "leave it out"),
+    ]  # fmt: skip
 
 
-def _said_by_itself(job: TrainingJob, framework: str) -> tuple[Finding, ...]:
+def _said_by_itself(job: TrainingJob, framework: str, settings: Settings) -> tuple[Finding, ...]:
     """What a framework decides by itself, and what the configuration leaves to the user."""
     notes = [info("paths", "data, tokenizer, checkpoint and learning-rate settings are yours to add")]
-    layout = job.layout
+    layout, model = job.layout, job.model
+    if framework == "torchtitan":
+        message = "written for torchtitan 0.2.2, the last release that reads TOML; later sources take Python"
+        notes.append(info("framework-version", message, remedy="give the same settings to the config of your version"))
     if framework in ("torchtitan", "maxtext") and layout.tp > 1 and not layout.sequence_parallel:
         notes.append(info("sequence-parallel", f"{framework} splits the sequence beside tensor parallelism by itself"))
-    if layout.pp > 1 and job.model.layers % (layout.pp * layout.interleave):
-        message = f"{job.model.layers} layers do not divide by {layout.pp} stages of {layout.interleave} chunks"
-        notes.append(info("uneven-stages", message, remedy="set the layers of the first and last stage"))
-    if job.model.linear_layers:
+    if framework in ("megatron", "nemo") and layout.tp * layout.cp > 1 and layout.zero < 2:
+        notes.append(info("environment", "before Blackwell, tensor and context parallelism start only with a setting",
+                          remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1"))  # fmt: skip
+    if framework == "deepspeed" and layout.recompute == "full":
+        message = "a DeepSpeed configuration does not turn recomputation on"
+        notes.append(info("recompute", message, remedy="call the model's gradient_checkpointing_enable()"))
+    unnamed = framework == "torchtitan" and settings["model"]["flavor"] == "yours"
+    unnamed = unnamed or (framework == "maxtext" and settings.get("model_name") == model.name not in MAXTEXT_MODELS)
+    if unnamed:
+        message = f"{framework} has no model called {model.name}"
+        notes.append(info("model-name", message, remedy="register it there and set its name"))
+    if model.linear_layers or model.indexer_heads:
         notes.append(info("hybrid-layers", "the kinds of layers are set by the model's own recipe, not here"))
     return tuple(notes)
 
@@ -137,6 +190,6 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "deepspeed": Framework(
         deepspeed_settings, lambda settings: json.dumps(settings, indent=2) + "\n", deepspeed_layout
     ),
-    "nemo": Framework(nemo_settings, nested_yaml, nemo_layout),
+    "nemo": Framework(nemo_settings, nemo_text, nemo_layout),
     "maxtext": Framework(maxtext_settings, maxtext_text, maxtext_layout),
 }

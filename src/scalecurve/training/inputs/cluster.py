@@ -58,9 +58,13 @@ class Cluster(JsonRecord):
 
     def __post_init__(self) -> None:
         sizes = {"node": self.node, "inner_rate": self.inner_rate, "outer_rate": self.outer_rate}
-        faults = [Fault("must be above 0", name, str(value)) for name, value in sizes.items() if not value > 0]
+        faults = [
+            Fault("not above 0", name, str(value), "give a positive number")
+            for name, value in sizes.items()
+            if not value > 0
+        ]
         if self.usd_per_gpu_hour is not None and self.usd_per_gpu_hour < 0:
-            faults.append(Fault("a price cannot be negative", "usd_per_gpu_hour", str(self.usd_per_gpu_hour)))
+            faults.append(Fault("a price is at least 0", "usd_per_gpu_hour", str(self.usd_per_gpu_hour)))
         if faults:
             raise InputError(faults, subject=f"cluster {self.name}")
 
@@ -152,17 +156,17 @@ def cluster_preset(name: str) -> Cluster:
 def _unknown_cluster(name: str) -> InputError:
     """The nearest names: with the network it names, of accelerators before it, else of clusters and accelerators."""
     chip, _, link = plain_name(name).rpartition("-")
-    known = [*named_clusters(), *accelerators()]
-    if not get_close_matches(plain_name(name), known, n=1, cutoff=0.4):
-        known = [*{one.name: one for one in accelerators().values() if one.peak > MODERN}]
+    choices = [*named_clusters(), *accelerators()]
+    if not get_close_matches(plain_name(name), choices, n=1, cutoff=0.4):
+        choices = [*{one.name: one for one in accelerators().values() if one.peak > MODERN}]
     otherwise = "; or write an accelerator and a network (h100-ib400), or a .toml that describes a cluster"
     if chip and link in links():
         near = get_close_matches(chip, list(accelerators()), n=3, cutoff=0.0)
-        known = [f"{one}-{link}" for one in near]
+        choices = [f"{one}-{link}" for one in near]
     elif chip in accelerators():
         networks = [one.name for one in links().values() if one.between_nodes]
-        known = [f"{chip}-{one}" for one in get_close_matches(link, networks, n=3, cutoff=0.0)]
-    return unknown_name("cluster", name, known, otherwise=otherwise)
+        choices = [f"{chip}-{one}" for one in get_close_matches(link, networks, n=3, cutoff=0.0)]
+    return unknown_name("cluster", name, choices, otherwise=otherwise)
 
 
 ClusterLike = str | Path | Mapping[str, Any] | Cluster

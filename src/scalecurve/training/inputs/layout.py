@@ -43,6 +43,7 @@ _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 _RECOMPUTE_ALIASES = {"false": "none", "0": "none", "off": "none", "true": "full", "attn": "selective"}
 
 
+NOT_PRINTED = {"zero": 0, "sequence_parallel": False, "schedule": "1f1b", "recompute": "none"}  # by Layout.short
 ENDS = 2  # chunks that hold only the embedding or the output layer: 126 layers in 128 places
 
 
@@ -120,18 +121,21 @@ LayoutLike = str | Mapping[str, Any] | Layout
 
 def read_layout(layout: LayoutLike) -> dict[str, Any]:
     """The fields a user names: of a Layout, of `tp=8,pp=12,micro=1`, of `tp8 pp12 micro 1x32` as a plan prints it, or
-    of a mapping with the usual aliases."""
+    of a mapping with the usual aliases.  What a plan does not print is off, whatever the habits of the stack."""
     if isinstance(layout, Layout):
         return {entry.name: getattr(layout, entry.name) for entry in fields(layout)}
     how = "write tp=8,pp=4,micro=1 or tp8 pp4 micro 1x32"
     if not isinstance(layout, (str, Mapping)):
         raise InputError(Fault("not a layout", "layout", repr(layout), how))
     if isinstance(layout, str):
-        parts = [_assignment(part) for part in re.split(r"[,\s]+", _spelled_out(layout)) if part]
+        parts = [_assignment(part) for part in re.split(r"[,;\s]+", _spelled_out(layout)) if part]
         faults = [Fault("not a layout field", value=part, remedy=how) for part in parts if "=" not in part]
         if faults:
             raise InputError(faults)
         items: list[tuple[str, Any]] = [(name, value) for name, _, value in (part.partition("=") for part in parts)]
+        if re.search(r"micro \d+x\d+", layout):
+            said = {_ALIASES.get(name.lower(), name.lower()) for name, _ in items}
+            items += [(name, value) for name, value in NOT_PRINTED.items() if name not in said]
     else:
         items = list(layout.items())
     names = [_ALIASES.get(key.strip().lower(), key.strip().lower()) for key, _ in items]
@@ -147,9 +151,12 @@ def read_layout(layout: LayoutLike) -> dict[str, Any]:
 
 
 def _spelled_out(layout: str) -> str:
-    """The pairs of `short`, micro 1x32 and zero3/8, as fields."""
+    """The pairs of `short`, micro 1x32 and zero3/8, as fields, and degrees written together (tp8pp4, TP8-PP4)."""
     pairs = re.sub(r"micro[-_ ]?(\d+) ?x ?(\d+)", r"micro=\1 accumulation=\2", layout.strip(), flags=re.I)
-    return re.sub(r"zero-?(\d)/(\d+)", r"zero=\1 shard=\2", pairs, flags=re.I)
+    pairs = re.sub(r"zero-?(\d)/(\d+)", r"zero=\1 shard=\2", pairs, flags=re.I)
+    return re.sub(
+        r"(?<=\d)[-_/+x.]?(?=(?:tp|pp|dp|cp|ep|etp|vpp|vp|v|mbs|ga|fsdp|zero)[-=]?\d)", " ", pairs, flags=re.I
+    )
 
 
 def _assignment(part: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,20 +11,24 @@ from typing import Any
 
 from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.findings import Finding, info, warning
-from scalecurve.training.inputs.transformer import Transformer, models, training_table
+from scalecurve.study.file import read_json
+from scalecurve.training.inputs.transformer import Transformer, models, size_faults, training_table
 from scalecurve.units import format_count, parse_count
 
 TRAINED_AT = 8192  # tokens of a sequence at most, where only the longest context is stated
 COUNT_OFF = 0.01  # of the published count; a larger difference is pointed out, if not of rounding
 WAY_OUT = "give the sizes instead: --model hidden=4096,layers=32,heads=32,kv_heads=8,ffn=14336,vocab=128256"
+WAY_OUT_EXPERTS = f"{WAY_OUT},experts=64,top_k=8,expert_ffn=1408"
 _SIZE_KEYS = {  # size: its names in a config.json
     "hidden": ("hidden_size", "n_embd", "d_model", "n_embed"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "vocab": ("vocab_size", "padded_vocab_size"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads", "multi_query_group_num"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "kv_n_heads", "n_kv_heads",
+                 "multi_query_group_num"),
     "head": ("head_dim", "attention_head_dim", "kv_channels"),
-    "ffn": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"),
+    "ffn": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "mlp_hidden_size",
+            "d_ff"),
     "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
     "top_k": ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "num_selected_experts"),
     "expert_ffn": ("moe_intermediate_size",),
@@ -36,13 +39,14 @@ _SIZE_KEYS = {  # size: its names in a config.json
     "indexer_heads": ("index_n_heads",),
     "indexer_head": ("index_head_dim",),
     "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers"),
-}
+}  # fmt: skip
 _EXPERT_SIZES = ("experts", "top_k", "expert_ffn")
 _LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "max_sequence_length", "seq_length")
 _STRUCTURE = (  # words in the keys of a config that tell of layers unlike those of a plain decoder
     "expert", "moe", "mamba", "ssm", "linear_num", "linear_key", "lora_rank", "layer_types", "layers_block_type",
     "hybrid", "window", "conv", "state_size", "nextn", "mtp", "index_", "compress", "interval", "pattern", "encoder",
-    "per_layer", "altup", "laurel", "share", "chunk", "sparse", "loop", "memory", "attention_types",
+    "per_layer", "altup", "laurel", "share", "chunk", "sparse", "loop", "memory", "attention_types", "cross_attention",
+    "block_config",
 )  # fmt: skip
 _OTHER_TABLES = (
     "vision_config", "audio_config", "text_config", "rope_scaling", "rope_parameters", "quantization_config",
@@ -80,10 +84,7 @@ def model_types() -> ModelTypes:
 
 def read_config(path: Path) -> Transformer:
     """The model described by a Hugging Face config.json."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
-        raise FormatError(Fault("cannot read a model's config.json", str(path), str(problem))) from None
+    content = read_json(path)
     if not isinstance(content, dict):
         raise FormatError(Fault("a config.json holds one object", str(path), type(content).__name__))
     with read_as("a Hugging Face config.json", subject=str(path)):
@@ -110,7 +111,13 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
     missing = [_SIZE_KEYS[key][0] for key in ("hidden", "layers", "heads", "vocab") if key not in sizes]
     if missing:
         raise InputError([Fault("missing", entry, remedy=WAY_OUT) for entry in missing], subject=f"model {name}")
-    notes = _unknown_type_notes(config, kind)
+    if faults := size_faults({key: sizes[key] for key in ("hidden", "layers", "heads", "vocab")}):
+        raise InputError(faults, subject=f"model {name}")
+    notes = _unknown_type_notes(config, kind, known_width="ffn" in sizes)
+    narrow = config.get("word_embed_proj_dim", sizes["hidden"])
+    if narrow != sizes["hidden"]:
+        value = f"{narrow} in layers of {sizes['hidden']}"
+        raise InputError(Fault("the embedding is narrower than the layers", "word_embed_proj_dim", value, WAY_OUT))
     seq, length_notes = _training_length(config)
     sizes |= _attention_sizes(config, kind, sizes)
     sizes |= _expert_sizes(config, kind, sizes)
@@ -118,7 +125,7 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
     if kind in model_types().learned_positions:
         sizes["positions"] = int(next((config[key] for key in _LENGTHS if config.get(key)), 0))
     sizes = {key: value for key, value in sizes.items() if value is not None}
-    known = Transformer(
+    model = Transformer(
         name=name,
         seq=seq,
         gated=kind not in model_types().ungated,
@@ -126,7 +133,14 @@ def from_config(content: Mapping[str, Any], *, name: str = "config.json") -> Tra
         source=f"config.json of {name}",
         **sizes,
     )
-    return beside_published(replace(known, notes=(*notes, *length_notes)))
+    return beside_published(replace(model, notes=(*notes, *length_notes, *_other_parts(content))))
+
+
+def _other_parts(content: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """That a vision or audio part beside the decoder is not planned."""
+    parts = [key.removesuffix("_config") for key in ("vision_config", "audio_config") if content.get(key)]
+    message = f"only the decoder is planned: the {' and '.join(parts)} part is left out"
+    return (info("decoder-only", message),) if parts else ()
 
 
 def plain_values(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,8 +171,9 @@ def _refuse_what_is_no_decoder(config: Mapping[str, Any], kind: str, name: str) 
         raise InputError(Fault(f"not a decoder: {what}", "model_type", value, hint), subject=f"model {name}")
 
 
-def _unknown_type_notes(config: Mapping[str, Any], kind: str) -> tuple[Finding, ...]:
-    """A type not in the table is read as a plain decoder with a gate and a warning, if no key tells of other layers."""
+def _unknown_type_notes(config: Mapping[str, Any], kind: str, *, known_width: bool) -> tuple[Finding, ...]:
+    """A type not in the table is read as a plain decoder with a gate and a warning, if no key tells of other layers and
+    one tells the width of the feed-forward part."""
     if kind in model_types().decoders or not kind:
         odd: list[str] = [] if kind else _structure_keys(config, ("expert", "lora_rank", "moe", "window"))
     else:
@@ -166,9 +181,13 @@ def _unknown_type_notes(config: Mapping[str, Any], kind: str) -> tuple[Finding, 
     if odd:
         value = f"{kind or 'none'}: {', '.join(odd[:8])}"
         message = "layers of an unknown model_type"
-        raise InputError(Fault(message, "model_type", value, WAY_OUT), subject="config.json")
+        way = WAY_OUT_EXPERTS if any("expert" in key or "moe" in key for key in odd) else WAY_OUT
+        raise InputError(Fault(message, "model_type", value, way), subject="config.json")
     if kind in model_types().decoders:
         return ()
+    if kind and not known_width:
+        message = "an unknown model_type that does not state the width of its feed-forward part"
+        raise InputError(Fault(message, "model_type", kind, WAY_OUT), subject="config.json")
     message = f"model_type {kind or 'not stated'}: read as a plain decoder with a gated feed-forward part"
     return (warning("model-type-unknown", message, remedy="check the parameter count, or give the sizes"),)
 
@@ -240,16 +259,18 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
     wide = sizes.get("expert_ffn") or int(config.get("intermediate_size") or sizes.get("ffn") or 0)
     if not wide:
         raise InputError(Fault("missing", "moe_intermediate_size", remedy=WAY_OUT), subject="config.json")
-    many = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert")
+    many = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
     shared = next((int(config[key]) for key in many if config.get(key)), 0) * wide
     if kind == "llama4_text":
         shared = wide
-    one = config.get("shared_expert_intermediate_size") or config.get("moe_shared_expert_intermediate_size")
-    shared = int(one or shared)
+    of_all = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size")
+    shared = next((int(config[key]) for key in of_all if config.get(key)), shared)
     first = config.get("first_k_dense_replace", config.get("moe_layer_start_index", 0)) or 0
     step = config.get("interleave_moe_layer_step") or config.get("decoder_sparse_step") or config.get("moe_layer_freq")
+    step = config.get("expert_layer_period") or config.get("moe_layer_interval") or step
     step = step if isinstance(step, int) and step > 1 else 1
-    sparse = [layer for layer in range(int(first), layers) if (layer + 1) % step == 0]
+    offset = int(config.get("expert_layer_offset", step - 1))
+    sparse = [layer for layer in range(int(first), layers) if layer % step == offset]
     listed = config.get("moe_layers") if kind == "llama4_text" else None
     count = len(listed) if listed else len(set(sparse) - set(config.get("mlp_only_layers") or []))
     groups = config.get("topk_group") if (config.get("n_group") or 1) > 1 else None
@@ -257,42 +278,83 @@ def _expert_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]
 
 
 def _hybrid_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Layers that mix tokens by a state: Nemotron-H's Mamba-2 by its pattern, Qwen3-Next's gated DeltaNet."""
-    layers, hidden = sizes["layers"], sizes["hidden"]
+    """Layers that mix tokens by a state instead of attention, by the type's own way to say which."""
     if kind == "nemotron_h":
-        pattern = str(config.get("hybrid_override_pattern") or "")
-        if len(pattern) != layers or set(pattern) - set("M*-E"):
-            hint = "a letter for each layer: M, *, - or E"
-            raise InputError(Fault("cannot tell the layers", "hybrid_override_pattern", pattern or "missing", hint))
-        _need(config, ("mamba_num_heads", "mamba_head_dim"))
-        weights, flop = mamba_mixer(
-            hidden, int(config["mamba_num_heads"]), int(config["mamba_head_dim"]), int(config.get("n_groups", 8)),
-            int(config.get("ssm_state_size", 128)), int(config.get("conv_kernel", 4)),
+        return _nemotron_layers(config, sizes)
+    if kind in ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"):
+        names = ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim")
+        every = int(config.get("full_attention_interval", 4))
+        linear = _listed(config, "linear", sizes["layers"] - sizes["layers"] // every)
+        kernel = int(config.get("linear_conv_kernel_dim", 4))
+        return _linear(linear, delta_mixer(sizes["hidden"], kernel, *_need(config, names))) | {"query_gate": True}
+    if kind == "jamba":
+        period, offset, state = _need(config, ("attn_layer_period", "attn_layer_offset", "mamba_d_state"))
+        linear = sum(layer % period != offset for layer in range(sizes["layers"]))
+        inner = int(config.get("mamba_expand", 2)) * sizes["hidden"]
+        rank, kernel = _whole(config.get("mamba_dt_rank"), -(-sizes["hidden"] // 16)), config.get("mamba_d_conv", 4)
+        return _linear(linear, first_mamba_mixer(sizes["hidden"], inner, rank, state, int(kernel)))
+    if kind in ("granitemoehybrid", "bamba"):
+        plain = config.get("attn_layer_indices")
+        linear = _listed(config, "mamba", 0) if plain is None else sizes["layers"] - len(plain)
+        heads, state = _need(config, ("mamba_n_heads", "mamba_d_state"))
+        wide = int(config.get("mamba_expand", 2)) * sizes["hidden"] // heads
+        mixer = mamba_mixer(
+            sizes["hidden"], heads, _whole(config.get("mamba_d_head"), wide), int(config.get("mamba_n_groups", 1)),
+            state, int(config.get("mamba_d_conv", 4)),
         )  # fmt: skip
-        routed = pattern.count("E")
-        experts: dict[str, Any] = {"dense_layers": layers - routed, "shared_ffn": sizes.get("shared_ffn", 0)}
-        return (experts if routed else dict.fromkeys((*_EXPERT_SIZES, "shared_ffn"), None)) | {
-            "attention_layers": pattern.count("*"), "linear_layers": pattern.count("M"), "linear_weights": weights,
-            "linear_flop": flop, "ffn_layers": pattern.count("-"),
-        }  # fmt: skip
-    if kind != "qwen3_next":
-        return {}
-    _need(config, ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim"))
-    kinds = [str(entry) for entry in config.get("layer_types") or []]
-    every = int(config.get("full_attention_interval", 4))
-    linear = sum("linear" in entry for entry in kinds) if kinds else layers - layers // every
-    weights, flop = delta_mixer(
-        hidden, int(config["linear_num_key_heads"]), int(config["linear_num_value_heads"]),
-        int(config["linear_key_head_dim"]), int(config["linear_value_head_dim"]),
-        int(config.get("linear_conv_kernel_dim", 4)),
+        dense = {} if sizes.get("experts") or kind == "bamba" else {"ffn": int(config["shared_intermediate_size"])}
+        return _linear(linear, mixer) | dense
+    if kind in ("minimax", "minimax_text_01", "minimax_m1"):
+        inner = sizes["heads"] * sizes["head"]
+        return _linear(_listed(config, "linear", 0), (5 * sizes["hidden"] * inner, 4 * inner * sizes["head"]))
+    return {}
+
+
+def _nemotron_layers(config: Mapping[str, Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nemotron-H has one part in each layer, by a letter: Mamba-2, attention, a feed-forward part or experts."""
+    layers, pattern = sizes["layers"], str(config.get("hybrid_override_pattern") or "")
+    if len(pattern) != layers or set(pattern) - set("M*-E"):
+        hint = "a letter for each layer: M, *, - or E"
+        raise InputError(Fault("cannot tell the layers", "hybrid_override_pattern", pattern or "missing", hint))
+    heads, head = _need(config, ("mamba_num_heads", "mamba_head_dim"))
+    mixer = mamba_mixer(
+        sizes["hidden"], heads, head, int(config.get("n_groups", 8)), int(config.get("ssm_state_size", 128)),
+        int(config.get("conv_kernel", 4)),
     )  # fmt: skip
-    return {"linear_layers": linear, "linear_weights": weights, "linear_flop": flop, "query_gate": True}
+    routed = pattern.count("E")
+    experts: dict[str, Any] = {"dense_layers": layers - routed, "shared_ffn": sizes.get("shared_ffn", 0)}
+    experts = experts if routed else dict.fromkeys((*_EXPERT_SIZES, "shared_ffn"), None)
+    parts = {"attention_layers": pattern.count("*"), "ffn_layers": pattern.count("-")}
+    return experts | parts | _linear(pattern.count("M"), mixer)
 
 
-def _need(config: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+def _linear(layers: int, mixer: tuple[int, int]) -> dict[str, Any]:
+    return {"linear_layers": layers, "linear_weights": mixer[0], "linear_flop": mixer[1]} if layers else {}
+
+
+def _listed(config: Mapping[str, Any], word: str, unlisted: int) -> int:
+    """How many layers a config's list calls `word`; in MiniMax's own list they are the zeros."""
+    kinds = config.get("layer_types") or config.get("layers_block_type") or []
+    if not kinds and config.get("attn_type_list"):
+        return list(config["attn_type_list"]).count(0)
+    return sum(word in str(entry) for entry in kinds) if kinds else unlisted
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    return value if isinstance(value, int) else otherwise  # "auto", or left out
+
+
+def _need(config: Mapping[str, Any], keys: tuple[str, ...]) -> list[int]:
     missing = [Fault("missing", key, remedy=WAY_OUT) for key in keys if not isinstance(config.get(key), int)]
     if missing:
         raise InputError(missing, subject="config.json")
+    return [config[key] for key in keys]
+
+
+def first_mamba_mixer(hidden: int, inner: int, rank: int, state: int, kernel: int) -> tuple[int, int]:
+    """Weights of a Mamba-1 mixer (Gu and Dao 2023), and FLOP per token of its state alone."""
+    weights = hidden * 2 * inner + inner * (kernel + rank + 2 * state) + rank * inner + inner * state + inner * hidden
+    return weights, 6 * inner * state
 
 
 def mamba_mixer(hidden: int, heads: int, head: int, groups: int, state: int, kernel: int) -> tuple[int, int]:
@@ -303,7 +365,7 @@ def mamba_mixer(hidden: int, heads: int, head: int, groups: int, state: int, ker
     return weights, 4 * inner * state
 
 
-def delta_mixer(hidden: int, keys: int, values: int, key: int, value: int, kernel: int) -> tuple[int, int]:
+def delta_mixer(hidden: int, kernel: int, keys: int, values: int, key: int, value: int) -> tuple[int, int]:
     """Weights of a gated DeltaNet mixer with `keys` heads of size `key` and `values` heads of size `value`, and FLOP
     per token of its state alone: read, corrected and written (Yang et al. 2024)."""
     wide, narrow = values * value, keys * key
@@ -313,17 +375,23 @@ def delta_mixer(hidden: int, keys: int, values: int, key: int, value: int, kerne
 
 def agrees_with_published(counted: float, published: str) -> bool:
     """Whether a count is within 1 % of the published one, or rounds to its digits (1.72B to `1.7B`)."""
-    stated = parse_count(published)
+    count = parse_count(published)
     digits = published.strip("kMBT ")
-    unit = stated / float(digits) * 10.0 ** -len(digits.partition(".")[2])
-    return abs(counted - stated) <= max(COUNT_OFF * stated, 0.5 * unit)
+    unit = count / float(digits) * 10.0 ** -len(digits.partition(".")[2])
+    return abs(counted - count) <= max(COUNT_OFF * count, 0.5 * unit)
 
 
 def beside_published(model: Transformer) -> Transformer:
     """The model with the published count of the preset of the same sizes, and a finding that says both."""
-    names = ("hidden", "layers", "heads", "groups", "experts", "expert_ffn")
+    names = ("hidden", "layers", "heads", "groups", "experts", "expert_ffn", *(() if model.experts else ("ffn",)))
     twin = next(
-        (other for other in models().values() if all(getattr(other, key) == getattr(model, key) for key in names)), None
+        (
+            other
+            for other in models().values()
+            if all(getattr(other, key) == getattr(model, key) for key in names)
+            and abs(model.vocab / other.vocab - 1.0) < COUNT_OFF
+        ),
+        None,
     )
     if twin is None or twin.published is None:
         message = f"counted {format_count(model.parameters)} parameters; no published count is known for these sizes"

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.units import WorkersLike, as_workers, format_count, parse_count, parse_seconds
+from scalecurve.files import read_toml
+from scalecurve.units import WorkersLike, as_number, as_workers, format_count, parse_count, parse_seconds
 
 if TYPE_CHECKING:
     from scalecurve.training.inputs.cluster import ClusterLike
@@ -27,6 +27,7 @@ SURELY_TOKENS = 262_144  # below it such a number must be whole sequences, since
 _BATCH_UNIT = re.compile(
     r"(?P<amount>.*?[\dkKMGTi.])\s*(?P<unit>tok(?:ens?)?|seq(?:uences?|s)?|samples?)", re.IGNORECASE
 )
+LARGEST = 1e30  # of any number of a plan: products of several stay finite
 OBJECTIVES = {"time": "run_seconds", "cost": "run_usd", "energy": "run_joules"}
 
 
@@ -63,11 +64,12 @@ class PlanRequest:
         default=None, metadata=about("Global batch: 4Mi (tokens) or '512 sequences'.", '"4Mi"')
     )
     critical_batch: float | str | None = field(
-        default=None, metadata=about("In tokens, or a law: kaplan, mccandlish, zhang, merrill, deepseek.", '"8Mi"')
+        default=None,
+        metadata=about("Critical batch in tokens, or a law: kaplan, mccandlish, zhang, merrill, deepseek.", '"8Mi"'),
     )
     definition: str | None = field(
         default=None,
-        metadata=about("Of a critical batch in tokens: double (2x data) or overhead (20 % more steps).", '"double"'),
+        metadata=about("What the critical batch means: double (2x data) or overhead (20 % more steps).", '"double"'),
     )
     batch_grows: bool = field(
         default=False, metadata=about("Let the batch grow with P, up to the critical batch.", "false", kind=bool)
@@ -85,8 +87,8 @@ class PlanRequest:
         default=None, metadata=about("Loss, for critical-batch laws that are functions of it.", "2.0", kind=float)
     )
     objective: str | None = field(default=None, metadata=about("time, cost or energy.", '"time"'))
-    deadline: float | str | None = field(default=None, metadata=about("Time allowed, as 30d.", '"30d"'))
-    budget: float | str | None = field(default=None, metadata=about("Dollars allowed, as 5M.", '"5M"'))
+    deadline: float | str | None = field(default=None, metadata=about("Time for the run, such as 30d.", '"30d"'))
+    budget: float | str | None = field(default=None, metadata=about("Dollars for the run, such as 5M.", '"5M"'))
     price: float | None = field(
         default=None, metadata=about("Dollars per accelerator-hour (default: the dated catalog).", "2.5", kind=float)
     )
@@ -108,7 +110,8 @@ class PlanRequest:
         default=None, metadata=about("Evaluate this one: tp=8,pp=12,dp=4,micro=1,recompute=full.", '"tp=8,pp=4"')
     )
     explain: int | None = field(
-        default=None, metadata=about("Every term of the step at P, with its numbers.", "512", kind=int, metavar="P")
+        default=None,
+        metadata=about("Show every term of the step at P, with its numbers.", "512", kind=int, metavar="P"),
     )
     measured: str | Path | None = field(
         default=None,
@@ -127,13 +130,24 @@ class PlanRequest:
             value, kind = getattr(self, entry.name), entry.metadata["kind"]
             if kind in (int, float) and value is not None and not isinstance(value, Real):
                 faults.append(Fault("must be a number", entry.name, repr(value)))
+            elif kind is not bool and isinstance(value, Real) and not abs(as_number(value, entry.name)) < LARGEST:
+                faults.append(
+                    Fault(
+                        "must be a finite number",
+                        entry.name,
+                        f"{as_number(value, entry.name):g}",
+                        remedy="write a smaller one",
+                    )
+                )
+            elif kind is int and value is not None and not isinstance(value, Integral):
+                faults.append(Fault("must be a whole number", entry.name, repr(value)))
             elif entry.name == "top" and value is not None and value < 1:
                 faults.append(Fault("at least one layout is kept at each P", "top", str(value)))
         if self.objective is not None and self.objective not in OBJECTIVES:
             faults.append(Fault("unknown objective", "objective", self.objective, f"use {', '.join(OBJECTIVES)}"))
         for name, limit in (("deadline", self.deadline_seconds), ("budget", self.budget_dollars)):
-            if limit is not None and not (math.isfinite(limit) and limit > 0):
-                faults.append(Fault(f"a {name} is above 0", name, f"{limit:g}"))
+            if limit is not None and not 0 < as_number(limit, name) < math.inf:
+                faults.append(Fault(f"a {name} is above 0", name, f"{as_number(limit, name):g}"))
         if faults:
             raise InputError(faults, subject="plan")
 
@@ -165,11 +179,7 @@ def read_request(options: Mapping[str, Any], *, file: str | Path | None = None) 
     """
     content: dict[str, Any] = {}
     if file is not None:
-        path = Path(file)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            raise FormatError(Fault("cannot read the plan file", str(path), str(problem))) from None
+        content = read_toml(Path(file), hint="scalecurve plan --init plan.toml writes one to start from")
     values = {key.replace("-", "_"): value for key, value in content.items()}
     names = [entry.name for entry in fields(PlanRequest)]
     hint = f"known: {', '.join(names)}"
@@ -225,7 +235,7 @@ def read_count(value: float | str, name: str | None = None, *, above: float = -m
     if not math.isfinite(number):
         raise InputError(Fault("a count is finite", name, str(value)))
     if number <= above:
-        raise InputError(Fault("must be above 0", name, str(value)))
+        raise InputError(Fault("not above 0", name, str(value), "give a positive number"))
     return number
 
 
@@ -241,11 +251,11 @@ def sequence_length(seq: int | str | None, default: int) -> int:
 
 def whole_sequences(tokens: float | str, seq: int) -> GlobalBatch:
     """A batch in tokens as whole sequences."""
-    asked = read_count(tokens, "batch")
-    if asked < seq:
+    count = read_count(tokens, "batch")
+    if count < seq:
         hint = f"a batch holds at least one sequence: {seq} tokens"
         raise InputError(Fault("the batch is smaller than one sequence", "batch", str(tokens), hint))
-    return GlobalBatch(asked, max(round(asked / seq), 1), seq)
+    return GlobalBatch(count, max(round(count / seq), 1), seq)
 
 
 def read_batch(batch: float | str, seq: int) -> GlobalBatch:
@@ -254,7 +264,7 @@ def read_batch(batch: float | str, seq: int) -> GlobalBatch:
     unit = _BATCH_UNIT.fullmatch(batch.strip()) if isinstance(batch, str) else None
     amount = unit["amount"].strip() if unit else batch
     value = read_count(amount, "batch")
-    bare = unit is None and (not isinstance(batch, str) or batch.strip().isdigit())
+    bare = unit is None and (not isinstance(batch, str) or batch.strip().isdecimal())
     if unit and unit["unit"].lower().startswith("tok"):
         return whole_sequences(amount, seq)
     if unit or (bare and value < TOKENS_FROM):

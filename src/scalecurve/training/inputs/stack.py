@@ -1,7 +1,8 @@
 """A software stack on a cluster: what it does, the achieved shares fitted for it, and the rates that follow.
 
 Shares come from `data/calibration.json` where published tables calibrate that accelerator and stack; otherwise from
-another accelerator or stack by ratio of published ceilings; otherwise from priors that no table was fitted to.
+other accelerators and stacks by ratio of published ceilings; otherwise from priors that no table was fitted to.  Where
+nobody names the stack, the usual one of the accelerator is taken, as much slower as published runs are.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 from scalecurve.document import JsonRecord
@@ -24,6 +26,8 @@ SCALED = ("matmul", "attention")  # constants that move with an accelerator's me
 HOSTED = ("launch", "expert_launch")  # constants that move with its host
 HARDWARE = ("matmul", "ramp", "tail", "memory", "inner", "outer", "low_precision")
 SOFTWARE = ("grouped", "attention", "contention", "imbalance", "launch", "expert_launch", "step", "micro")
+BLENDED = (*HARDWARE, "attention")  # constants that both the accelerator and the stack decide
+RATES, WAITS = ("matmul", "memory", "inner", "outer", "attention"), ("launch", "expert_launch", "step", "micro")
 FAMILIES = (  # accelerators with the same cores
     ("a100-80gb", "a100-40gb", "a800"), ("h100", "h100-96gb", "h200", "h800", "gh200", "h20", "h200-nvl"),
     ("b200", "gb200", "b300", "gb300"), ("mi250x-gcd", "mi250x", "mi210"), ("mi325x", "mi300x"),
@@ -43,6 +47,8 @@ class Stack(JsonRecord):
     logit_bytes: float  # bytes kept per token and vocabulary entry around the loss
     launch: float  # host seconds per layer and forward pass
     zero: int  # the ZeRO stage it uses where a layout does not say
+    routing_traffic: float = 8.0  # forward bytes per routed token and hidden element of sorting by expert and back
+    latent_kernels: float = 2.0  # launches of a MoE layer with latent attention over one without
     tensor_overlap: float = 0.0  # share of tensor-parallel traffic hidden under matrix products
     expert_overlap: float = 0.0  # share of expert all-to-all traffic hidden
     pipeline_overlap: float = 0.0  # share of point-to-point traffic hidden
@@ -50,25 +56,32 @@ class Stack(JsonRecord):
     gradient_held: float | None = None  # bytes of a gradient in memory, where not those of the collective
     copy_held: float = 2.0  # bytes of a weight beside the fp32 copy of the optimiser (0: sharded fp32 weights only)
     dropout: bool = False  # dropout masks are kept
+    norm_held: float = 4.0  # bytes per token and hidden element kept around the norms, beside the products' inputs
+    copies_held: float = 1.0  # bytes kept inside a layer over those that its products and attention need
     recomputes: tuple[str, ...] = ("none", "selective", "full")  # what its recipes may do where they do not say
     gathers_fp8: bool = False  # weights travel in fp8 where products run in it
     interleaves: bool = False  # several chunks of layers a stage are usual
     splits_sequence: bool = False  # sequence parallelism beside tensor parallelism where a layout does not say
+    either_sequence: bool = False  # a table that does not say may mean either
     tensor_wait: float = 0.0  # seconds per layer and rank of ZeRO's collectives where each tensor has its own
-    slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank^1.25 where stages are on different nodes
+    slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank where stages are on different nodes
+    weighs_stages: bool = False  # stages get equal shares of the weights, output layer included, not of the layers
+    gradient_traffic: float = 0.0  # bytes per weight and step of copying, clipping and clearing gradients
     hop: float | None = None  # seconds per ring hop between nodes, where not the usual 6 microseconds
-    stall: float = 0.0  # seconds a micro-batch loses from `stall_nodes` nodes on
+    stall: float = 0.0  # seconds that a message between stages stalls, in jobs of `stall_nodes` nodes and elsewhere
     stall_nodes: int = 1
-    unsharded_wait: float = 0.0  # seconds a micro-batch loses in a pipeline over nodes with gradients all-reduced
     single_port: bool = False  # rings between nodes use one port of the node at a time
     selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
     selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
     dualpipe: bool = False  # pipelines of an even number of stages run from both ends (DeepSeek-V3, section 3.2.1)
+    graphs: bool = True  # recipes that save launches (CUDA graphs) where they are usual on an accelerator
     grouped: float | None = None  # what of `matmul` its kernels for grouped products are published to reach
+    narrow_expert: float | None = None  # the widest expert that calibrates `grouped`, where wider ones lose less
     family: str = ""  # stacks of one family share code, and where little is measured their constants
     aliases: tuple[str, ...] = ()
     constants: tuple[str, ...] = ()
     source: str = "given"
+    named: bool = True  # a user, a table or a cluster names it; otherwise it is only the usual one
 
     JSON = "name constants source"
 
@@ -85,6 +98,7 @@ def stacks() -> Mapping[str, Stack]:
 
 
 USUAL_STACKS = (("gaudi", "gaudi"), ("trainium", "neuron"), ("tpu", "maxtext"), ("mi", "primus"))
+ONLY_STACKS = ("gaudi", "neuron", "maxtext")  # jobs on their accelerators run under little else
 
 
 def usual_stack(accelerator: Accelerator) -> str:
@@ -104,7 +118,10 @@ def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None
     """The stack of this name; without one the accelerator's usual, whatever the layout."""
     if isinstance(stack, Stack):
         return stack
-    name = stack or ("megatron-core" if accelerator is None else usual_stack(accelerator))
+    if stack is None and accelerator is not None:
+        usual = stacks()[usual_stack(accelerator)]
+        return replace(usual, named=usual.name in ONLY_STACKS)
+    name = stack or "megatron-core"
     if plain_name(name) not in stacks():
         raise unknown_name("stack", name, stacks())
     return stacks()[plain_name(name)]
@@ -131,13 +148,18 @@ class Constants(JsonRecord):
     grouped: float  # what of `matmul` is left in the experts' grouped products
 
 
+def host_factor(accelerator: Accelerator, stack: Stack) -> float:
+    """What a launch costs on this accelerator, relative to an x86 server without graphs."""
+    return accelerator.host if stack.graphs else 1.0
+
+
 def prior_constants(accelerator: Accelerator, stack: Stack) -> Constants:
     """Nothing fitted: the measured ceiling of a matrix product, NCCL's 78 % of the link, and typical shares."""
-    ceiling = accelerator.ceiling or DEFAULT_CEILING
+    ceiling, host = accelerator.ceiling or DEFAULT_CEILING, host_factor(accelerator, stack)
     return Constants(
         matmul=ceiling, ramp=128.0, tail=1.5, memory=0.80, inner=0.82, outer=0.78, attention=0.45 * ceiling,
-        contention=0.25, imbalance=1.1, launch=stack.launch * accelerator.host,
-        expert_launch=2.5e-3 * accelerator.host, low_precision=0.75, grouped=0.7, step=0.0, micro=0.0,
+        contention=0.25, imbalance=1.1, launch=stack.launch * host,
+        expert_launch=2.5e-3 * host, low_precision=0.75, grouped=0.8, step=0.0, micro=0.0,
     )  # fmt: skip
 
 
@@ -187,52 +209,90 @@ def distance(accelerator: Accelerator, name: str) -> tuple[bool, float]:
 
 
 def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, Any] | None = None) -> StackCalibration:
-    """This accelerator and stack; else the stack, or its family, on the accelerator most like it, and the accelerator,
-    or one with the same cores, under another stack, by ratio to published ceilings; else priors.  `record` takes the
-    place of the shipped calibration."""
+    """This accelerator and stack, transferred where no table has both, and slower and less certain where nobody names
+    the stack.  `record` takes the place of the shipped calibration."""
     calibration = shipped_calibration() if record is None else record
     entries, widths = calibration["entries"], calibration["half_widths"]
-    base, ratio = prior_constants(accelerator, stack), widths.get("ratio", 0.1)
-    moe = widths.get("moe", 0.0)
     own = next((e for e in entries if (e["accelerator"], e["stack"]) == (accelerator.name, stack.name)), None)
     if own is not None:
-        return StackCalibration(
-            constants=replace(base, **known_shares(own)), evidence="calibrated", half_width=own["half_width"],
-            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
-            fitted=tuple(known_shares(own)), ratio_width=ratio, moe_width=moe,
+        known = StackCalibration(
+            constants=replace(prior_constants(accelerator, stack), **known_shares(own)), evidence="calibrated",
+            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"], half_width=own["half_width"],
+            fitted=tuple(known_shares(own)),
         )  # fmt: skip
+    else:
+        known = transferred(accelerator, stack, entries, widths)
+    known = replace(known, ratio_width=widths.get("ratio", 0.1), moe_width=widths.get("moe", 0.0))
+    return known if stack.named else of_no_name(known, stack, widths)
+
+
+def of_no_name(known: StackCalibration, stack: Stack, widths: Mapping[str, float]) -> StackCalibration:
+    """The usual stack where nobody names one: published runs take longer than the layout picked under it, by `slower`
+    in the median over sources, and spread more."""
+    factor = math.exp(widths.get("slower", 0.0))
+    constants = replace(
+        known.constants,
+        **{name: getattr(known.constants, name) / factor for name in RATES},
+        **{name: getattr(known.constants, name) * factor for name in WAITS},
+    )
+    slower = f"{100.0 * (factor - 1.0):.0f} % slower, as published runs are"
+    source = f"no stack is named: {stack.name}, {slower}; {known.source}"
+    return replace(
+        known, constants=constants, half_width=max(known.half_width, widths.get("unnamed", 0.0)), source=source,
+        evidence="transferred" if known.evidence == "calibrated" else known.evidence,
+    )  # fmt: skip
+
+
+def transferred(
+    accelerator: Accelerator, stack: Stack, entries: Sequence[Mapping[str, Any]], widths: Mapping[str, float]
+) -> StackCalibration:
+    """Software from the stack, or its family, on the accelerator most like this one; hardware from this accelerator, or
+    one with the same cores, under that family.  Where the family was never measured on it, hardware is halfway between
+    this accelerator under all other stacks and the family on all other accelerators.  Else priors."""
     cores = next((names for names in FAMILIES if accelerator.name in names), (accelerator.name,))
-    related = {one.name for one in stacks().values() if one.family == stack.family} if stack.family else set()
+    related = {one.name for one in stacks().values() if stack.family and one.family == stack.family} | {stack.name}
     by_nearness = sorted(
         entries,
         key=lambda e: (e["stack"] != stack.name, e["stack"] not in related, *distance(accelerator, e["accelerator"])),
     )
-    same_chip = next((e for e in by_nearness if e["accelerator"] in cores), None)
-    same_stack = next((e for e in by_nearness if e["stack"] == stack.name or e["stack"] in related), None)
-    if same_chip is not None and same_chip["stack"] == stack.name:
-        same_stack = same_chip
+    same_chip = [e for e in by_nearness if e["accelerator"] in cores]
+    same_stack = [e for e in by_nearness if e["stack"] in related]
+    if same_chip and same_chip[0]["stack"] == stack.name:
+        same_stack.insert(0, same_chip[0])
+
+    def moved(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+        """Constants of an entry by the ratio of the ceilings and hosts; no share of a peak is above 1."""
+        ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
+        ratios |= dict.fromkeys(HOSTED, host_factor(accelerator, stack) / entry["host"])
+        shares = known_shares(entry)
+        values = {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
+        return values | {name: min(values[name], 1.0) for name in SCALED if name in values}
+
     values: dict[str, float] = {}
-    for entry, names in ((same_stack, SOFTWARE if same_chip else HARDWARE + SOFTWARE), (same_chip, HARDWARE)):
-        if entry is not None:
-            ratios = dict.fromkeys(SCALED, (accelerator.ceiling or DEFAULT_CEILING) / entry["ceiling"])
-            ratios |= dict.fromkeys(HOSTED, accelerator.host / entry["host"])
-            shares = known_shares(entry)
-            values |= {name: shares[name] * ratios.get(name, 1.0) for name in names if name in shares}
-            values |= {
-                name: min(values[name], 1.0) for name in SCALED if name in values
-            }  # no share of a peak is above 1
+    if same_stack:
+        values |= moved(same_stack[0], SOFTWARE if same_chip else HARDWARE + SOFTWARE)
+    if same_chip:
+        values |= moved(same_chip[0], HARDWARE)
+    if same_chip and same_stack and same_chip[0]["stack"] not in related:
+        for name in BLENDED:
+            sides = [
+                [one[name] for e in side if name in (one := moved(e, BLENDED))] for side in (same_chip, same_stack)
+            ]
+            if any(sides):
+                values[name] = fmean(fmean(side) for side in sides if side)
     if stack.grouped is not None:
         values["grouped"] = stack.grouped
+    base = prior_constants(accelerator, stack)
     if not values:
         source = "published ceilings and typical shares; nothing fitted"
-        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"],
-                                ratio_width=ratio, moe_width=moe)  # fmt: skip
-    origin = " and ".join(dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (same_chip, same_stack) if e))
+        return StackCalibration(constants=base, evidence="assumed", source=source, half_width=widths["assumed"])
+    origin = " and ".join(
+        dict.fromkeys(f"{e['stack']} on {e['accelerator']}" for e in (*same_chip[:1], *same_stack[:1]))
+    )
     return StackCalibration(
         constants=replace(base, **values), evidence="transferred",
         half_width=widths.get("unseen", widths["assumed"]) if stack.name == UNSEEN else widths["transferred"],
-        source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values), ratio_width=ratio,
-        moe_width=moe,
+        source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values),
     )  # fmt: skip
 
 
@@ -255,6 +315,7 @@ class Device:
     node: float  # accelerators that share the fast link
     inner_rate: float  # bytes/s one accelerator reaches in a ring on the fast link
     outer_rate: float  # bytes/s one accelerator reaches through the network
+    pair_rate: float | None  # bytes/s between two accelerators of a node that are wired in pairs
     contention: float  # share of the hidden side of an overlap that is paid all the same
     launch: float  # host seconds per layer and pass that the accelerator must wait for at least
     expert_launch: float  # the same for a MoE layer, whose routing and expert kernels are many and small
@@ -286,6 +347,7 @@ def device_of(
         attention_rate=chip.peak * constants.attention, memory_rate=chip.memory_rate * constants.memory,
         capacity=chip.capacity, cores=float(chip.cores), tail=constants.tail, ramp=constants.ramp * peak / chip.peak,
         operand_bytes=1.0 if low else 2.0, node=float(cluster.node), inner_rate=cluster.inner_rate * constants.inner,
+        pair_rate=None if chip.pair_rate is None else chip.pair_rate * constants.inner,
         outer_rate=cluster.outer_rate * constants.outer, contention=constants.contention, launch=constants.launch,
         expert_launch=constants.expert_launch, imbalance=constants.imbalance, step=constants.step,
         micro=constants.micro, stack=stack, frozen=frozen, outer_hop=6e-6 if stack.hop is None else stack.hop,

@@ -21,6 +21,7 @@ from scalecurve.units import parse_count
 
 Array = npt.NDArray[np.float64]
 DEFAULT_VOCABULARY, DEFAULT_SEQ = 51_200, 2048
+MOST_SIZE, MOST_LAYERS = 2**31, 100_000
 
 
 def as_array(value: Any) -> Array:
@@ -236,12 +237,7 @@ class Transformer:
 
     def __post_init__(self) -> None:
         """Refuse sizes that make no model."""
-        sizes = {name: getattr(self, name) for name in ("hidden", "layers", "heads", "vocab", "seq")}
-        faults = [
-            Fault("must be a whole number above 0", where=name, value=str(value))
-            for name, value in sizes.items()
-            if not isinstance(value, int) or value < 1
-        ]
+        faults = size_faults({name: getattr(self, name) for name in ("hidden", "layers", "heads", "vocab", "seq")})
         if not faults and self.head is None and self.hidden % self.heads:
             hint = "give `head`, the size of one head, if it is not hidden / heads"
             faults.append(Fault("hidden is not a multiple of heads", "heads", f"{self.hidden} and {self.heads}", hint))
@@ -333,6 +329,16 @@ class Transformer:
         return sizes | {"parameters": self.parameters, "active_parameters": self.active_parameters}
 
 
+def size_faults(sizes: Mapping[str, Any]) -> list[Fault]:
+    """A fault for every size that no model has: layers beyond this would be counted one by one for hours."""
+    return [
+        Fault(f"must be a whole number from 1 to {most:,}", name, str(value)[:40])
+        for name, value in sizes.items()
+        for most in (MOST_LAYERS if name == "layers" else MOST_SIZE,)
+        if not isinstance(value, int) or not 1 <= value <= most
+    ]
+
+
 @cache
 def models() -> Mapping[str, Transformer]:
     """Every model preset by name."""
@@ -362,10 +368,10 @@ def preset_of(name: str) -> Transformer | None:
     key = FAMILY_PREFIX.sub("", key)
     while (shorter := VERSION_SUFFIX.sub("", key)) != key:
         key = shorter
-    key = re.sub(r"^(llama)[-_ ]?3[._]?[13](?=[-_ ]?(8|70|405)b)", "llama3", key)
-    known = presets_by_spelling()
+    key = re.sub(r"^(llama)[-_ ]?3[._-]?[13](?=[-_ ]?(8|70|405)b)", "llama3", key)
+    spellings = presets_by_spelling()
     spelled = without_punctuation(key)
-    return known.get(spelled) or known.get(MODEL_NAMES.get(spelled, ""))
+    return spellings.get(spelled) or spellings.get(MODEL_NAMES.get(spelled, ""))
 
 
 MODEL_NAMES = {  # other names of presets, without punctuation
@@ -375,13 +381,18 @@ MODEL_NAMES = {  # other names of presets, without punctuation
     "deepseek216b": "deepseekv2lite", "llama4scout17b": "llama4scout", "llama4scout109b": "llama4scout",
     "llama4maverick17b": "llama4maverick", "llama4maverick400b": "llama4maverick", "mixtral": "mixtral8x7b",
     "qwen3235b": "qwen3235ba22b", "qwen330b": "qwen330ba3b", "qwen3480b": "qwen3480ba35b", "kimik21t": "kimik2",
+    "nemotron340b": "nemotron4340b", "nemotron15b": "nemotron415b", "gpt215b": "gpt2xl", "gpt2124m": "gpt2",
+    "llama7b": "llama27b", "llama13b": "llama213b", "llama165b": "llama65b", "qwen27b": "qwen257b",
+    "bloomz": "bloom176b", "qwen272b": "qwen2572b", "gpt175b": "gpt3175b", "mtnlg530b": "megatron530b",
+    "turingnlg530b": "megatron530b",
 }  # fmt: skip
 
 
 def model_preset(name: str) -> Transformer:
     preset = preset_of(name)
     if preset is None:
-        raise unknown_name("model", name, models())
+        way = "; or give its sizes (hidden=4096,layers=32,heads=32,kv_heads=8,ffn=14336) or its config.json"
+        raise unknown_name("model", name, models(), otherwise=way)
     return preset
 
 
@@ -393,6 +404,18 @@ _SIZE_ALIASES = {
     "sequence_length": "seq", "head_dim": "head", "topk": "top_k", "num_experts": "experts", "swiglu": "gated",
     "moe_ffn": "expert_ffn", "ffn_hidden_moe": "expert_ffn", "kv": "kv_heads", "d_model": "hidden",
 }  # fmt: skip
+
+
+_SWITCHES = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _size(name: str, value: str) -> int | str:
+    """A count, a switch such as gated=true, or the name of a preset."""
+    if name == "preset":
+        return value
+    if _SIZE_ALIASES.get(name, name) in ("gated", "tied") and value.lower() in _SWITCHES:
+        return _SWITCHES[value.lower()]
+    return int(parse_count(value))
 
 
 def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
@@ -412,7 +435,7 @@ def read_model(model: ModelLike, *, seq: int | None = None) -> Transformer:
             if not equals or not name or not value:
                 hint = "write hidden=8192,layers=80,heads=64"
                 raise InputError(Fault("not a size of a model", value=item, remedy=hint), subject="model")
-            sizes[name] = value if name == "preset" else int(parse_count(value))
+            sizes[name] = _size(name, value)
     elif isinstance(model, str):
         return model_preset(model)
     elif not isinstance(model, Mapping):

@@ -69,6 +69,14 @@ def flash_attention_seconds(
     return forward, 3.0 * forward
 
 
+def inner_rate(device: Device, ranks: Array | float) -> Array | float:
+    """Bytes per second of one of `ranks` accelerators of a node: behind a switch all of its link, in a mesh only the
+    wires to the others."""
+    if device.pair_rate is None:
+        return device.inner_rate
+    return np.minimum(np.where(ranks > 1, (ranks - 1.0) * device.pair_rate, np.inf), device.inner_rate)
+
+
 def ring_rate(device: Device, inner: Array, outer: Array) -> Array:
     """Bytes per second past any one rank.
 
@@ -77,7 +85,8 @@ def ring_rate(device: Device, inner: Array, outer: Array) -> Array:
     """
     partial = (inner > 1) & (inner < device.node) & device.shared_ports
     ports = 1.0 if device.stack.single_port else np.where(partial, inner / 2.0, inner)
-    return np.where(outer > 1, np.minimum(device.outer_rate * ports, device.inner_rate), device.inner_rate)
+    inside = inner_rate(device, inner)
+    return np.where(outer > 1, np.minimum(device.outer_rate * ports, inside), inside)
 
 
 def start_seconds(device: Device, size: Array) -> Array:
@@ -106,7 +115,7 @@ def exchange_seconds(device: Device, size: Array, inner: Array, outer: Array) ->
     """All-to-all where each rank sends `size` bytes in all; what leaves the node goes through the rank's own port."""
     ranks = inner * outer
     outside = size * (ranks - inner) / ranks / device.outer_rate
-    inside = size * (inner - 1.0) / ranks / device.inner_rate
+    inside = size * (inner - 1.0) / ranks / inner_rate(device, inner)
     hops = np.log2(np.maximum(ranks, 1.0)) * np.where(outer > 1, device.outer_hop, device.inner_hop)
     return np.where(ranks > 1, start_seconds(device, size) + hops + np.maximum(outside, inside), 0.0)
 
@@ -114,7 +123,7 @@ def exchange_seconds(device: Device, size: Array, inner: Array, outer: Array) ->
 def send_seconds(device: Device, size: Array, crosses: Array) -> Array:
     """One message to the neighbouring pipeline stage; `crosses` is 1 where the stages are on different nodes."""
     between = device.outer_hop + size / device.outer_rate
-    within = device.inner_hop + size / device.inner_rate
+    within = device.inner_hop + size / inner_rate(device, 2.0)
     return np.where(crosses > 0, between, within)
 
 
@@ -200,14 +209,17 @@ def dense_ffn(device: Device, shape: Shape, grid: Grid, width: Array) -> Pass:
 
 def routed_ffn(device: Device, shape: Shape, grid: Grid) -> Pass:
     """The experts a rank holds: top_k tokens' worth of work, spread over experts / ep products; the busiest rank
-    waits for nobody, so the mean is raised by the imbalance."""
+    waits for nobody, so the mean is raised by the imbalance.  What grouped products lose (permuting, padding, adding up
+    gradients) grows with the tokens, so beyond the width that calibrates it its share falls as 1 / width."""
     local = np.maximum(shape.experts / grid.ep, 1.0)
     routed = micro_tokens(shape, grid) / grid.tp * shape.top_k * np.where(grid.ep > 1, device.imbalance, 1.0)
     rows, width = routed / local * grid.etp, shape.expert_ffn / grid.etp
-    slower = np.asarray(device.matmul_rate / device.grouped_rate)
+    loss = device.matmul_rate / device.grouped_rate - 1.0
+    narrow = 1.0 if device.stack.narrow_expert is None else np.minimum(device.stack.narrow_expert / width, 1.0)
+    slower = np.asarray(1.0 + loss * narrow)
     inward = Pass(*linear_seconds(device, rows, shape.gates * width, shape.hidden, local)) * slower
     outward = Pass(*linear_seconds(device, rows, shape.hidden, width, local)) * slower
-    element = device.stack.gate_traffic * shape.gates * shape.expert_ffn + 4.0 * ACTIVATION_BYTES * shape.hidden
+    element = device.stack.gate_traffic * shape.gates * shape.expert_ffn + device.stack.routing_traffic * shape.hidden
     gate = routed * element / device.memory_rate
     return inward + outward + Pass(gate, 2.0 * gate)
 
@@ -276,23 +288,26 @@ class LayerTime:
 
 
 def waiting(device: Device, grid: Grid) -> Array | float:
-    """Host seconds per layer and forward pass that a pipeline over nodes adds; more with more tensor ranks."""
+    """Host seconds per layer and forward pass that a pipeline over nodes or a split sequence adds: by tensor ranks, and
+    more where they are on several nodes."""
     if device.stack.slot_wait == 0.0:
         return 0.0
-    between = (grid.pp > 1) & (grid.pp_crosses > 0) & (grid.tp > 1)
-    return np.where(between, device.stack.slot_wait * grid.tp**1.25, 0.0)
+    split = (grid.sequence_parallel > 0) & (grid.tp > grid.tp_inner)
+    between = (grid.tp > 1) & (((grid.pp > 1) & (grid.pp_crosses > 0)) | split)
+    nodes = grid.tp / grid.tp_inner
+    return np.where(between, device.stack.slot_wait * grid.tp * np.cbrt(nodes), 0.0)
 
 
 def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:
     """The layer of the slowest stage: dense and MoE layers weighted by how many of each it has.  The host launches
     kernels and traffic alike, so what it waits for beyond both counts as compute."""
-    wait = waiting(device, grid)
+    launch = 0.0 if device.stack.slot_wait > 0.0 else device.launch  # else step_time has it, by stages
     core = attention_core(device, shape, grid)
     body = attention_products(device, shape, grid) + core + elementwise(device, shape, grid)
     tensor = tensor_traffic(device, shape, grid)
     context = context_traffic(device, shape, grid, core) * np.where(grid.cp > 1, 1.0, 0.0)
     traffic = tensor + context
-    compute = (body + dense_ffn(device, shape, grid, shape.ffn) + traffic).under_host(device.launch + wait) - traffic
+    compute = (body + dense_ffn(device, shape, grid, shape.ffn) + traffic).under_host(launch) - traffic
     full = grid.recompute == Recompute.FULL
     expert: Array = np.zeros(())
     if shape.has_experts:
@@ -301,7 +316,8 @@ def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:
         shared = dense_ffn(device, shape, grid, np.maximum(shape.shared_ffn, 1.0)) * np.sign(shape.shared_ffn)
         traffic = traffic + exchange
         moe = body + routed_ffn(device, shape, grid) + shared + traffic
-        moe = moe.under_host(device.expert_launch + wait) - traffic
+        kernels = device.stack.latent_kernels if shape.has_latent_attention else 1.0
+        moe = moe.under_host(kernels * device.expert_launch) - traffic
         compute = compute * (1.0 - share) + moe * share
         expert = (exchange * share).with_recompute(full)
     selective = device.stack.selective_again * compute.forward if device.stack.fused_attention else core.forward

@@ -17,6 +17,7 @@ from scalecurve.training.inputs.transformer import Array, Shape
 USABLE = 0.94  # share of memory a plan may count on; the rest goes to fragmentation
 WEIGHT_BYTES = 2.0
 ADAPTER_SHARE = 0.005  # weights of low-rank adapters over those they adapt
+ROUNDING = 1e-9
 OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
 
 
@@ -36,9 +37,22 @@ class Memory:
         return self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.working
 
 
-def device_parameters(shape: Shape, grid: Grid, *, last: bool = False) -> tuple[Array, Array]:
+def stage_layers(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
+    """Layers of the first stage and of the one with the output layer: equal shares, or where the stack weighs blocks by
+    their weights, stages that end where the sum of the weights passes an equal share."""
+    if not device.stack.weighs_stages:
+        depth = np.ceil(shape.layers / grid.pp)
+        return depth, depth
+    head = shape.vocab * shape.hidden / (shape.attention_weights + shape.dense_ffn_weights)  # in layers
+    share = (shape.layers + head) / grid.pp
+    before = np.ceil(np.floor(shape.layers / share + ROUNDING) * share - ROUNDING)
+    first = np.minimum(np.ceil(share - ROUNDING), shape.layers)
+    return first, np.maximum(shape.layers - before, 0.0)
+
+
+def device_parameters(device: Device, shape: Shape, grid: Grid, *, last: bool = False) -> tuple[Array, Array]:
     """Parameters of the first or last pipeline stage on one accelerator before ZeRO: (all but experts, experts)."""
-    depth = np.ceil(shape.layers / grid.pp)
+    depth = stage_layers(device, shape, grid)[1 if last else 0]
     moe = np.clip(shape.moe_layers - (0.0 if last else 1.0) * (shape.layers - depth), 0.0, depth)
     mlp = (depth - moe) * shape.dense_ffn_weights + moe * shape.shared_weights
     ends = np.where(grid.pp > 1, shape.vocab * shape.hidden + shape.positions * shape.hidden, shape.embedding_weights)
@@ -63,19 +77,19 @@ def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
     """Bytes one layer keeps for the backward pass of one micro-batch."""
     tokens = grid.micro * shape.seq / grid.cp
     between = np.where(grid.sequence_parallel > 0, grid.tp, 1.0)  # ranks that share what tensor parallelism keeps whole
-    norms = 4.0 + 2.0 * device.operand_bytes  # into and out of the two norms
+    norms = device.stack.norm_held + 2.0 * device.operand_bytes  # into and out of the two norms
     whole = tokens * shape.hidden * (norms + (2.0 if device.stack.dropout else 0.0)) / between
     scores = 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
     scores = np.where(grid.recompute == Recompute.NONE, 0.0 if device.stack.fused_attention else scores, 0.0)
-    kept = whole + tokens * split_bytes(device, shape) / grid.tp + scores
+    kept = whole + device.stack.copies_held * tokens * split_bytes(device, shape) / grid.tp + scores
     kept = np.where(grid.recompute == Recompute.SELECTIVE, device.stack.selective_kept, 1.0) * kept
     return np.where(grid.recompute == Recompute.FULL, 2.0 * tokens * shape.hidden / between, kept)
 
 
-def layers_in_flight(shape: Shape, grid: Grid) -> Array:
+def layers_in_flight(device: Device, shape: Shape, grid: Grid) -> Array:
     """Layers' worth of activations on the first stage: min(m, p) micro-batches of L/p layers, and the interleaved
     schedule's 1 + (p-1)/(p v) of it; DualPipe holds p + 1."""
-    depth = np.ceil(shape.layers / grid.pp)
+    depth, _ = stage_layers(device, shape, grid)
     deep = grid.pp * np.where(grid.interleave > 1, 1.0 + (grid.pp - 1.0) / (grid.pp * grid.interleave), 1.0)
     deep = deep + np.where(grid.schedule == Schedule.DUALPIPE, 1.0, 0.0)
     result: Array = depth * np.minimum(grid.accumulation, deep)
@@ -85,16 +99,16 @@ def layers_in_flight(shape: Shape, grid: Grid) -> Array:
 def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Memory:
     """The first or the last stage.  ZeRO (Rajbhandari et al. 2020): stage 1 splits optimiser states over the group, 2
     gradients, 3 weights.  Working memory is one layer being recomputed, and with ZeRO-3 one layer's gathered weights
-    and its gradients."""
-    dense, experts = device_parameters(shape, grid, last=last)
+    and its gradients, or in a pipeline those of the whole stage."""
+    dense, experts = device_parameters(device, shape, grid, last=last)
     group = np.maximum(grid.shard * grid.cp, 1.0)
     expert_group = np.maximum(group * grid.tp / (grid.ep * grid.etp), 1.0)
     split, whole = dense / group + experts / expert_group, dense + experts
-    depth = np.ceil(shape.layers / grid.pp)
+    depth = stage_layers(device, shape, grid)[1 if last else 0]
     tokens = grid.micro * shape.seq / grid.cp
     logits = device.stack.logit_bytes * tokens * shape.vocab / grid.tp
     again = tokens * (10.0 * shape.hidden + split_bytes(device, shape) / grid.tp)
-    gathered = 2.0 * WEIGHT_BYTES * (whole / depth)
+    gathered = 2.0 * WEIGHT_BYTES * whole / np.where(grid.pp > 1, 1.0, np.maximum(depth, 1.0))
     held = device.stack.gradient_bytes if device.stack.gradient_held is None else device.stack.gradient_held
     copy = min(device.stack.copy_held, device.operand_bytes) if device.frozen else device.stack.copy_held
     trained = ADAPTER_SHARE if device.frozen else 1.0
@@ -103,7 +117,7 @@ def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Mem
         weights=twice * copy * np.where(grid.zero >= 3, split, whole),
         gradients=twice * trained * held * np.where(grid.zero >= 2, split, whole),
         optimizer=trained * OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
-        activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(shape, grid)),
+        activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(device, shape, grid)),
         logits=logits if last else np.where(grid.pp > 1, 0.0, logits),
         working=np.where(grid.recompute == Recompute.FULL, again, 0.0)
         + np.where(grid.zero >= 3, gathered, 0.0)

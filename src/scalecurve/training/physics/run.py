@@ -77,14 +77,14 @@ def read_critical_batch(
     if isinstance(batch, str) and plain_name(batch) in critical_batch_laws():
         variables = {"tokens": tokens, "loss": loss, "compute": compute, "none": 1.0}
         return critical_batch_by_law(plain_name(batch), variables)
-    if isinstance(batch, str) and not batch[:1].isdigit():
+    if isinstance(batch, str) and not batch[:1].isdecimal():
         raise unknown_name("critical batch", batch, critical_batch_laws())
-    stated = read_count(batch, "critical-batch")
-    if stated <= 0:
+    count = read_count(batch, "critical-batch")
+    if count <= 0:
         raise InputError(Fault("the critical batch is above 0 tokens", value=str(batch)))
-    value = stated / (OVERHEAD if definition == "overhead" else 1.0)
+    value = count / (OVERHEAD if definition == "overhead" else 1.0)
     estimate = Estimate(value, method="given")
-    return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=stated, source="given")
+    return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=count, source="given")
 
 
 def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> CriticalBatch:
@@ -103,7 +103,11 @@ def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> C
     except OverflowError:
         value = math.inf
     if not (math.isfinite(value) and value > 0):
-        raise InputError(Fault(f"the {name} law gives no batch here", kind, f"{variable:g}"))
+        raise InputError(
+            Fault(
+                f"the {name} law gives no batch here", kind, f"{variable:g}", remedy="give the critical batch as tokens"
+            )
+        )
     estimate = Estimate(value, value / law["spread"], value * law["spread"], 0.9, f"{name} law")
     return CriticalBatch(tokens=estimate, given_as=law["definition"], given_tokens=value * share, source=law["source"])
 

@@ -27,12 +27,18 @@ from scalecurve.training.physics.layer import (
     micro_tokens,
     reduce_seconds,
     send_seconds,
+    soft_maximum,
+    waiting,
 )
-from scalecurve.training.physics.memory import device_parameters
+from scalecurve.training.physics.memory import device_parameters, stage_layers
 
-OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
 LOSS_TRAFFIC = 18.0  # bytes per score of the output layer: fp32 cast, max, exp, gradient
+LOSS_BYTES = 4.0  # of a token's maximum, sum or score
+OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
 LONG_PIPELINE = 16  # micro-batches from which pipelines with gradients all-reduced were measured to stall
+HEAD_LAYERS = 1.0  # layers' worth of host waits at the output layer and its loss
+FORWARD_SHARE = 1.0 / 3.0  # of a layer's kernels; filling a pipeline waits for these alone
+LOSS_REDUCTIONS = 3.0  # over the vocabulary split between tensor ranks: maximum, sum and the score of the target
 
 
 @dataclass(frozen=True)
@@ -62,19 +68,33 @@ STEP_TERMS = tuple(entry.name for entry in fields(StepTime))
 def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
     """Seconds of one optimiser step, by term."""
     layer = layer_time(device, shape, grid)
-    depth = np.ceil(shape.layers / grid.pp)
-    mean = shape.layers / grid.pp
-    chunk = np.where(grid.interleave > 1, np.ceil(shape.layers / (grid.pp * grid.interleave)), mean)
-    last = np.where(mean < depth, depth - 1.0, depth)  # uneven stages leave the shorter ones to the ends
+    depth, last = stage_layers(device, shape, grid)
+    spare = depth - last
+    if not device.stack.weighs_stages:  # uneven stages: ends have fewer
+        spare = np.minimum(np.ceil((depth * grid.pp - shape.layers) / 2.0), depth - 1.0)
     sharded = sharded_seconds(device, shape, grid, layer)
     work = layer.compute.forward + layer.compute.backward
     expert = exposed_expert(device, grid, layer)
     a_layer = work + layer.recompute + (layer.tensor + layer.context + expert + sharded)
     head = head_seconds(device, shape, grid)
     further = shape.mtp_layers * (head + a_layer)  # further tokens: a layer and a pass through the output layer each
-    ends = np.maximum(head + further - (depth - last) * a_layer, 0.0)
+    ends = np.maximum(head + further - spare * a_layer, 0.0)
     many = grid.accumulation
     sends = (many * grid.interleave + grid.pp - 1.0) * pipeline_seconds(device, shape, grid)
+    stage = depth * a_layer + ends
+    if device.stack.weighs_stages:
+        bubble = np.where(grid.pp > 1, np.maximum(shape.layers * a_layer + head - stage, 0.0), 0.0)
+    else:
+        mean = shape.layers / grid.pp
+        chunk = np.where(grid.interleave > 1, np.ceil(shape.layers / (grid.pp * grid.interleave)), mean)
+        bubble = bubble_passes(grid) * chunk * a_layer
+    host = host_seconds(device, grid)
+    if device.stack.slot_wait > 0.0:
+        layers = np.maximum(depth, depth - spare + HEAD_LAYERS)
+        waits = soft_maximum(stage, layers * (device.launch + waiting(device, grid)) / FORWARD_SHARE) - stage
+        bound = waits / (stage + waits)  # the share of a stage's time that it waits for its host
+        filled = FORWARD_SHARE * (grid.pp - 1.0) * (stage + waits)
+        bubble, host = bubble * (1.0 - bound) + bound * filled, host + many * waits
     return StepTime(
         compute=many * (depth * work + ends),
         recompute=many * depth * layer.recompute,
@@ -83,9 +103,9 @@ def step_time(device: Device, shape: Shape, grid: Grid) -> StepTime:
         expert=many * depth * expert,
         data=many * depth * sharded + data_seconds(device, shape, grid, layer),
         pipeline=sends * (1.0 - device.stack.pipeline_overlap),
-        bubble=bubble_passes(grid) * chunk * a_layer,
+        bubble=bubble,
         optimizer=optimizer_seconds(device, shape, grid),
-        host=host_seconds(device, grid),
+        host=host,
     )
 
 
@@ -112,27 +132,36 @@ def exposed_expert(device: Device, grid: Grid, layer: LayerTime) -> Array:
 
 
 def host_seconds(device: Device, grid: Grid) -> Array:
-    """What no other term has: a fixed time per step, and a fixed time for every micro-batch in the pipeline.  Some
-    stacks stall at each of them: in large jobs, and in long pipelines whose gradients are all-reduced; stages in the
-    middle, which have two neighbours, twice as long as those at the ends."""
-    each: Array | float = device.micro
-    neighbours = np.where(grid.pp > 1, np.minimum(grid.pp - 1.0, 2.0) / 2.0, 1.0)
-    if device.stack.stall > 0.0:
-        nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
-        each = each + np.where(nodes >= device.stack.stall_nodes, device.stack.stall * neighbours, 0.0)
-    if device.stack.unsharded_wait > 0.0:
-        waits = (grid.zero == 0) & (grid.dp > 1) & (grid.pp > 1) & (grid.pp_crosses > 0)
-        waits = waits & (grid.accumulation >= LONG_PIPELINE) & (grid.tp * grid.dp >= device.node)
-        each = each + np.where(waits, device.stack.unsharded_wait * neighbours, 0.0)
-    result: Array = device.step + each * (grid.accumulation + grid.pp - 1.0)
-    return result
+    """What no other term has: a fixed time per step, and a fixed time for every micro-batch in the pipeline."""
+    result: Array = device.step + device.micro * (grid.accumulation + grid.pp - 1.0)
+    return result if device.stack.stall == 0.0 else result + stall_seconds(device, grid)
+
+
+def stall_seconds(device: Device, grid: Grid) -> Array:
+    """Some stacks stall at each message between stages: in large jobs, from half as many nodes with split sequences of
+    several to a micro-batch, and in pipelines over nodes whose gradients are all-reduced after many micro-batches.  A
+    stage in the middle has four messages a micro-batch, one at an end two, and filling the pipeline takes one for each
+    further stage."""
+    nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
+    split = (grid.sequence_parallel > 0) & (grid.micro > 1) & (2.0 * nodes >= device.stack.stall_nodes)
+    reduced = (grid.zero == 0) & (grid.dp > 1) & (grid.pp_crosses > 0)
+    reduced = reduced & (grid.accumulation >= LONG_PIPELINE) & (grid.tp * grid.dp >= device.node)
+    stalls = (grid.pp > 1) & (split | reduced | (nodes >= device.stack.stall_nodes))
+    messages = 2.0 * np.minimum(grid.pp - 1.0, 2.0) * grid.accumulation + (grid.pp - 1.0)
+    return np.where(stalls, device.stack.stall * messages, 0.0)
 
 
 def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
-    """Output layer and loss of one micro-batch, forward and backward, on the last stage."""
+    """Output layer and loss of one micro-batch, forward and backward, on the last stage, with the traffic between
+    tensor ranks: the gradient of its input, the loss, and without a pipeline the embedding."""
     tokens = micro_tokens(shape, grid)
     forward, backward = linear_seconds(device, tokens, shape.vocab / grid.tp, shape.hidden)
-    return forward + backward + LOSS_TRAFFIC * tokens * shape.vocab / grid.tp / device.memory_rate
+    outer = grid.tp / grid.tp_inner
+    whole = reduce_seconds(device, ACTIVATION_BYTES * tokens * shape.hidden, grid.tp_inner, outer)
+    scores = reduce_seconds(device, LOSS_BYTES * tokens, grid.tp_inner, outer)
+    traffic = np.where(grid.pp > 1, 1.0, 2.0) * whole + LOSS_REDUCTIONS * scores
+    loss = LOSS_TRAFFIC * tokens * shape.vocab / grid.tp / device.memory_rate
+    return forward + backward + loss + traffic
 
 
 def pipeline_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
@@ -148,25 +177,27 @@ def pipeline_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
 
 def sharded_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
     """ZeRO-3 or FSDP, exposed per layer and micro-batch: weights gathered forward and backward, gradients scattered;
-    each runs under its pass and disturbs it by `contention` of the shorter."""
+    each runs under its pass and disturbs it by `contention` of the shorter.  In a pipeline weights stay gathered and
+    gradients whole until the last micro-batch (torchtitan: no resharding after the forward pass), so once a step."""
     if not np.any(grid.zero >= 3):
         return np.zeros(())
-    dense, experts = device_parameters(shape, grid)
-    one = (dense + experts) / np.ceil(shape.layers / grid.pp)
+    dense, experts = device_parameters(device, shape, grid)
+    one = (dense + experts) / stage_layers(device, shape, grid)[0]
     inner = np.minimum(grid.dp_inner * grid.cp_inner, grid.shard)
     outer = np.maximum(grid.shard * grid.cp / inner, 1.0)
     gather = gather_seconds(device, device.weight_bytes * one, inner, outer)
     scatter = gather_seconds(device, device.stack.gradient_bytes * one, inner, outer)
     forward = exposed_seconds(device, gather, layer.compute.forward)
     backward = exposed_seconds(device, gather + scatter, layer.compute.backward + layer.recompute)
-    return np.where(grid.zero >= 3, forward + backward, 0.0)
+    once = np.where(grid.pp > 1, grid.accumulation, 1.0)
+    return np.where(grid.zero >= 3, (forward + backward) / once, 0.0)
 
 
 def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> Array:
     """Gradients once a step.  Where traffic overlaps, gradients travel under the last backward passes and gathered
     weights under the first forward passes; what outlasts its window is exposed."""
     traffic = gradient_traffic(device, shape, grid)
-    whole, end = data_windows(shape, grid, layer)
+    whole, end = data_windows(device, shape, grid, layer)
     often = np.where(grid.zero == 2, grid.accumulation, 1.0)  # split gradients cannot wait for the last micro-batch
     outermost = 1.0 / grid.interleave  # the chunk whose gradients come last and whose weights are needed first
     hidden: Array = np.zeros(())
@@ -176,11 +207,11 @@ def data_seconds(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> 
     return np.where(grid.data_overlap > 0, hidden, traffic.forward + often * traffic.backward)
 
 
-def data_windows(shape: Shape, grid: Grid, layer: LayerTime) -> tuple[Pass, Pass]:
+def data_windows(device: Device, shape: Shape, grid: Grid, layer: LayerTime) -> tuple[Pass, Pass]:
     """The passes on one stage under which weights and gradients may travel: of p micro-batches for all chunks but the
     outermost, of one micro-batch for the outermost (the whole stage where it is not cut into chunks); no pass is left
     for the outermost layer."""
-    depth = np.ceil(shape.layers / grid.pp)
+    depth, _ = stage_layers(device, shape, grid)
     passes = Pass(layer.compute.forward, layer.compute.backward + layer.recompute)
     inner = depth * (1.0 - 1.0 / grid.interleave) * np.minimum(grid.pp, grid.accumulation)
     return passes * inner, passes * np.maximum(depth / grid.interleave - 1.0, 0.0)
@@ -193,10 +224,10 @@ def gradient_traffic(device: Device, shape: Shape, grid: Grid) -> Pass:
     nothing = np.zeros(())
     if device.frozen:
         return Pass(nothing, nothing)
-    dense, experts = device_parameters(shape, grid)
+    dense, experts = device_parameters(device, shape, grid)
     ranks = grid.dp * grid.cp
     inner = grid.dp_inner * grid.cp_inner
-    layers = np.ceil(shape.layers / grid.pp)
+    layers, _ = stage_layers(device, shape, grid)
     plain = reduction_traffic(device, grid, dense, layers, inner, ranks / inner)
     if not shape.has_experts:
         return plain
@@ -222,9 +253,10 @@ def reduction_traffic(device: Device, grid: Grid, parameters: Array, layers: Arr
 
 
 def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
-    """Adam reads and writes every state it holds."""
-    dense, experts = device_parameters(shape, grid)
+    """Adam reads and writes every state it holds; copying, clipping and clearing gradients is not split by ZeRO."""
+    dense, experts = device_parameters(device, shape, grid)
     if device.frozen:
         return np.zeros(())
     group = np.where(grid.zero >= 1, grid.shard * grid.cp, 1.0)
-    return OPTIMIZER_TRAFFIC * (dense + experts) / np.maximum(group, 1.0) / device.memory_rate
+    element = OPTIMIZER_TRAFFIC / np.maximum(group, 1.0) + device.stack.gradient_traffic
+    return element * (dense + experts) / device.memory_rate

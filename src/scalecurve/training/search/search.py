@@ -9,6 +9,7 @@ With P the job stays fixed (`search_strong`), or its batch grows up to the criti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,15 +26,24 @@ from scalecurve.training.physics.memory import USABLE, memory
 from scalecurve.training.physics.run import CriticalBatch
 from scalecurve.training.physics.steptime import step_time
 
-LONG_CONTEXT = 16384
+LONG_CONTEXT = 16384  # tokens from which any split of the sequence is tried; below it powers of two
+SHORTEST_PART = 1024  # tokens of a sequence that a context rank has at least; a quarter of LONG_CONTEXT from there on
+LARGEST_MICRO = 131_072  # tokens of a micro-batch of more than FULL.micro sequences
+LARGER_MICRO = (32, 64, 128)  # sequences of a micro-batch, where they are short
 MAX_TP = 64
+UNUSUAL = 0.05  # what a layout that splits short sequences must gain beyond a tie
 TIE = 0.02  # layouts this close in time are equal, and the one that experts prefer wins
 CANDIDATES = 4096  # fastest entries at each P that are compared
-KEPT = 0.85  # share of a batch that rounding to a batch that divides well must leave
+NEAR = (0.85, 1.05)  # times the batch that is meant: what one that divides well may be
+EMPTY = 0.05  # share of the places of a pipeline that may be without a layer
 CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
+EVEN_BATCHES = 5  # batches that divide well, tried where the batch grows
+USUAL_TOKENS = 2**22  # of a batch that is not given: with what most published runs of 7 to 100 billion parameters begin
 NEAR_BATCHES = 6  # batches tried, nearest first
 FAR = 0.5  # a batch that differs by more than this share is no neighbour
 AS_FAST = 0.95  # of the best candidate's tokens/s: among these the nearest is proposed
+
+MODEL_DEGREES = ("tp", "pp", "cp")  # what splits the model, and stays as P grows where nothing is lost by it
 
 Mask = npt.NDArray[np.bool_]
 
@@ -99,23 +109,43 @@ def divisors(number: int) -> tuple[int, ...]:
 def degrees(task: SearchTask, gpus: int, sequences: int) -> Iterator[tuple[int, int, int, int, int]]:
     """(tp, pp, cp, ep, dp) with tp pp cp dp = gpus that this model and batch allow.
 
-    Stages have equal depth, or are one or two layers short of it (126 layers in 128 places).
+    Stages have equal depth, or few places are empty (126 layers in 128, 61 in 64, 32 in 33).
     """
     model, even = task.model, task.axes.powers_of_two
-    depths = [pp for pp in range(1, model.layers + 1) if -model.layers % pp <= min(3, pp // 4)]
+    empty = {pp: -model.layers % pp for pp in range(1, model.layers + 1)}
+    depths = [pp for pp, places in empty.items() if places <= EMPTY * (model.layers + places)]
     stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
     for tp in divisors(gpus):
         if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
             continue
-        contexts: Sequence[int] = (1,)
-        if task.seq >= LONG_CONTEXT:
-            contexts = [cp for cp in divisors(gpus // tp) if cp <= 64 and task.seq // cp >= LONG_CONTEXT // 4]
-        for cp in contexts:
+        scarce = gpus > sequences * task.cluster.node  # not even tensor ranks throughout the node leave enough
+        for cp in contexts_of(task, gpus // tp, scarce=scarce):
             for pp in divisors(gpus // tp // cp):
                 dp = gpus // (tp * cp * pp)
                 if pp in stages and sequences % dp == 0:
                     experts = divisors(model.experts) if model.experts else (1,)
                     yield from ((tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0)
+
+
+def contexts_of(task: SearchTask, ranks: int, *, scarce: bool) -> list[int]:
+    """Degrees of context parallelism that leave a rank enough of the sequence to work on.  A short sequence is split in
+    two at most, or further where the batch has too few sequences for the accelerators."""
+    if task.seq >= LONG_CONTEXT:
+        return [cp for cp in divisors(ranks) if cp <= 64 and task.seq // cp >= LONG_CONTEXT // 4]
+    most = 8 if scarce else 1 if task.axes.powers_of_two else 2
+    few = (cp for cp in (2, 4, 8) if cp <= most and task.seq // cp >= SHORTEST_PART and task.seq % (2 * cp) == 0)
+    return [1, *(cp for cp in few if ranks % cp == 0)]
+
+
+def micro_batches(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Sequences of a micro-batch that are tried: the powers of two, up to many where sequences are short, and a few
+    multiples of three and five where a batch divides by them."""
+    base = task.axes.micro
+    if task.axes.powers_of_two:
+        return base
+    powers = [*base, *(size for size in LARGER_MICRO if size * task.seq <= LARGEST_MICRO)]
+    odd = [factor for factor in (3, 5) if any(sequences % factor == 0 for _, sequences in sizes)]
+    return tuple(sorted({*powers, *(factor * size for factor in odd for size in (1, 2))}))
 
 
 @dataclass(frozen=True)
@@ -125,6 +155,7 @@ class Space:
     grid: Grid
     valid: Mask
     gpus: npt.NDArray[np.int64]
+    micros: tuple[int, ...]
 
 
 def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
@@ -133,7 +164,8 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     table = [(gpus, sequences, *split) for gpus, sequences in sizes for split in degrees(task, gpus, sequences)]
     columns = np.array(table or [(0, 0, 1, 1, 1, 1, 1)], dtype=np.float64).T
     gpus, sequences, tp, pp, cp, ep, dp = (column.reshape(-1, 1, 1, 1, 1) for column in columns)
-    micro = as_array(axes.micro).reshape(1, -1, 1, 1, 1)
+    micros = micro_batches(task, sizes)
+    micro = as_array(micros).reshape(1, -1, 1, 1, 1)
     mode = as_array([mode for mode, _ in axes.modes]).reshape(1, 1, -1, 1, 1)
     split = np.array([split for _, split in axes.modes]).reshape(1, 1, -1, 1, 1)
     chunks = as_array(axes.chunks).reshape(1, 1, 1, -1, 1)
@@ -162,8 +194,9 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
         & ((zero == 0) | (dp * cp > 1))
         & ((zero < 2) | (pp == 1))
         & (~hybrid | ((shard > 1) & (shard < dp)))
+        & ((cp == 1) | (micro == 1) | (task.seq >= LONG_CONTEXT))  # several short sequences are not split as well
     )
-    return Space(grid, valid, columns[0].astype(np.int64))
+    return Space(grid, valid, columns[0].astype(np.int64), micros)
 
 
 def evaluate_grid(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
@@ -180,18 +213,23 @@ class BestLayouts:
     layouts: tuple[Layout, ...]
     tried: int
     least_bytes: float | None  # of all layouts, whether they fit or not
-    data_parallel_fits: bool  # some layout with tp = pp = 1 fits
-    data_parallel_valid: bool  # some layout with tp = pp = 1 honours the batch, whether it fits or not
+    data_parallel_fits: bool  # some layout with tp = pp = cp = 1 fits
+    data_parallel_valid: bool  # some layout with tp = pp = cp = 1 honours the batch, whether it fits or not
 
 
-def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
-    """The fastest `top` layouts that fit, for each (gpus, sequences); a search is made once, whatever the price."""
+def search(
+    task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1, neighbour: Layout | None = None
+) -> list[BestLayouts]:
+    """The fastest `top` layouts that fit, for each (gpus, sequences); among equals those that split the model as
+    `neighbour`, the layout of the P before.  A search is made once, whatever the price."""
     free = replace(task.cluster, usd_per_gpu_hour=None, price_source=None)
-    return list(_search(replace(task, cluster=free), tuple(sizes), top))
+    return list(_search(replace(task, cluster=free), tuple(sizes), top, neighbour))
 
 
 @lru_cache(maxsize=256)
-def _search(task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int) -> tuple[BestLayouts, ...]:
+def _search(
+    task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int, neighbour: Layout | None
+) -> tuple[BestLayouts, ...]:
     places = space(task, sizes)
     device = task.device
     whole = places.valid.shape
@@ -199,12 +237,11 @@ def _search(task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int) -> t
     seconds, held = (np.broadcast_to(values, whole) for values in totals)
     fits = places.valid & (held <= task.usable_bytes)
     best: list[BestLayouts] = []
-    neighbour: Layout | None = None
     for gpus, sequences in sizes:
         rows = np.flatnonzero(places.gpus == gpus)
         valid, fitting = places.valid[rows], fits[rows]
-        plain = places.grid.tp[rows] * places.grid.pp[rows] == 1
-        chosen = _ranked(task, places.grid, rows, seconds, held, fits, top, neighbour) if fitting.any() else ()
+        plain = places.grid.tp[rows] * places.grid.pp[rows] * places.grid.cp[rows] == 1
+        chosen = _ranked(task, places, rows, seconds, held, fits, top, neighbour) if fitting.any() else ()
         neighbour = chosen[0] if chosen else neighbour
         best.append(
             BestLayouts(
@@ -221,13 +258,14 @@ def _search(task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int) -> t
 
 
 def _ranked(
-    task: SearchTask, grid: Grid, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int,
+    task: SearchTask, places: Space, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int,
     neighbour: Layout | None,
 ) -> tuple[Layout, ...]:  # fmt: skip
     """The layouts of these rows that fit, fastest first; among layouts within TIE of one another the preferred.  Of
     layouts equal in time and memory only the preferred is kept: the others are no alternative."""
     shape = (len(rows), *seconds.shape[1:])
-    times = np.where(fits[rows], seconds[rows], np.inf).ravel()
+    handicap = 1.0 + UNUSUAL * ((places.grid.cp[rows] > 1) & (task.seq < LONG_CONTEXT))
+    times = np.where(fits[rows], seconds[rows] * handicap, np.inf).ravel()
     sizes = held[rows].ravel()
     most = min(max(CANDIDATES, 8 * top), len(times))
     near = np.flatnonzero(times <= min(np.partition(times, most - 1)[most - 1], np.finfo(float).max))
@@ -236,50 +274,53 @@ def _ranked(
     while len(left) and len(ordered) < top:
         tied = times[left] <= times[left[0]] * (1.0 + TIE)
         group = left[tied]
-        order = np.lexsort(preferences(task, grid, rows, shape, group, neighbour)[::-1])
+        order = np.lexsort(preferences(task, places, rows, shape, group, neighbour)[::-1])
         for index in group[order]:
             ordered.setdefault((f"{times[index]:.9g}", f"{sizes[index]:.9g}"), int(index))
             if len(ordered) >= top:
                 break
         left = left[~tied]
-    return tuple(_layout(task.axes, grid, rows, shape, index) for index in ordered.values())[:top]
+    return tuple(_layout(task.axes, places, rows, shape, index) for index in ordered.values())[:top]
 
 
 def preferences(
-    task: SearchTask, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...],
+    task: SearchTask, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...],
     group: npt.NDArray[np.int64], neighbour: Layout | None,
 ) -> list[npt.NDArray[np.float64]]:  # fmt: skip
     """What experts look at among layouts of equal time, most important first, smaller is better: tensor parallelism
-    within the node, the degrees of the neighbouring P, few stages, little recomputation, then all that is simpler."""
+    within the node, short sequences whole, the degrees of the neighbouring P, few stages, little recomputation, then
+    all that is simpler."""
     row, micro, mode, chunk, sharding = np.unravel_index(group, shape)
     at = rows[row]
-    tp, pp, cp, ep = (getattr(grid, name)[at, 0, 0, 0, 0] for name in ("tp", "pp", "cp", "ep"))
+    tp, pp, cp, ep = (getattr(places.grid, name)[at, 0, 0, 0, 0] for name in ("tp", "pp", "cp", "ep"))
     modes, axes = task.axes.modes, task.axes
     recompute = as_array([float(kind) for kind, _ in modes])[mode]
     split = as_array([float(part) for _, part in modes])[mode]
     zero = as_array([stage + 0.5 * part for stage, part in axes.sharding])[sharding]
     chunks = as_array(axes.chunks)[chunk]
-    size = as_array(axes.micro)[micro]
-    moved = np.zeros(len(group))
+    size = as_array(places.micros)[micro]
+    elsewhere = np.zeros(len(group))
     if neighbour is not None:
-        moved = ((tp != neighbour.tp) | (pp != neighbour.pp) | (cp != neighbour.cp)).astype(np.float64)
+        elsewhere = ((tp != neighbour.tp) | (pp != neighbour.pp) | (cp != neighbour.cp)).astype(np.float64)
     many = sum((degree > 1).astype(np.float64) for degree in (tp, pp, cp, ep, chunks))
+    short = ((cp > 1) & (task.seq < LONG_CONTEXT)).astype(np.float64)
     usual_split = np.where((tp > 1) & task.stack.splits_sequence, 1.0 - split, split)
     return [
-        np.maximum(tp / task.cluster.node, 1.0), moved, pp, recompute, as_array(many), zero, usual_split, tp * cp,
-        chunks, ep, -size,
+        np.maximum(tp / task.cluster.node, 1.0), short, elsewhere, pp, recompute, as_array(many), zero, usual_split,
+        tp * cp, chunks, ep, -size,
     ]  # fmt: skip
 
 
-def _layout(axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
+def _layout(axes: Axes, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
     """The layout at a flat index into the rows of one P."""
+    grid = places.grid
     row, micro, mode, chunk, sharding = (int(place) for place in np.unravel_index(index, shape))
     at = rows[row]
     tp, pp, dp, cp, ep = (int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep"))
     zero, hybrid = axes.sharding[sharding]
     recompute, split = axes.modes[mode]
     return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro=axes.micro[micro],
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro=places.micros[micro],
         accumulation=int(grid.accumulation[at, micro, 0, 0, 0]), interleave=axes.chunks[chunk], zero=zero,
         shard=int(grid.shard[at, 0, 0, 0, sharding]) if hybrid else None,
         recompute=recompute.name.lower(), sequence_parallel=split,
@@ -290,43 +331,105 @@ def _layout(axes: Axes, grid: Grid, rows: npt.NDArray[np.int64], shape: tuple[in
 Searched = tuple[list[BestLayouts], list[SearchTask]]  # the best layouts at each P, and the task that was split there
 
 
+HALVINGS = 6  # of the layers of a grown model: pipelines of 4 to 128 stages
+NEAR_SIZE = 0.06  # a grown model may miss its size by this much where its layers then divide better
+
+
 def grown_model(model: Transformer, scale: float) -> tuple[Transformer, float, float]:
     """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
-    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by the cube
-    root of N, in numbers of heads and layers that divide well.  Returns the model for `scale` times the compute rate
-    and the factors by which its batch and its critical batch grow."""
+    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by about the
+    cube root of N, in numbers of heads and layers that divide well; a model whose layers are counted kind by kind grows
+    in width alone.  Returns the model for `scale` times the compute rate and the factors by which its batch and its
+    critical batch grow."""
     size = scale**0.5
-    factor = size ** (1.0 / 3.0)
-    heads = _multiple(model.heads * factor, 8 if model.heads >= 32 else 4 if model.heads >= 8 else 1)
-    heads = max(round(heads / model.groups), 1) * model.groups if model.kv_heads else heads
-    layers = _multiple(model.layers * factor, 4 if model.layers >= 32 else 2 if model.layers >= 8 else 1)
-    wide = heads / model.heads
-    bigger = replace(
-        model, name=f"{model.name} x{size:.2g}", heads=heads, layers=layers,
-        hidden=heads * model.head_size if model.head is None else _multiple(model.hidden * wide, 64),
-        ffn=None if model.ffn is None else _multiple(model.ffn * wide, 128),
-    )  # fmt: skip
+    deeper = replace(model, layers=model.layers + 4).parameters > model.parameters
+    unit = model.groups if model.kv_heads else 8 if model.heads >= 32 else 4 if model.heads >= 8 else 1
+    wide = model.heads * size ** (1.0 / 3.0 if deeper else 1.0 / 2.0)
+    wider = [_wider(model, max(count, 1) * unit) for count in (math.floor(wide / unit), math.ceil(wide / unit))]
+    even = 4 if model.layers >= 32 else 2 if model.layers >= 8 else 1
+    grown = []
+    for one in wider if deeper else ():
+        layer = (replace(one, layers=one.layers + even).parameters - one.parameters) / even
+        layers = one.layers + (size * model.parameters - one.parameters) / layer
+        depths = {_multiple(layers, even * 2**power) for power in range(HALVINGS)}
+        grown += [replace(one, layers=depth, name=f"{model.name} x{size:.2g}") for depth in depths]
+    grown = grown or [replace(one, name=f"{model.name} x{size:.2g}") for one in wider]
+
+    def misfit(one: Transformer) -> tuple[float, ...]:
+        """Far from the size, then few halvings of its layers into stages, then the distance."""
+        distance = abs(math.log(one.parameters / (size * model.parameters)))
+        return (max(distance, NEAR_SIZE), -(one.layers & -one.layers), distance)
+
+    bigger = min(grown, key=misfit)
     grew = bigger.parameters / model.parameters
     return bigger, scale / grew, grew**CRITICAL_POWER
+
+
+def _wider(model: Transformer, heads: int) -> Transformer:
+    """The model with this many heads, its other widths in proportion."""
+    wide = heads / model.heads
+    hidden = heads * model.head_size if model.head is None else _multiple(model.hidden * wide, 64)
+    return replace(
+        model, heads=heads, hidden=hidden, ffn=None if model.ffn is None else _multiple(model.ffn * wide, 128)
+    )
 
 
 def _multiple(value: float, unit: int) -> int:
     return max(round(value / unit), 1) * unit
 
 
-def even_batch(sequences: int, gpus: int) -> int:
-    """A batch that divides well: a multiple of the largest power of two in P that leaves little of it out."""
-    unit = gpus & -gpus
-    while unit > 1 and sequences // unit * unit < KEPT * sequences:
-        unit //= 2
-    return max(sequences // unit * unit, 1)
+def even_batches(sequences: float, gpus: int) -> tuple[int, ...]:
+    """The few batches near so many sequences that divide best: multiples of the powers of two in P, the next below and
+    above each; the nearest whole number where none is near enough."""
+    units = [2**power for power in reversed(range((gpus & -gpus).bit_length()))]
+    near = dict.fromkeys(way(sequences / unit) * unit for unit in units for way in (math.ceil, math.floor))
+    enough = [count for count in near if NEAR[0] * sequences <= count <= max(NEAR[1] * sequences, 1.0)]
+    return tuple(sorted(enough[:EVEN_BATCHES])) or (max(round(sequences), 1),)
 
 
-def capped_batch(task: SearchTask, critical: CriticalBatch | None, sequences: int, gpus: int) -> int:
-    """At most the critical batch, in sequences that divide well over P."""
-    if critical is None:
-        return sequences
-    return even_batch(min(sequences, max(int(critical.tokens.value // task.seq), 1)), gpus)
+def usual_batch(seq: int, gpus: int) -> int:
+    """Sequences of a batch of about USUAL_TOKENS that divide over P accelerators, or over as many replicas as P has."""
+    target = USUAL_TOKENS / seq
+    if gpus <= target:
+        return round(target / gpus) * gpus
+    return min(divisors(gpus), key=lambda count: abs(math.log(count / max(target, 1.0))))
+
+
+def search_near(
+    task: SearchTask,
+    gpus: int,
+    sequences: float,
+    critical: CriticalBatch | None,
+    *,
+    top: int,
+    neighbour: Layout | None,
+) -> BestLayouts:
+    """The best layouts with a batch near `sequences`: the one that gives the most effective tokens per second; among
+    equals the one that splits the model as the neighbour."""
+    tried = [search(task, [(gpus, count)], top=top, neighbour=neighbour)[0] for count in even_batches(sequences, gpus)]
+    limit = math.inf if critical is None else critical.tokens.value * task.critical_growth / task.seq
+    shape = task.model.shape(task.seq)
+    found = [one for one in tried if one.layouts]
+    if not found:
+        return tried[-1]
+    rates = []
+    for one in found:
+        seconds = step_time(task.device, shape, layout_grid(task, one.layouts[0])).total.item()
+        rates.append(one.sequences / seconds / (1.0 + one.sequences / limit))
+    equal = [place for place, rate in enumerate(rates) if rate * (1.0 + TIE) >= max(rates)]
+    return found[min(equal, key=lambda place: (moved(found[place].layouts[0], neighbour), -rates[place]))]
+
+
+def moved(layout: Layout, neighbour: Layout | None) -> bool:
+    """Whether the model is split in another way than the neighbour's."""
+    return neighbour is not None and any(getattr(layout, name) != getattr(neighbour, name) for name in MODEL_DEGREES)
+
+
+def layout_grid(task: SearchTask, layout: Layout) -> Grid:
+    stack = task.stack
+    return grid_of_layouts(
+        [layout], task.cluster.node, data_overlap=stack.data_overlap, tensor_overlap=stack.tensor_overlap
+    )
 
 
 def search_strong(task: SearchTask, gpus: Sequence[int], batch: GlobalBatch, *, top: int = 1) -> Searched:
@@ -345,27 +448,25 @@ def search_growing(
     top: int = 1,
 ) -> Searched:
     """The job as it grows from the first P it fits on; smaller P stay without a layout.  The batch grows with P up to
-    the critical batch, where it is smaller; with `weak` the model, its tokens and its critical batch grow too."""
-    if not weak and critical is not None and critical.tokens.value // task.seq <= batch.sequences:
-        sizes = [(count, capped_batch(task, critical, batch.sequences, count)) for count in gpus]
-        return search(task, sizes, top=top), [task] * len(gpus)
+    about the critical batch, where it is smaller; with `weak` the model, its tokens and its critical batch grow too."""
+    limit = math.inf if critical is None else critical.tokens.value / task.seq
     best: list[BestLayouts] = []
+    tasks: list[SearchTask] = []
+    start: int | None = None
+    before: Layout | None = None
     for count in gpus:
-        best += search(task, [(count, capped_batch(task, critical, batch.sequences, count))], top=top)
-        if best[-1].layouts:
-            break
-    tasks = [task] * len(best)
-    start, rest = best[-1].gpus, gpus[len(best) :]
-    if not weak:
-        sizes = [(count, capped_batch(task, critical, batch.sequences * count // start, count)) for count in rest]
-        return best + (search(task, sizes, top=top) if sizes else []), tasks + [task] * len(rest)
-    for count in rest:
-        model, batch_factor, critical_factor = grown_model(task.model, count / start)
-        sequences = batch.sequences * batch_factor
-        if critical:
-            sequences = min(sequences, critical.tokens.value * critical_factor / task.seq)
-        tasks.append(replace(task, model=model, critical_growth=critical_factor))
-        best += search(tasks[-1], [(count, even_batch(max(round(sequences), 1), count))], top=top)
+        more, own = 1.0 if start is None else count / start, task
+        if weak and start is not None:
+            model, more, critical_factor = grown_model(task.model, more)
+            own = replace(task, model=model, critical_growth=critical_factor)
+        sequences = min(batch.sequences * more, limit * own.critical_growth)
+        if sequences == batch.sequences * more and more.is_integer():  # as given, or so many times it
+            best += search(own, [(count, int(sequences))], top=top, neighbour=before)
+        else:
+            best.append(search_near(own, count, sequences, critical, top=top, neighbour=before))
+        tasks.append(own)
+        before = best[-1].layouts[0] if best[-1].layouts else before
+        start = count if start is None and best[-1].layouts else start
     return best, tasks
 
 
@@ -375,12 +476,11 @@ def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
     near = {max(round(sequences / replicas), 1) * replicas for replicas in whole}
     near = {count for count in near if abs(count / sequences - 1.0) <= FAR}
     device = task.device
-    overlap, share = task.stack.data_overlap, task.stack.tensor_overlap
     rates: dict[int, float] = {}
     for count in sorted(near, key=lambda count: (abs(count - sequences), count))[:NEAR_BATCHES]:
         [best] = search(task, [(gpus, count)])
         if best.layouts:
-            grid = grid_of_layouts([best.layouts[0]], task.cluster.node, data_overlap=overlap, tensor_overlap=share)
+            grid = layout_grid(task, best.layouts[0])
             rates[count] = count / float(step_time(device, task.model.shape(task.seq), grid).total.item())
     if not rates:
         return None

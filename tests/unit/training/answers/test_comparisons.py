@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from scalecurve.cli.main import run
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout, plan_training
-from scalecurve.training.answers.comparisons import compare_clusters, speed_text, why_not
+from scalecurve.training.answers.comparisons import compare_clusters, why_not
 
 ASKED = ("plan", "--model", "llama3-8b", "--cluster", "h100-ib400", "--global-batch", "1Mi", "--seq", "8192")
 
@@ -20,7 +21,7 @@ def test_what_a_layout_loses_adds_up_to_the_difference() -> None:
     assert sum(answer.seconds_lost.values()) == pytest.approx(answer.other.seconds - answer.best.seconds)
     assert sum(answer.bytes_more.values()) == pytest.approx(answer.other.memory_bytes - answer.best.memory_bytes)
     assert answer.slower > 0
-    assert "slower" in answer.sentence
+    assert "as long" in answer.sentence
     alone = evaluate_layout(
         "llama3-8b", "h100-ib400", answer.other.layout, batch="1Mi", seq=8192, stack=answer.best.job.stack
     )
@@ -65,10 +66,12 @@ def test_energy_counts_the_hall_and_carbon_the_grid() -> None:
     assert here.run_kg_co2 == pytest.approx(0.4 * here.run_kwh)
 
 
-def test_a_slower_cluster_is_called_slower() -> None:
-    assert speed_text(0.52) == "slower: 0.52x the speed"
-    assert speed_text(1.9) == "faster: 1.90x the speed"
-    assert speed_text(1.001) == "the same"
+def test_a_ratio_of_two_clusters_is_less_sure_than_either() -> None:
+    first, second = (plan_training("llama3-8b", name, gpus=64, batch="1Mi", seq=8192) for name in ("h100", "a100"))
+    both = compare_clusters(first, second)
+    widths = [plan.rows[0].outcome.half_width for plan in (first, second)]
+    assert both.to_dict()["ratio_factor"] == pytest.approx(math.exp(math.hypot(*widths)))
+    assert f"within a factor of {both.ratio_factor:.2f}" in " ".join(str(both).split())
 
 
 def test_findings_of_two_clusters_say_which_cluster_they_are_about() -> None:

@@ -182,7 +182,7 @@ def test_experts_may_be_split_over_tensor_ranks():
 def test_priors_are_not_called_calibrated():
     from scalecurve.training.answers.explain import explain
 
-    outcome = evaluate_layout("llama3-70b", "h100", "tp=8,dp=8", batch=64, seq=8192).outcome
+    outcome = evaluate_layout("llama3-70b", "h100", "tp=8,dp=8", batch=64, seq=8192, stack="megatron-core").outcome
     said = {term.name: term.evidence for term in explain(outcome).parts}
     assert said["matrix rate"] == "calibrated"
     assert said["network"] == said["memory rate"] == "assumed"
@@ -202,3 +202,36 @@ def test_a_schedule_without_bubble_saves_time_and_dualpipe_pays_with_memory():
     for wrong in ("pp=16,interleave=2,schedule=dualpipe", "pp=1,schedule=zb", "pp=4,schedule=magic"):
         with pytest.raises(InputError, match="schedule"):
             evaluate_layout("llama3-70b", "h100", wrong, gpus=64, batch="1Mi")
+
+
+def test_without_a_name_the_usual_stack_is_slower_and_less_certain():
+    named, unnamed = (
+        evaluate_layout("llama3-70b", "h100", "tp=8,dp=8", batch=64, seq=8192, stack=stack)
+        for stack in ("megatron-core", None)
+    )
+    assert unnamed.outcome.job.stack.name == "megatron-core"
+    assert unnamed.outcome.seconds > 1.05 * named.outcome.seconds
+    assert unnamed.outcome.half_width > named.outcome.half_width
+    assert unnamed.outcome.memory_bytes == named.outcome.memory_bytes
+    assert any("--stack" in (finding.remedy or "") for finding in unnamed.findings)
+    assert not any(finding.code == "not-calibrated" for finding in named.findings)
+
+
+def test_an_accelerator_with_one_stack_needs_no_name():
+    named, unnamed = (
+        evaluate_layout("llama3-8b", "tpu-v6e", "dp=64,zero=3", batch=64, stack=stack).outcome
+        for stack in ("maxtext", None)
+    )
+    assert (unnamed.seconds, unnamed.half_width) == (named.seconds, named.half_width)
+
+
+def test_wide_experts_lose_less_in_grouped_products():
+    """Of the same work: twice as wide and half as many per token."""
+
+    def compute(width: int, top: int) -> float:
+        model = {"hidden": 4096, "layers": 32, "heads": 32, "experts": 16, "top_k": top, "expert_ffn": width}
+        layout = "dp=64,ep=8,zero=3"
+        outcome = evaluate_layout(model, "h100", layout, batch=64, seq=4096, stack="megatron-core").outcome
+        return outcome.breakdown["compute"]
+
+    assert compute(16384, 2) < 0.9 * compute(4096, 8)

@@ -9,10 +9,18 @@ import math
 import pytest
 
 from scalecurve.errors import FormatError, InputError
-from scalecurve.training.answers.measurements import measurement, read_measurements, recompute_modes
+from scalecurve.training.answers.measured import calibrate
+from scalecurve.training.answers.measured_layouts import recompute_modes
+from scalecurve.training.answers.measurements import measurement, read_measurements
 from scalecurve.training.answers.score import Score, by_configuration, plausible, ranking, score, score_rows
+from scalecurve.training.inputs.measured_table import column_of, read_table
 from scalecurve.training.inputs.stack import read_stack
 
+NANOTRON = {
+    "model": "nanotron-8b", "hidden": "4096", "layers": "32", "heads": "32", "kv_heads": "32", "head_dim": "",
+    "ffn": "14336", "vocab": "131072", "seq": "4096", "global_batch_seqs": "256", "micro_batch": "16", "tp": "16",
+    "cp": "1", "dp": "4", "zero": "0", "sp": "", "recompute": "", "accels": "64", "framework": "nanotron",
+}  # fmt: skip
 COLUMNS = [
     "model",
     "params_b",
@@ -299,3 +307,211 @@ def test_the_ends_of_a_pipeline_may_be_chunks_without_layers():
     split = {"model": "cut", "layers": "30", "tp": "2", "pp": "4", "cp": "1", "dp": "1", "vp": "8"}
     assert measurement(RUN | split, "here").jobs
     assert measurement(RUN | split | {"vp": "9"}, "here").reason == "more chunks than layers"
+
+
+MARKDOWN = """
+| Model | # GPUs | GPU | Seq Length | Global Batch Size | TP | PP | Step time (ms) | Framework |
+|:--|--:|---|---|---|---|---|---|---|
+| Llama 3 8B | 8 | H100 SXM | 8K | 128 | 1 | 1 | 12,000 | NeMo |
+"""
+RECORD = {"Model": "Llama 3 8B", "GPU": "H100", "num_nodes": 1, "gpus_per_node": 8, "ctx": "8k", "GBS (tokens)": "1M",
+          "tensor_parallel_size": 1, "pipeline_parallel_size": 1, "samples/s": 128 / 12, "stack": "NeMo"}  # fmt: skip
+DIALECTS = {
+    "runs.md": MARKDOWN, "runs.json": json.dumps({"runs": [RECORD]}), "runs.jsonl": json.dumps(RECORD) + "\n",
+    "runs.csv": "# by hand\nmodel;gpu;gpus;seq;gbs;tp;pp;step_time;mfu;framework\n"
+                "llama3-8b;H100;8;8192;128;1;1;12,0;;nemo\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_tables_of_other_kinds_are_the_same_run(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(DIALECTS[name])
+    [row] = read_measurements([path])
+    assert row.reason is None
+    assert row.seconds == pytest.approx(12.0)
+    assert row.jobs[0].layout.sequences == 128
+    assert (row.jobs[0].model.name, row.jobs[0].stack.name) == ("llama3-8b", "nemo")
+
+
+def test_a_file_of_something_else_is_counted_and_does_not_hide_the_others(tmp_path):
+    other = tmp_path / "prices.csv"
+    other.write_text("name,price\nx,1\ny,2\n")
+    data = score([write(tmp_path / "runs.csv", {}), other]).to_dict()
+    assert data["dense"]["n"] == 1
+    assert data["unread"] == {"no column accelerator, accels": 2}
+
+
+def test_a_blank_share_is_no_measurement(tmp_path):
+    path = tmp_path / "runs.csv"
+    run = "llama3-8b,H100,8,8192,128,1,1"
+    path.write_text(f"model,gpu,gpus,seq,gbs,tp,pp,step_s,mfu\n{run},,.5\n{run},OOM,\n")
+    assert [row.failed for row in read_measurements([path])] == [False, True]
+
+
+def test_equal_steps_rank_nothing():
+    rows = [measurement(RUN | {"micro_batch": str(size), "cp": "1", "dp": "8"}, "same") for size in (1, 2, 4, 8, 16)]
+    assert ranking(score_rows(rows))["kendall_tau"] == 0.0
+
+
+def test_own_runs_are_read_in_every_dialect(tmp_path):
+    for text in (
+        "layout,batch,seq,step_seconds\ntp8 dp1,64,8192,9.5\n",
+        "TP;GPUs;GBS;Seq Len;Step time (ms)\n8;8;64;8192;9500\n",
+        "tp,gpus,gbs,seq,tokens/s/gpu\n8,8,64,8192,6898.5\n",
+    ):
+        path = tmp_path / "own.csv"
+        path.write_text(text)
+        calibration = calibrate(read_table(path), model="llama3-8b", cluster="h100", stack="megatron-core")
+        assert calibration.evidence == "measured here"
+    path.write_text("tp,gpus,gbs,seq,loss\n8,8,64,8192,2.5\n")
+    with pytest.raises(InputError, match="no step time"):
+        calibrate(read_table(path), model="llama3-8b", cluster="h100", stack="megatron-core")
+
+
+@pytest.mark.parametrize(("memory", "split"), [("41.5", True), ("75", False)])
+def test_the_memory_of_a_run_tells_whether_sequences_were_split(memory, split):
+    """Where a table does not say; the same run takes less memory with them split, and more time over nodes."""
+    [one] = score_rows([measurement(RUN | NANOTRON | {"mem_gb": memory, "step_s": "7.1"}, "sweep")])
+    assert "sequence parallelism" in one.row.assumed
+    assert one.outcome.layout.sequence_parallel is split
+
+
+def test_a_memory_that_tells_nothing_leaves_the_habit_of_the_stack():
+    small = {"micro_batch": "1", "mem_gb": "14.1", "step_s": "17.4"}
+    [one] = score_rows([measurement(RUN | NANOTRON | small, "sweep")])
+    assert not one.outcome.layout.sequence_parallel
+
+
+HEADINGS = {
+    "tokens_per_s_per_accel": ("Throughput (tok/s/gpu)", "Tokens / sec / GPU", "Tok/s/device", "tokens/sec/chip"),
+    "accels": ("# GPUs", "#-GPUs", "Number of GPUs", "GPU Count", "num_chips", "world_size", "Anzahl GPUs"),
+    "accelerator": ("GPU", "GPU Type", "chip", "hw", "device_type"),
+    "seq": ("SeqLen (T)", "max_target_length", "ctx", "Sequenzlänge", "sequence length"),
+    "micro_batch": ("MicroBatchSize", "mbsz", "Micro-batch"), "grad_accum": ("GradAccum", "grad_acc"),
+    "global_batch_seqs": ("GlobalBatchSize", "Globale Batchgröße", "Batch size"),
+    "tp": ("Tensor model-parallel size", "tensor parallel"), "cp": ("context parallel",), "ep": ("expert parallel",),
+    "step_s": ("s/it", "step (s)", "Avg. step time"), "step_ms": ("ms/step", "Iter time [ms]"),
+    "steps_per_s": ("it/s", "train steps per second"), "samples_per_s": ("seqs/sec", "Samples/s"),
+    "tflops_per_accel": ("Achieved teraFLOP/s per GPU", "TFLOPs/GPU", "Model TFLOP / sec / GPU"),
+    "mfu_pct": ("MFU (%)", "Percentage of theoretical peak FLOP/s", "Model FLOPs Utilization"),
+    "mem_gb": ("mem (GB)", "peak_memory_gib", "GPU memory"), "params_b": ("params(B)", "num_params"),
+    "recompute": ("ActCkpt", "activation checkpointing"), "node_size": ("gpus/node",), "accel_hours": ("gpu_hours",),
+}  # fmt: skip
+OTHERS = (
+    "loss",
+    "learning rate",
+    "peak TFLOPS",
+    "Est. time to train in days (10T tokens, 1K GPUs)",
+    "HFU",
+)
+
+
+@pytest.mark.parametrize(("column", "headings"), HEADINGS.items())
+def test_a_heading_is_read_by_its_words(column, headings):
+    assert {column_of(heading) for heading in headings} == {column}
+
+
+@pytest.mark.parametrize("heading", OTHERS)
+def test_a_heading_of_something_else_is_none_of_the_schema(heading):
+    assert column_of(heading) not in HEADINGS
+
+
+def test_a_caption_names_the_accelerator_and_the_stack(tmp_path):
+    path = tmp_path / "runs.md"
+    table = MARKDOWN.replace("| GPU ", "").replace("| H100 SXM ", "").replace("| Framework ", "").replace("| NeMo ", "")
+    path.write_text(f"## FP8 on DGX-H100\n{table}\n## NeMo on B200\n{table}")
+    first, second = read_measurements([path])
+    assert (first.jobs[0].cluster.accelerator.name, first.jobs[0].precision) == ("h100", "fp8")
+    assert (second.jobs[0].cluster.accelerator.name, second.jobs[0].stack.name) == ("b200", "nemo")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"TP/PP/CP": "1/1/2", "tp": "", "pp": "", "cp": ""},
+        {"strategy": "TP1-PP1-CP2", "tp": "", "pp": "", "cp": ""},
+        {"it/s": str(1 / 12), "step_s": ""},
+        {"gpu": "8x H100 SXM", "accelerator": "", "accels": ""},
+        {"accelerators": "H100", "count": "8", "accelerator": "", "accels": ""},
+        {"samples/s/GPU": str(128 / 12 / 8), "step_s": ""},
+        {"tokens/day": str(87381.33 * 86400 / 1e9) + "B", "step_s": ""},
+        {"dev": "H100", "n_dev": "8", "accelerator": "", "accels": ""},
+        {"gpu_hours": str(1e12 / 87381.33 / 3600 * 8), "tokens": "1e12", "step_s": ""},
+    ],
+)
+def test_other_ways_to_say_the_same_run(cells):
+    plain, other = (score_rows([measurement(row, "here")])[0] for row in (RUN, RUN | cells))
+    assert other.row.configuration == plain.row.configuration
+    assert other.error == pytest.approx(plain.error, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"first": RECORD, "second": RECORD},
+        {"hardware": "H100", "runs": [{key: value for key, value in RECORD.items() if key != "GPU"}] * 2},
+        {key: [value, value] for key, value in RECORD.items()},
+        [{**RECORD, "parallelism": {"tp": 1, "pp": 1}, "Model": {"name": "Llama 3 8B"}}] * 2,
+    ],
+)
+def test_json_in_other_shapes(tmp_path, content):
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(content))
+    rows = read_measurements([path])
+    assert [row.reason for row in rows] == [None, None]
+    assert [row.seconds for row in rows] == pytest.approx([12.0, 12.0])
+
+
+def test_a_strategy_says_how_weights_are_sharded():
+    fsdp, ddp = (measurement(RUN | {"zero": "", "ShardStrategy": name}, "x") for name in ("FULL_SHARD", "DDP"))
+    assert (fsdp.jobs[0].layout.zero, ddp.jobs[0].layout.zero) == (3, 0)
+    titan = {"framework": "torchtitan", "parallelism": "FSDP 4, TP 2", "local_bs": "16", "tp": "", "pp": "", "cp": "",
+             "dp": "", "micro_batch": "", "global_batch_seqs": "", "recompute": "full"}  # fmt: skip
+    [job] = measurement(RUN | titan, "x").jobs
+    assert (job.layout.tp, job.layout.dp, job.layout.micro, job.layout.sequences) == (2, 4, 16, 64)
+
+
+def test_a_large_vocabulary_speaks_for_gates_where_the_parameter_count_cannot_tell():
+    """1.34 billion weights are both a gated model with a tied output layer and a plain one without."""
+    sizes = {
+        "model": "small",
+        "params_b": "1.34",
+        "hidden": "2048",
+        "layers": "16",
+        "ffn": "8192",
+        "tp": "8",
+        "dp": "8",
+    }
+    model = measurement(RUN | NANOTRON | sizes | {"micro_batch": "1"}, "here").jobs[0].model
+    assert (model.gated, model.tied) == (True, True)
+
+
+def test_the_first_submission_on_gaudi_had_plain_attention_and_whole_sequences():
+    run = RUN | {
+        "accelerator": "Habana Gaudi2",
+        "framework": "PyTorch 1.13.1a0",
+        "sp": "",
+        "tp": "8",
+        "dp": "1",
+        "cp": "1",
+    }
+    first, later = (measurement(run | {"release": f"MLPerf {name}"}, "here").jobs[0] for name in ("v3.0", "v3.1"))
+    assert (first.stack.fused_attention, first.layout.sequence_parallel) == (False, False)
+    assert (later.stack.fused_attention, later.layout.sequence_parallel) == (True, True)
+
+
+def test_a_note_of_the_collector_marks_a_row_as_doubtful():
+    assert measurement(RUN | {"note": "CHECK two rows print the same figure"}, "here").doubtful
+    assert not measurement(RUN | {"note": "checked"}, "here").doubtful
+
+
+def test_a_pipeline_without_a_published_batch_is_full():
+    row = {
+        "model": "mixtral-8x22b", "accelerator": "MI355X", "accels": "64", "framework": "Primus-Megatron", "tp": "1",
+        "pp": "4", "ep": "8", "dp": "16", "micro_batch": "2", "seq": "8192", "precision": "bf16",
+        "tokens_per_s_per_accel": "3534",
+    }  # fmt: skip
+    read = measurement(row, "table")
+    assert "accumulation" in read.assumed
+    assert min(job.layout.accumulation for job in read.jobs) == 8

@@ -10,7 +10,7 @@ from scalecurve.hardware.prices import gpu_price, gpu_prices
 from scalecurve.planning.pricing import price_of
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.stack import calibration_of, read_stack, shipped_calibration, stacks
-from scalecurve.training.inputs.transformer import model_preset, models
+from scalecurve.training.inputs.transformer import model_preset, models, read_model
 from scalecurve.training.physics.run import critical_batch_laws, loss_laws
 
 
@@ -73,3 +73,25 @@ def test_prices_are_dated_and_sane():
     cluster = cluster_preset("h100").with_price(2.0)
     assert cluster.dollars(8, 1800) == price_of(2.0, workers=8, seconds=1800).amount == 8.0
     assert cluster_preset("mi250x").with_price().dollars(8, 1800) is None
+
+
+def test_a_gate_may_be_written_as_a_switch():
+    for written, gated in (("gated=true", True), ("swiglu=yes", True), ("gated=no", False), ("gated=1", True)):
+        assert bool(read_model(f"hidden=4096,layers=32,heads=32,ffn=11008,{written}").gated) is gated
+    with pytest.raises(InputError, match="count"):
+        read_model("hidden=4096,layers=true,heads=32")
+
+
+def test_hardware_of_a_family_never_measured_on_an_accelerator_is_between_both():
+    """Megatron core on A100: between what other stacks reach on A100 and what Megatron core reaches elsewhere."""
+    chip, stack = accelerators()["a100"], read_stack("megatron-core")
+    entries = shipped_calibration()["entries"]
+    assert not any(e["accelerator"] == chip.name and e["stack"] == stack.name for e in entries)
+    here = [e["constants"]["matmul"] for e in entries if e["accelerator"].startswith("a100")]
+    family = [
+        e["constants"]["matmul"] * chip.ceiling / e["ceiling"]
+        for e in entries
+        if read_stack(e["stack"]).family == stack.family
+    ]
+    middle = (sum(here) / len(here) + sum(family) / len(family)) / 2
+    assert calibration_of(chip, stack).constants.matmul == pytest.approx(middle)

@@ -21,8 +21,8 @@ def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     options = {parameter.name for parameter in command.params}
     assert options >= NAMES
     assert options - NAMES == {
-        "files", "score", "template", "as_json", "as_csv", "file", "quiet", "verbose", "export", "why_not", "against",
-        "path", "plot_width", "font", "font_size",
+        "files", "score", "template", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export", "why_not",
+        "against", "path", "plot_width", "font", "font_size",
     }  # fmt: skip
     keywords = set(inspect.signature(plan_training).parameters)
     assert keywords - NAMES == {"batch", "calibration", "axes"}
@@ -66,3 +66,10 @@ def test_options_win_over_the_file_and_unknown_keys_are_all_named(tmp_path):
 )
 def test_a_layout_is_read_as_it_is_printed(layout):
     assert Layout(**read_layout(layout.short())) == layout
+
+
+@pytest.mark.parametrize(
+    "text", ["tp8pp4dp2", "TP8-PP4-DP2", "tp8/pp4/dp2", "tp8_pp4_dp2", "tp=8;pp=4;dp=2", "tp8xpp4xdp2"]
+)
+def test_degrees_written_together_are_told_apart(text):
+    assert read_layout(text) == {"tp": 8, "pp": 4, "dp": 2}

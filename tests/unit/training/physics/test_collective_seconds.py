@@ -34,6 +34,19 @@ def test_a_large_all_reduce_between_whole_nodes_has_all_ports():
     assert seconds == pytest.approx(2 * 127 / 128 * 4e9 / (8 * DEVICE.outer_rate), rel=0.02)
 
 
+def test_accelerators_wired_in_pairs_share_out_their_link():
+    """Gaudi 2: 21 ports in the node, three to each of the seven others; four of eight reach nine of the 21."""
+    cluster, stack = cluster_preset("gaudi2"), read_stack("gaudi")
+    device = device_of(cluster, stack, calibration_of(cluster.accelerator, stack).constants)
+    rates = [
+        (n - 1) / n * 4e9 / float(gather_seconds(device, as_array(4e9), as_array(n), as_array(1.0)))
+        for n in (2.0, 4.0, 8.0)
+    ]
+    assert [rate / device.inner_rate for rate in rates] == pytest.approx([1 / 7, 3 / 7, 1.0], rel=0.02)
+    port = float(gather_seconds(device, as_array(4e9), as_array(1.0), as_array(8.0)))  # one card of each node
+    assert port == pytest.approx(7 / 8 * 4e9 / device.outer_rate, rel=0.02)
+
+
 def test_the_published_size_curve():
     """NCCL all-reduce on 8 x H200 (stas00/ml-engineering): algorithm bandwidth 22.8, 125.7 and 249 GB/s at 1, 16 and
     256 MiB; start, hops and ramp come from it, the rate is NVLink at its measured 482 GB/s bus bandwidth."""

@@ -21,7 +21,7 @@ from scalecurve.training.search.search import (
     SearchTask,
     degrees,
     evaluate_grid,
-    even_batch,
+    even_batches,
     search,
     space,
 )
@@ -150,9 +150,9 @@ def test_equal_layouts_go_to_the_one_experts_prefer():
 
 
 def test_a_batch_is_rounded_to_one_that_divides_without_losing_much():
-    assert even_batch(488, 512) == 448
-    assert even_batch(512, 512) == 512
-    assert even_batch(7, 8) == 6
+    assert even_batches(488.3, 512) == (448, 480, 488, 496, 512)
+    assert even_batches(512, 512) == (512,)
+    assert even_batches(0.4, 8) == (1,)
 
 
 @pytest.mark.parametrize("stack", sorted({stack.name for stack in stacks().values()}))

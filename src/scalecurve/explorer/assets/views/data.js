@@ -12,6 +12,7 @@ import { View } from "../view.js";
 /** @type {Params} */
 export const DATA = { text: "", name: "pasted.csv", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
 const MOST_TEXT = 2_000_000;
+const FAR = 5; // times between costs from which a linear axis would press the small ones together
 
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
@@ -55,7 +56,7 @@ export class DataView extends View {
     this.lead.append(this.empty, this.charts);
     this.stage.append(this.filled);
     this.side.prepend(this.chooser());
-    if (carried()) for (const control of this.controls.controls) control.shown = () => false; // computed with the usual settings
+    if (carried()) for (const control of this.controls.controls) Object.assign(control, { frozen: !["text", "regime"].includes(control.id), shown: () => false }); // computed with the usual settings
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.dropped(event));
     this.examples();
@@ -106,6 +107,7 @@ export class DataView extends View {
     if (!this.more.diagnosis) this.say(answer.sentences);
     this.showCommands(answer.commands);
     this.table.replaceChildren(el("h2", {}, "Table"), showDocument(answer.html));
+    this.sayOnce();
     this.draw(answer);
     for (const part of PARTS) this.fill(part);
   }
@@ -124,6 +126,7 @@ export class DataView extends View {
       if (box.dataset.key !== key) return;
       const shown = found.error ? el("p", { class: "tone-warn" }, `Refused: ${found.error}`) : showDocument(found.html);
       box.replaceChildren(el("h2", {}, part.title), shown);
+      this.sayOnce();
       this.more[part.name] = found.error ? null : found;
       if (part.name === "cost") this.drawCost(found);
       else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
@@ -131,16 +134,27 @@ export class DataView extends View {
     });
   }
 
+  /** A finding of several parts is shown with the first of them. */
+  sayOnce() {
+    const before = new Set();
+    for (const finding of /** @type {NodeListOf<HTMLElement>} */ (this.filled.querySelectorAll(".findings li"))) {
+      finding.hidden = before.has(finding.textContent);
+      before.add(finding.textContent);
+    }
+  }
+
   /** @param {any} found */
   drawCost(found) {
     this.money.element.hidden = Boolean(found.error);
     if (found.error) return;
     const { rows, cheapest } = found.cost;
-    const points = (/** @type {boolean} */ measured) => rows.filter((/** @type {any} */ row) => (row.kind === "measured") === measured).map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, label: `${dollars(row.cost)} (K = ${row.k})` }));
+    const points = (/** @type {boolean} */ measured) => rows.filter((/** @type {any} */ row) => (row.kind === "measured") === measured).map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, low: row.cost_low, high: row.cost_high, label: `${dollars(row.cost)} (K = ${row.k})` }));
+    const costs = rows.map((/** @type {any} */ row) => row.cost);
+    const apart = Math.max(...costs) > FAR * Math.min(...costs);
     const least = rows.find((/** @type {any} */ row) => row.k === cheapest);
     this.money.show({
       id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${formatSeconds(row.elapsed_seconds)}`).join("; "),
-      x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost", scale: "linear", min: 0, format: dollars },
+      x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost", ...(apart ? { scale: "log10" } : { scale: "linear", min: 0 }), format: dollars },
       series: [{ name: "measured", points: points(true), color: "var(--green)", kind: "points" }, { name: "forecast (not measured)", points: points(false), color: "var(--orange)", kind: "points", marker: "diamond" }].filter((each) => each.points.length),
       labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K ${whole(row.k)}${row === least ? ", cheapest" : ""}`, color: row.kind === "measured" ? "var(--green)" : "var(--orange)" })),
     }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), formatSeconds(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);

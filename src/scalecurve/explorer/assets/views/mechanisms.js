@@ -103,7 +103,7 @@ export class MechanismsView extends View {
       handles: [{ x: answer.kernel.x, y: answer.kernel.y, label: `your kernel, ${answer.bound} bound`, color: "var(--red)", param: "intensity", paramY: "kernel_y" }],
     }, tableOf(["FLOP/byte", "roof FLOP/s", "reached at this kernel's share"], answer.roof.filter((/** @type {any} */ _, /** @type {number} */ place) => place % 4 === 0).map((/** @type {any} */ point) => [short(point.x), short(point.y), short(point.y * Number(reached))])),
     answer.commands[0] ?? `# roof = min(${short(Number(peak))}, ${short(Number(intensity))} * ${short(Number(bandwidth))})`,
-    "The red kernel can be dragged: sideways changes its intensity, up and down how much of its roof it reaches.");
+    "The kernel can be dragged: sideways changes its intensity, up and down how much of its roof it reaches.");
     this.roof = answer.kernel.roof;
   }
 

@@ -32,6 +32,9 @@ const MEASURES = /** @type {Record<string, {label: string, short: string, format
   run_usd: { label: "dollars of the run", short: "cost of the run", format: dollars, scale: "log10" },
 });
 
+/** Columns of the plan as the tiles name them. @type {Record<string, string>} */
+const TILES = { GPUs: "accelerators", layout: "split", step: "time of a step", "90 %": "90 % interval of it", charged: "tokens charged", run: "time of the run", USD: "cost of the run, USD", memory: "memory of each" };
+
 /** @param {string} value */
 const same = (value) => ({ value, label: value });
 const own = (/** @type {Params} */ params) => params.cluster === "own";
@@ -40,16 +43,16 @@ const own = (/** @type {Params} */ params) => params.cluster === "own";
 const CONTROLS = [
   { id: "measure", label: "Shown as", kind: "choice", options: Object.entries(MEASURES).map(([value, { label }]) => ({ value, label })) },
   { id: "at", label: "Look closely at", kind: "range", values: COUNTS, format: (value) => `${whole(value)} GPUs`, help: "or click in a chart" },
-  { id: "model", label: "Model", kind: "choice", group: "The job", options: [{ value: "size", label: "plain decoder by its size" }] },
+  { id: "model", label: "Model", kind: "choice", open: true, group: "The job", options: [{ value: "size", label: "plain decoder by its size" }] },
   { id: "size", label: "Parameters", kind: "range", values: [70e9], format: billions, shown: (params) => params.model === "size" },
   { id: "batch_tokens", label: "Global batch", kind: "range", values: BATCHES, format: (value) => short(value), help: "tokens per step, in whole sequences that replicas divide" },
   { id: "grows", label: "The batch grows with P, up to the critical batch", kind: "toggle" },
   { id: "tokens_per_parameter", label: "Tokens per active parameter", kind: "range", min: 1, max: 2000, scale: "log", format: (value) => short(value) },
   { id: "seq", label: "Sequence length", kind: "range", min: 512, max: 131072, scale: "log2", format: whole },
-  { id: "critical", label: "Critical batch", kind: "choice", options: ["zhang", "merrill", "kaplan", "deepseek"].map(same), help: "published laws differ by a factor of eight and more" },
+  { id: "critical", label: "Critical batch", kind: "choice", open: true, options: ["zhang", "merrill", "kaplan", "deepseek"].map(same), help: "published laws differ by a factor of eight and more" },
   { id: "critical_tokens", label: "Gradient noise scale, measured", kind: "range", min: 1e5, max: 5e8, scale: "log", format: (value) => short(value), help: "tokens; or drag the cap in the chart", shown: (params) => params.critical === "measured" },
   { id: "loss", label: "Loss at that time", kind: "range", min: 1, max: 6, step: 0.05, format: (value) => short(value), shown: (params) => ["kaplan", "mccandlish", "minicpm"].includes(String(params.critical)) },
-  { id: "cluster", label: "Cluster", kind: "choice", group: "The machines", options: [same("h100-ib400")] },
+  { id: "cluster", label: "Cluster", kind: "choice", open: true, group: "The machines", options: [same("h100-ib400")] },
   { id: "own_tflops", label: "bf16 peak, TFLOP/s", kind: "range", min: 10, max: 20000, scale: "log", shown: own },
   { id: "own_memory", label: "Memory, GB", kind: "range", min: 8, max: 1024, scale: "log", shown: own },
   { id: "own_memory_rate", label: "Memory, TB/s", kind: "range", min: 0.1, max: 50, scale: "log", shown: own },
@@ -57,7 +60,7 @@ const CONTROLS = [
   { id: "own_outer", label: "Between nodes, GB/s", kind: "range", min: 1, max: 1000, scale: "log", shown: own },
   { id: "own_node", label: "Accelerators of a node", kind: "range", values: [1, 2, 4, 8, 16, 32, 64, 72], format: whole, shown: own },
   { id: "precision", label: "Precision", kind: "choice", options: ["usual", "bf16", "fp16", "fp8"].map(same) },
-  { id: "stack", label: "Software", kind: "choice", options: [same("usual")] },
+  { id: "stack", label: "Software", kind: "choice", open: true, options: [same("usual")] },
   { id: "price", label: "Price of a GPU-hour", kind: "range", group: "Limits", min: 0.1, max: 20, scale: "log", format: dollars },
   { id: "deadline_days", label: "Deadline", kind: "range", values: DAYS, format: (value) => (value ? `${whole(value)} days` : "none"), help: "a line to drag where time is shown" },
   { id: "budget", label: "Budget", kind: "range", values: BUDGETS, format: (value) => (value ? dollars(value) : "none"), help: "a line to drag where dollars are shown" },
@@ -119,7 +122,7 @@ export class TrainingView extends View {
     if (names.batches && batch) batch.values = names.batches;
     for (const id of names.frozen ?? []) {
       const control = this.controls.control(id);
-      if (control) control.shown = () => false;
+      if (control) Object.assign(control, { frozen: true, shown: () => false });
     }
     this.controls.shown.clear(); // other values to choose from
     this.controls.show();
@@ -133,6 +136,7 @@ export class TrainingView extends View {
 
   async refresh() {
     await this.choices.catch((error) => { this.choices = this.fill(); throw error; });
+    this.mend(); // now it is known what this page has
     const settings = this.settings;
     const key = JSON.stringify(settings.map((each) => request(each.params)));
     const exact = !this.store.moving || key === this.exactly;
@@ -236,7 +240,7 @@ export class TrainingView extends View {
   /** @param {any} answer @param {boolean} weak */
   noteOf(answer, weak) {
     const first = answer.rows[0].gpus;
-    const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : `Shading: what the last doubling gave. Red in the strip: the split changed; point at it for the reason.`];
+    const parts = [weak ? `The model grows from ${billions(answer.rows[0].parameters)} to ${billions(answer.rows.at(-1).parameters)}.` : "Red under the axis: the split changed; point at it for the reason."];
     if (first > 8) parts.push(`Below ${whole(first)} no layout fits.`);
     if (answer.critical && !weak) parts.push(`The bar at the cap spans the published laws.`);
     if (!answer.exact) parts.push("While you drag: fewer layouts, every second P.");
@@ -266,9 +270,9 @@ export class TrainingView extends View {
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
     this.tilesHead.textContent = row.gpus === at ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
-    const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [column.header, cells[index].text]);
+    const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [TILES[column.header] ?? column.header, cells[index].text]);
     if (row.chance !== null && row.chance !== undefined) tiles.push(["meets the deadline", `${Math.round(100 * row.chance)} %`]);
-    this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === "layout" ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));
+    this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === TILES.layout ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));
   }
 
   /** @param {any} answer */
@@ -328,7 +332,7 @@ function styleOf(split) {
 
 /** Stretches of P by what a doubling gives there. @param {any[]} rows */
 function gains(rows) {
-  const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "less than 1.3x", color: "var(--red)" }];
+  const kinds = [{ least: 1.7, label: "a doubling gives 1.7x or more", color: "var(--green)" }, { least: 1.3, label: "a doubling gives 1.3x to 1.7x", color: "var(--orange)" }, { least: -Infinity, label: "a doubling gives less than 1.3x", color: "var(--red)" }];
   /** @type {Array<{from: number, to: number, label: string, color: string}>} */
   const zones = [];
   rows.slice(1).forEach((row, place) => {

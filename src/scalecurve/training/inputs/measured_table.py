@@ -1,0 +1,281 @@
+"""A table of measured training steps as rows of the common schema, whatever its collector called the columns.
+
+CSV with commas, semicolons or tabs, JSON (a list, or one object a line) and Markdown tables are read; headings, units
+and numbers as people write them become those of the schema.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from scalecurve.errors import Fault, FormatError
+from scalecurve.files import read_text
+from scalecurve.hardware.accelerators import accelerator_in
+
+SCHEMA = ("model", "hidden", "layers", "seq", "global_batch_seqs", "tp", "pp", "accelerator", "accels", "framework")
+NEEDED = ("accelerator", "accels")
+TIMES = ("step_s", "tokens_per_s_per_accel", "tflops_per_accel", "mfu_pct")
+DEGREES = ("tp", "pp", "vp", "cp", "ep", "etp", "dp", "fsdp")
+SPELLINGS = {  # a word of a heading: how collectors write it
+    "accel": "gpu device dev chip accelerator card npu hpu tpu core", "num": "n no nr number # anzahl count",
+    "accels": "gpus devices chips accelerators cards npus hpus tpus cores ngpus ngpu nchips ndevices devs",
+    "node": "host server machine", "nodes": "hosts servers machines nnodes",
+    "tokens": "token tok toks", "s": "sec secs second seconds", "ms": "msec millisecond milliseconds",
+    "step": "steps iteration iterations iter iters it its", "samples": "sample", "tflops": "tflop teraflop teraflops",
+    "seq": "seqs sequence sequences seqlen sequenzlänge", "batch": "batches bs bsz batchsize batchgröße",
+    "micro": "mikro", "global": "globale globaler", "accumulation": "accum acc ga gas accumulations",
+    "memory": "mem speicher", "gb": "gib", "params": "param parameters parameter", "vocab": "vocabulary",
+    "layers": "layer nlayers depth", "heads": "head nheads", "experts": "expert nexperts", "name": "workload benchmark",
+    "hidden": "dmodel width embedding", "ffn": "intermediate mlp feedforward", "precision": "dtype numerics",
+    "recompute": "recomputation remat checkpointing ckpt checkpoint ac", "mfu": "utilization",
+    "layout": "parallelization strategy strategie sharding shard", "parallel": "parallelism",
+    "model": "modell architecture", "hardware": "hw system", "framework": "stack software library codebase",
+    "percentage": "percent pct prozent",
+    "note": "notes comment comments status error outcome result", "hours": "hour hrs",
+}  # fmt: skip
+WORDS = {other: word for word, others in SPELLINGS.items() for other in others.split()}
+SHORT = {  # abbreviations of several words
+    "gbs": "global batch", "mbs": "micro batch", "mbsz": "micro batch", "microbatch": "micro batch", "ctx": "context",
+    "tgs": "tokens s accel", "tps": "tokens s", "wps": "tokens s", "vpp": "vp", "gpuhours": "accel hours",
+    "tensorparallel": "tensor", "pipelineparallel": "pipeline", "dataparallel": "data",
+}  # fmt: skip
+FILLERS = frozenset((
+    "of", "size", "per", "total", "the", "degree", "avg", "average", "mean", "median", "achieved", "measured",
+    "reported", "observed", "training", "train", "throughput", "est", "len", "length", "max", "model", "type", "time",
+    "elapsed", "theoretical", "world", "stage", "policy", "config", "used",
+))  # fmt: skip
+LAST_FILLERS = (frozenset[str](), frozenset({"num"}), frozenset({"num", "parallel"}))  # words that tell, or do not
+COLUMNS = {  # column of the schema, or one that another follows from: the words of its headings, without fillers
+    "model": "model|name|model name|config", "hidden": "hidden|d|hidden dim", "layers": "layers|hidden layers",
+    "params_b": "params|params b|model size|b params", "heads": "heads|attention heads", "vocab": "vocab",
+    "kv_heads": "kv heads|key value heads|query groups|kv", "head_dim": "heads dim|kv channels|heads size",
+    "ffn": "ffn|ffn hidden", "moe_ffn": "moe ffn|moe ffn hidden|experts ffn", "experts": "experts|num experts",
+    "topk": "top k|moe topk|topk|moe top k", "seq": "seq|context|seq t|context tokens|target|seq tokens",
+    "global_batch_seqs": "global batch|batch|global batch seq|batch seq|batch samples|global batch samples",
+    "global_batch_tokens": "global batch tokens|batch tokens|tokens step",
+    "micro_batch": "micro batch|micro batch seq", "accel_batch": "accel batch", "local_batch": "local batch",
+    "parallelism": "layout|parallel|parallel layout",
+    "grad_accum": "accumulation|gradient accumulation|grad accumulation|accumulation step|gradient accumulation step|"
+    "grad accumulation step",
+    "tp": "tp|tensor", "pp": "pp|pipeline", "cp": "cp|context parallel", "ep": "ep|experts parallel",
+    "etp": "etp|experts tensor", "dp": "dp|data", "fsdp": "fsdp|ici fsdp",
+    "vp": "vp|virtual pipeline|interleave|virtual|interleaved", "zero": "zero|zero1",
+    "sp": "sp|seq parallel", "recompute": "recompute|activation recompute|act recompute|gradient recompute",
+    "precision": "precision|data type", "accelerator": "accel|hardware|accel name|accel hardware",
+    "accels": "accels|num accel|num|world size", "nodes": "nodes|num node",
+    "node_size": "accels node|accel node", "framework": "framework|framework name",
+    "step_s": "step s|step|s", "step_ms": "step ms|ms", "steps_per_s": "",
+    "tokens_per_s_per_accel": "tokens s accel", "tokens_per_s": "tokens s",
+    "tokens_per_day": "tokens day", "tokens_per_s_per_node": "tokens s node",
+    "samples_per_s": "samples s|seq s", "samples_per_s_per_accel": "samples s accel|seq s accel",
+    "tflops_per_accel": "tflops|tflops s|tflops accel|tflops s accel", "accel_hours": "accel hours",
+    "tokens": "tokens", "note": "note",
+    "mfu_pct": "mfu|mfu percentage|flops mfu|percentage peak flop s|percentage peak flops|percentage peak",
+    "mem_gb": "memory|memory gb|memory accel|memory gb accel|peak memory|peak memory gb|peak memory accel",
+}  # fmt: skip
+BY_WORDS = {frozenset(words.split()): column for column, ways in COLUMNS.items() for words in ways.split("|") if words}
+SCHEMA_NAMES = frozenset(COLUMNS) | {"optimizer", "release", "attention_impl", "network", "provenance"}
+SHARDS = (  # words of a strategy: ZeRO's stage that they mean
+    (r"hybrid.?shard|hsdp", "3 in node"), (r"full.?shard|fsdp|zero.?3", "3"), (r"shard.?grad.?op|zero.?2", "2"),
+    (r"zero.?1|distributed.?opt", "1"), (r"no.?shard|\bddp\b", "0"),
+)  # fmt: skip
+UNITS: Mapping[str, Mapping[str, float]] = {  # what the word after a number makes of it; "" holds for all other columns
+    "": {"k": 1e3, "ki": 1024.0, "m": 1e6, "mi": 2.0**20, "b": 1e9, "t": 1e12},
+    "seq": {"k": 1024.0, "ki": 1024.0, "m": 2.0**20},
+    "step_s": {"ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0},
+    "mem_gb": {"mb": 1.0 / 1024.0, "mib": 1.0 / 1024.0, "tb": 1024.0},
+    "params_b": {"m": 1e-3, "t": 1e3},
+}
+LARGEST = 1e15  # no cell of a table means a number above this
+NO = ("0", "no", "none", "null", "false", "off", "n/a", "na", "-", "disabled")
+YES = ("yes", "true", "on", "enabled")
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a file by the columns of the schema.  With semicolons a comma may be the decimal point, and a column
+    of MFU up to 1 is one of shares.  What no column says may stand beside the table, or in the name of the file."""
+    text = read_text(path)
+    try:
+        tables, separator = raw_tables(text)
+    except (csv.Error, ValueError, RecursionError) as problem:
+        raise FormatError(Fault("cannot read measured steps", value=str(problem)[:200]), subject=str(path)) from None
+    lines: list[dict[str, str]] = []
+    for rows, caption in tables:
+        beside = said_beside(caption) or said_beside(path.stem)
+        beside |= {"beside": f"{caption} {path.stem}"}
+        cells = [{name: cell for name, cell in plain_row(row).items() if cell} for row in rows]
+        lines += [beside | line for line in cells if line]
+    if separator == ";":
+        lines = [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in one.items()} for one in lines]
+    used = [value for line in lines if (value := number(line, "mfu_pct")) is not None]
+    if used and max(used) <= 1.0:
+        lines = [
+            line if (value := number(line, "mfu_pct")) is None else line | {"mfu_pct": repr(100.0 * value)}
+            for line in lines
+        ]
+    return lines
+
+
+def said_beside(text: str) -> dict[str, str]:
+    """The accelerator that a caption names, and with it the precision, where it names one of each."""
+    words = text.replace("_", " ")
+    chips = {chip.name for part in re.split(r"[\n,;()]", words) if (chip := accelerator_in(part))}
+    kinds = set(re.findall(r"bf16|fp16|fp8|nvfp4", words.lower()))
+    if len(chips) != 1:
+        return {}
+    return {"accelerator": chips.pop()} | ({"precision": kinds.pop()} if len(kinds) == 1 else {})
+
+
+def raw_tables(text: str) -> tuple[list[tuple[Sequence[Mapping[str, Any]], str]], str]:
+    """The tables of a text, each with its rows under its own headings and the words beside it; and what parts cells."""
+    if text.lstrip().startswith(("[", "{")):
+        return [(json_objects(text), "")], "json"
+    lines = [line for line in text.splitlines(keepends=True) if line.strip()]
+    if any(re.match(r"\s*\|.*\|\s*$", line) for line in lines):
+        return markdown_tables(lines), "|"
+    comments = [line for line in lines if line.lstrip().startswith("#") and not re.match(r"#[^,;\t]*[,;\t]", line)]
+    lines = [line for line in lines if line not in comments]
+    separator = max(",;\t", key=lines[0].count) if lines else ","
+    return [(list(csv.DictReader(lines, delimiter=separator)), "".join(comments))], separator
+
+
+def markdown_tables(lines: Sequence[str]) -> list[tuple[Sequence[Mapping[str, Any]], str]]:
+    """The tables of Markdown; beside each are the lines before it and, after the last, those that follow."""
+    tables: list[tuple[Sequence[Mapping[str, Any]], str]] = []
+    groups = [(inside, list(part)) for inside, part in groupby(lines, lambda line: line.lstrip().startswith("|"))]
+    for place, (inside, part) in enumerate(groups):
+        if inside:
+            cells = [line.strip().strip("|") for line in part]
+            cells = [line + "\n" for line in cells if not re.fullmatch(r"[\s|:-]+", line)]
+            beside = [text for other in groups[max(place - 1, 0) : place] for text in other[1]]
+            beside += groups[-1][1] if place == len(groups) - 2 else []
+            tables.append((list(csv.DictReader(cells, delimiter="|")), "".join(beside)))
+    return tables
+
+
+def json_objects(text: str) -> list[Mapping[str, Any]]:
+    """The objects of a list, of the first list of objects inside an object, of an object of objects or of columns, or
+    of one line each; tables inside an object are part of it."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, Mapping):
+        inside = list(content.values())
+        lists = [value for value in inside if isinstance(value, list) and value]
+        if inside and all(isinstance(value, Mapping) for value in inside):
+            content = inside
+        elif objects := [value for value in lists if isinstance(value[0], Mapping)]:
+            shared = {key: value for key, value in content.items() if isinstance(value, (str, int, float))}
+            content = [{**shared, **row} for row in objects[0] if isinstance(row, Mapping)]
+        elif lists and len(lists) == len(inside):
+            content = [dict(zip(content, row, strict=False)) for row in zip(*lists, strict=False)]
+        else:
+            content = [content]
+    return [flat(row) for row in content if isinstance(row, Mapping)]
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with the members of the objects inside it; a name of its own wins."""
+    members: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            inner = flat(value)
+            members |= {key: inner.pop("name")} if "name" in inner else {}
+            members |= {name: cell for name, cell in inner.items() if name not in row}
+        else:
+            members[key] = value
+    return members
+
+
+def column_of(heading: str) -> str:
+    """The schema's name of a column: its heading's own, or the one that its words mean, in any order and spelling; the
+    heading in plain letters where they mean none."""
+    plain = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_")
+    if plain in SCHEMA_NAMES:
+        return plain
+    if re.search(r"(?:step|iter|iteration|it)s?\s*(?:/|per|_per_)\s*s(?:ec(?:ond)?)?\b", heading.lower()):
+        return "steps_per_s"
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])|#", lambda cut: " # " if cut[0] else " ", heading).lower()
+    written = [part for word in re.findall(r"[^\W_]+|#", apart) for part in SHORT.get(word, word).split()]
+    words = frozenset(WORDS.get(word, word) for word in written)
+    one = frozenset("accel" if word == "accels" else word for word in words)
+    fewer = (left - FILLERS - other for left in (words, one) for other in LAST_FILLERS)
+    return next((BY_WORDS[spelling] for spelling in (words, *fewer) if spelling in BY_WORDS), plain)
+
+
+def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """One row under the schema's headings, its cells without blanks around them; times in ms, rates of the whole job,
+    nodes and batches in tokens become those of the schema."""
+    cells: dict[str, str] = {}
+    for key, value in row.items():
+        heading, cell = str(key or ""), "" if value is None else str(value).strip(" \t\r\n*`")
+        several = [WORDS.get(word, word) for word in re.findall(r"[a-z]+", heading.lower())]
+        if len(several) > 1 and set(several) <= set(DEGREES):  # TP/PP/DP: 8/4/2
+            found = dict(zip(several, re.findall(r"\d+", cell), strict=False))
+        else:
+            found = {column_of(heading): cell}
+        if found.get("accels") and number(found, "accels") is None:
+            found = {"accelerator": found["accels"]}
+        cells |= {name: text for name, text in found.items() if name and not cells.get(name)}
+    strategy = cells.get("parallelism", "").lower()
+    for name, value in re.findall(r"(?<![a-z])(tp|pp|vp|cp|ep|dp|fsdp)\s*[-=:_]?\s*(\d+)", strategy):
+        cells[name] = cells.get(name) or value
+    sharding = next((stage for words, stage in SHARDS if re.search(words, strategy)), None)
+    if sharding is not None and not cells.get("zero") and not cells.get("fsdp"):
+        cells["zero"] = sharding
+    if cells.get("global_batch_tokens") and not cells.get("global_batch_seqs"):
+        cells["global_batch_seqs"] = f"{cells['global_batch_tokens']} tokens"
+    many = re.search(r"(?:^|\s)(\d+)\s*[x×*]\s*\D|[x×*]\s*(\d+)$", cells.get("accelerator", ""))
+    if many and not cells.get("accels"):
+        cells["accels"] = many[1] or many[2]
+    return cells | {name: repr(value) for name, value in derived(cells).items() if value and not cells.get(name)}
+
+
+def batch_tokens(cells: Mapping[str, str]) -> float | None:
+    """The global batch in tokens, where it is written so."""
+    return number(cells, "global_batch_seqs") if "tok" in cells.get("global_batch_seqs", "").lower() else None
+
+
+def derived(cells: Mapping[str, str]) -> dict[str, float | None]:
+    """What other columns make of those of the schema."""
+
+    def cell(name: str) -> float:
+        return number(cells, name) or 0.0
+
+    accels = cell("accels") or cell("nodes") * cell("node_size")
+    nodes = cell("nodes") or (accels / cell("node_size") if cell("node_size") else 0.0)
+    rate = cell("tokens_per_s") or cell("samples_per_s") * cell("seq") or cell("tokens_per_s_per_node") * nodes
+    rate = rate or cell("tokens_per_day") / 86400.0
+    paid = cell("accel_hours") * 3600.0
+    per_accel = (rate / accels if accels else 0.0) or cell("samples_per_s_per_accel") * cell("seq")
+    steps = cell("steps_per_s")
+    return {
+        "accels": int(accels) or None,
+        "step_s": cell("step_ms") / 1e3 or (1.0 / steps if steps else None),
+        "tokens_per_s_per_accel": per_accel or (cell("tokens") / paid if paid else None),
+        "micro_batch": cell("accel_batch") if cell("grad_accum") else None,
+        "global_batch_seqs": None if cell("grad_accum") else cell("accel_batch") * accels,
+    }
+
+
+def number(row: Mapping[str, str], name: str) -> float | None:
+    """The number a cell starts with, in the unit of its column; None where it is blank or a word."""
+    pattern = r"[~≈<>=]*\s*(-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d*)(?:[.,]\d+)?(?:e[-+]?\d+)?)\s*([a-zµ]*)"
+    match = re.match(pattern, (row.get(name) or "").lower())
+    if match is None or not re.search(r"\d", match[1]):
+        return None
+    grouped = re.fullmatch(r"-?\d{1,3}(,\d{3})+(\..*)?", match[1])
+    value = float(match[1].replace(",", "" if grouped else ".")) * UNITS.get(name, UNITS[""]).get(match[2], 1.0)
+    return value if abs(value) < LARGEST else None
+
+
+def whole(row: Mapping[str, str], name: str, default: int | None = None) -> int | None:
+    value = number(row, name)
+    return default if value is None or value < 1 or value != int(value) else int(value)

@@ -1,0 +1,74 @@
+"""A rate against clients has one meaning under every regime, so nobody is asked for it; a time still is."""
+
+from pathlib import Path
+
+import pytest
+
+import scalecurve as sc
+from scalecurve.errors import InputError
+
+
+def test_a_rate_against_clients_needs_no_regime(tmp_path: Path) -> None:
+    table = tmp_path / "load.csv"
+    table.write_text("clients,tps\n1,220\n2,443\n4,852\n8,1610\n")
+
+    study = sc.load(table)
+
+    assert sc.tabulate(study).row(8).speedup.value == pytest.approx(1610 / 220)
+    assert "one system, more clients" in str(sc.tabulate(study))
+
+
+@pytest.mark.parametrize("header", ["clients,seconds", "threads,tps"])
+def test_other_tables_state_their_regime(tmp_path: Path, header: str) -> None:
+    table = tmp_path / "times.csv"
+    table.write_text(f"{header}\n1,220\n2,443\n4,852\n")
+
+    with pytest.raises(InputError, match="regime is not stated"):
+        sc.load(table)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "nodes,ranks_per_node,threads,seconds\n1,1,8,10\n1,1,8,10.1\n1,2,4,9\n1,2,4,9.1\n1,8,1,9.5\n1,1,1,70\n1,1,1,71\n",
+        "cores,split,seconds\n8,1x8,10\n8,1x8,10.1\n8,2x4,9\n8,2x4,9.1\n4,1x4,18\n4,1x4,18.1\n4,2x2,17\n4,2x2,17.1\n",
+        "ranks,threads,seconds\n1,8,10\n1,4,19\n2,4,9\n2,2,18\n4,2,8.5\n4,1,17\n",
+    ],
+)
+def test_splits_of_the_same_cores_are_no_repeats(tmp_path: Path, rows: str) -> None:
+    table = tmp_path / "splits.csv"
+    table.write_text(rows)
+
+    with pytest.raises(InputError, match=r"ranks_per_node|split|threads|several columns could be"):
+        sc.tabulate(sc.load(table, regime="strong"))
+
+
+CAPTION = "Table 3: Strong scaling on 128M cells\n\n"
+NODES_AND_CORES = (
+    "| Nodes | Cores | Time/step [s] |\n|---|---|---|\n| 1 | 128 | 41.2 |\n| 2 | 256 | 20.9 |\n| 4 | 512 | 10.8 |\n"
+)
+
+
+def test_two_counts_of_workers_are_shown_and_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_text(NODES_AND_CORES)
+    with pytest.raises(InputError, match=r"Nodes \(1 to 4\) or Cores \(128 to 512\); E is the same either way"):
+        sc.load(tmp_path / "t.md")
+
+    (tmp_path / "t.md").write_text(NODES_AND_CORES.replace("512", "448"))
+    with pytest.raises(InputError, match=r"Cores \(128 to 448\)(?!; E)"):
+        sc.load(tmp_path / "t.md")
+
+
+def test_the_caption_states_the_regime(tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_text(CAPTION + NODES_AND_CORES)
+    study = sc.load(tmp_path / "t.md", k_column="Nodes")
+
+    assert (study.regime, study.k_unit) == ("strong", "nodes")
+    assert "regime-in-text" in {finding.code for finding in study.findings}
+
+
+@pytest.mark.parametrize("caption", ["", "Strong scaling beside weak scaling\n\n", "strong results\n\n"])
+def test_a_regime_that_the_caption_does_not_settle_is_asked_about(tmp_path: Path, caption: str) -> None:
+    (tmp_path / "t.md").write_text(caption + NODES_AND_CORES)
+    with pytest.raises(InputError, match="regime is not stated"):
+        sc.load(tmp_path / "t.md", k_column="Nodes")
