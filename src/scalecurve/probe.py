@@ -302,6 +302,7 @@ class _Recorder:
             "threads": self.threads,
             "cores": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
             "debug": signs,
+            "mpi_libraries": _mpi_libraries(),
         }
         last = {
             "end": self._unix(end),
@@ -379,6 +380,18 @@ def _thread_counts() -> dict[str, int]:
             return counts
         counts |= {str(pool["internal_api"]): int(pool["num_threads"]) for pool in threadpool_info()}
     return counts
+
+
+def _mpi_libraries() -> list[str]:
+    """The files of the MPI library that mpi4py has loaded, as /proc/self/maps names them."""
+    if "mpi4py.MPI" not in sys.modules:
+        return []
+    try:
+        with open("/proc/self/maps") as file:
+            paths = {words[5] for line in file if len(words := line.split(maxsplit=5)) == 6}
+    except OSError:
+        return []
+    return sorted(path.strip() for path in paths if os.path.basename(path).startswith(("libmpi", "libpmpi")))
 
 
 def _boot_id() -> str | None:

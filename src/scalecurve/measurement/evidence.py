@@ -73,6 +73,7 @@ class Worker:
     threads: Mapping[str, int] = field(default_factory=dict)
     cores: tuple[int, ...] = ()
     debug: tuple[str, ...] = ()
+    mpi_libraries: tuple[str, ...] = ()
 
     @property
     def duration(self) -> float:
@@ -421,6 +422,7 @@ def _facts_of(workers: Sequence[Worker]) -> dict[str, Any]:
         "start_skew_seconds": start_skew(workers),
         "thread_pools": dict(first.threads) or None,
         "debug": sorted({sign for worker in workers for sign in worker.debug}) or None,
+        "mpi_libraries": sorted({file for worker in workers for file in worker.mpi_libraries}) or None,
         "series": dict(first.series) or None,
         "quality": [list(pair) for pair in first.quality][-200:] or None,
     }

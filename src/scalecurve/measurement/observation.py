@@ -255,14 +255,21 @@ class Observer:
     def look(self, roots: Sequence[int] = ()) -> None:
         with suppress(OSError):
             self.loads.append(os.getloadavg()[0])
-        if roots and self.looks <= len(FIRST_LOOKS_SECONDS):
-            self.looks += 1
+        if not roots:
+            return
+        self.looks += 1
+        if self.looks <= len(FIRST_LOOKS_SECONDS) + 1 or self._awaits_library():
             tree = sorted({*roots, *below(roots)})
             workers = workers_below(tree)
             self.starter = self.starter or starter_among(tree)
             # Later looks know more: ranks are bound and load their library after they have started.
             if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
                 self.workers = workers
+
+    def _awaits_library(self) -> bool:
+        """Whether an mpirun is there but its ranks have not loaded MPI yet: slow imports.  Asked ever more rarely."""
+        waits = self.starter is not None and not any(worker.mpi_libraries for worker in self.workers)
+        return waits and self.looks.bit_count() == 1
 
     def count(self, usage: Sequence[float]) -> None:
         """Add a process that ended, with the children it waited for: CPU seconds, peak KiB, major page faults."""

@@ -233,9 +233,9 @@ def pair_sentence(
 
 
 def library_signs(
-    settings: MeasureSettings, job: LaunchJob, outcome: LaunchOutcome, runner: Runner
+    settings: MeasureSettings, job: LaunchJob, run: Run, outcome: LaunchOutcome, runner: Runner
 ) -> Iterator[SizeSign]:
-    """The library in the memory of the job's processes, or else that of its program, beside that of its mpirun."""
+    """The library that the workers report or have in memory, or else that of the program, beside that of its mpirun."""
     starter = starter_of(settings, job, runner, outcome)
     if starter is None or starter.library is None:
         return
@@ -243,7 +243,7 @@ def library_signs(
     rest = [word for word in words if word != starter.program]
     here = settings.folder or Path.cwd()
     program: str | None = next((word for word in rest if shutil.which(word) or (here / word).is_file()), "the job")
-    library = library_in_files(outcome.observed.get("mpi_libraries", ()))
+    library = library_in_files(run.observed.get("mpi_libraries", ()))
     if library is None:
         program, library = program_and_library(rest, settings.folder, runner)
     if library is None or program is None:
@@ -358,7 +358,8 @@ class SizeCheck:
             self.passed = self.passed or (job.k > 1 and verdict is SizeVerdict.SHOWN and run.value is not None)
             why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
-        libraries = library_signs(self.settings, job, outcome, self.world.runner)  # two of them may explain the size
+        # Two libraries may explain the size.
+        libraries = library_signs(self.settings, job, run, outcome, self.world.runner)
         reasons = [*against, *(sign.text for sign in libraries if not sign.agrees)]
         sentence = refusal(job.k, reasons, self.settings.launcher.name)
         if not self.passed:
@@ -366,8 +367,8 @@ class SizeCheck:
         return replace(run, status=RunStatus.FAILED, value=None, error=sentence)
 
     def _indirect(self, job: LaunchJob, run: Run, outcome: LaunchOutcome) -> list[SizeSign]:
-        if self.libraries is None or outcome.observed.get("mpi_libraries"):
-            self.libraries = tuple(library_signs(self.settings, job, outcome, self.world.runner))
+        if self.libraries is None or run.observed.get("mpi_libraries"):
+            self.libraries = tuple(library_signs(self.settings, job, run, outcome, self.world.runner))
         strong = self.settings.regime is Regime.STRONG
         copies = copy_signs(run, self.alone, shape_of(outcome.output), self.lines_alone, strong=strong)
         if any(sign.agrees for sign in self.libraries) and len(copies) < 2:

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from scalecurve.measurement.observation import busy_seconds, energy_now, is_disturbed, wait_for_quiet
+from scalecurve.measurement import observation
+from scalecurve.measurement.observation import (
+    Observer,
+    ProcessView,
+    busy_seconds,
+    energy_now,
+    is_disturbed,
+    wait_for_quiet,
+)
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.schedule import Made
 from scalecurve.measurement.settings import MeasureSettings, make_settings
@@ -184,3 +192,21 @@ def test_a_machine_without_counters_has_no_energy() -> None:
     nothing = energy_now(FakeMachine())
 
     assert nothing.since(nothing) is None
+
+
+def test_ranks_that_load_mpi_late_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports from a cold disk take seconds: the first looks, all within one second, come too early."""
+    looks: list[int] = []
+
+    def workers_below(tree: Any) -> tuple[ProcessView, ...]:
+        looks.append(observer.looks)
+        return (ProcessView(7, 1, (0,), ("/lib/libmpi.so.40",) if observer.looks >= 6 else ()),)
+
+    monkeypatch.setattr(observation, "workers_below", workers_below)
+    monkeypatch.setattr(observation, "starter_among", lambda tree: "/usr/bin/mpirun")
+    observer = Observer()
+    for _ in range(40):
+        observer.look([7])
+
+    assert looks == [1, 2, 3, 4, 8]  # rarely, and no more once it is known
+    assert observer.facts(1.0, 0.0)["mpi_libraries"] == ["/lib/libmpi.so.40"]

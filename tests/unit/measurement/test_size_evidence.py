@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -235,6 +236,26 @@ def test_two_libraries_are_refused_before_anything_starts(tmp_path: Path, monkey
     assert job.launched == []
     right = replace(job, output=lambda k: f"ranks {k}")
     assert not {"singletons", "size-unproven"} & sweep(tmp_path, right, HYDRA, size_pattern=r"ranks (\d+)")
+
+
+def test_singletons_that_report_their_library_are_told_which_mpirun_they_need(tmp_path: Path) -> None:
+    """The workers' own word counts: a look at a short or slowly starting job may come before it has loaded MPI."""
+    library = tmp_path / "libmpi.so.40"
+    library.write_bytes(b"\x7fELF..Open MPI v%d.%d.%d..")
+
+    class Singletons(OutputLauncher):
+        def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+            job.probe_folder.mkdir(parents=True, exist_ok=True)
+            for copy in range(job.k):
+                first = {"rank": 0, "size": 1, "begin": 1.0, "mpi_libraries": [str(library)]}
+                lines = (json.dumps(first), json.dumps({"end": 2.0}))
+                (job.probe_folder / f"rank-0-{copy}.jsonl").write_text("\n".join(lines))
+            return super().launch(job, settings, world)
+
+    output = tmp_path / "out"
+    output.mkdir()
+    with pytest.raises(SizeRefused, match=r"mpirun \(MPICH 4.0.2, .*does not belong to the MPI library of .*Open MPI"):
+        sweep(output, Singletons(lambda k: "done"), HYDRA)
 
 
 def test_srun_without_process_management_is_refused_for_an_mpi_program(
