@@ -21,6 +21,7 @@ from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Runner, World
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.worker_site import (
     MpiLibrary,
+    library_in_errors,
     library_in_files,
     library_of_starter,
     program_and_library,
@@ -227,8 +228,8 @@ def pair_sentence(
     other = next(iter(starters_of(library, runner)), f"the mpirun of {library.name}")
     choice = f"--mpirun {other}" if settings.launcher.name == "mpi" else f"{other} instead of {starter.program}"
     return (
-        f"{starter.program} ({starter.library}) does not belong to the MPI library of {program} ({library}): it starts "
-        f"{job.k} jobs of size 1; choose {choice}; if it does start one job of size {job.k}, {WAY_OUT}"
+        f"{starter.program} ({starter.library}) does not belong to the MPI library of {program} ({library}): together "
+        f"they do not make one job of size {job.k}; choose {choice}; if they do, {WAY_OUT}"
     )
 
 
@@ -244,6 +245,8 @@ def library_signs(
     here = settings.folder or Path.cwd()
     program: str | None = next((word for word in rest if shutil.which(word) or (here / word).is_file()), "the job")
     library = library_in_files(run.observed.get("mpi_libraries", ()))
+    if library is None and outcome.status is RunStatus.FAILED:
+        library = library_in_errors(f"{outcome.output}\n{outcome.errors}\n{outcome.error}", starter.library)
     if library is None:
         program, library = program_and_library(rest, settings.folder, runner)
     if library is None or program is None:

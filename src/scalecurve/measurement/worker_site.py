@@ -45,6 +45,11 @@ _INSIDE = (
     (b"MPICH Version", "MPICH"), (b"Open MPI v", "Open MPI"), (b"OMPI_", "Open MPI"),
 )  # fmt: skip
 OPEN_MPI = "Open MPI"
+# Names inside a library that it prints when it cannot start.
+_OWN_NAMES = (
+    ("MPICH", re.compile(r"\bMPI(?:R|D|DI)_\w+|PMI version PMIx")),
+    (OPEN_MPI, re.compile(r"\bo(?:mpi|rte|pal)_\w+|\bOMPI\b")),
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,12 @@ def _name_in_file(file: str) -> str | None:
 def library_in_files(files: Iterable[str]) -> MpiLibrary | None:
     """The library that the first telling file holds."""
     return next((library for file in files if (library := library_in_file(file)) is not None), None)
+
+
+def library_in_errors(text: str, starter: MpiLibrary) -> MpiLibrary | None:
+    """The library of a job that failed at its start, by the names in its messages, where they are not its mpirun's."""
+    names = (MpiLibrary(name, "by its error message") for name, pattern in _OWN_NAMES if pattern.search(text))
+    return next((library for library in names if not library.pairs_with(starter)), None)
 
 
 def program_and_library(

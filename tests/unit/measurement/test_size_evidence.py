@@ -25,7 +25,13 @@ from scalecurve.measurement.size_evidence import (
     shape_of,
 )
 from scalecurve.measurement.sweep import run_sweep
-from scalecurve.measurement.worker_site import MpiLibrary, library_in_file, library_of_starter, starter_in
+from scalecurve.measurement.worker_site import (
+    MpiLibrary,
+    library_in_errors,
+    library_in_file,
+    library_of_starter,
+    starter_in,
+)
 from scalecurve.study import Run, RunStatus
 from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
 
@@ -256,6 +262,17 @@ def test_singletons_that_report_their_library_are_told_which_mpirun_they_need(tm
     output.mkdir()
     with pytest.raises(SizeRefused, match=r"mpirun \(MPICH 4.0.2, .*does not belong to the MPI library of .*Open MPI"):
         sweep(output, Singletons(lambda k: "done"), HYDRA)
+
+
+def test_a_job_that_stops_at_its_start_names_its_library_in_its_messages() -> None:
+    aborts = "check_MPIR_CVAR_PMI_VERSION(167): Runtime environment uses unsupported PMI version PMIx. Aborting."
+    by_message = library_in_errors(aborts, OPEN_MPI)
+
+    assert by_message is not None
+    assert by_message.name == "MPICH"
+    assert library_in_errors(aborts, MPICH) is None  # its own mpirun fails for another reason
+    assert library_in_errors("prterun: one process exited\nompi_mpi_init: ompi_rte_init failed", OPEN_MPI) is None
+    assert library_in_errors("Segmentation fault", OPEN_MPI) is None
 
 
 def test_srun_without_process_management_is_refused_for_an_mpi_program(
