@@ -108,8 +108,13 @@ NO_RESULT = frozenset((
     "failure", "crash", "crashed", "error", "err", "killed", "cancelled", "canceled", "aborted", "segfault", "skipped",
     "not run", "not measured", "not available", "n/m", "unavailable", "diverged", "x", "✗", "❌",
 ))  # fmt: skip
+_FAILED = re.compile(  # Segmentation fault, OOM (80 GB), timeout after 1 h
+    r"(?:oom|out[ -]of[ -]memory|timed?[ -]?out|fail(?:ed|ure)?|crash(?:ed)?|error|killed|cancell?ed|aborted|segfault"
+    r"|segmentation fault|bus error|core dumped|skipped|diverged|did not (?:finish|run|converge)|sig[a-z]{3,5})\b(?!-)"
+)
 SUMMARY_ROW = re.compile(
-    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
+    r"(?:geo[\s-]?)?mean\b|average|avg\b|(?:grand |sub-?)?total|overall\b|sum\b|summe|"
+    r"median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
     re.IGNORECASE,
 )
 
@@ -456,7 +461,9 @@ def holds_counts(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> bool:
 def no_result(cell: Any) -> bool:
     """Whether a cell says that there is no measurement: empty, n/a, OOM, DNF, or a bound such as >3600."""
     plain = str(cell).strip().strip("*`$()[]").strip().lower()
-    return plain in ABSENT or plain in NO_RESULT or _BOUND.fullmatch(plain) is not None
+    return (
+        plain in ABSENT or plain in NO_RESULT or _FAILED.match(plain) is not None or _BOUND.fullmatch(plain) is not None
+    )
 
 
 def is_summary(label: str) -> bool:

@@ -29,6 +29,7 @@ from scalecurve.formats.headers import (
     Statistic,
     ValueColumn,
     in_english,
+    is_of_one_worker,
     is_worker_time,
     k_unit_of,
     parse_header,
@@ -64,7 +65,8 @@ MOST_DOUBT = 3  # rows from which on two columns may be found to say the same
 WORKERS = frozenset(WORKER_NOUNS) - {"k", "p"}
 UNIT_WORDS = frozenset(("unit", "units", "uom"))
 _SAID = re.compile(
-    r"(?:\bin\s+|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s)?)(?P<unit>[^\s)\]{},;:]+)",
+    r"(?:\bin\s+(?:units?\s+of\s+)?|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s|of\s)?)"
+    r"(?P<unit>(?:[x×*]?\s*(?:10\^-?\d{1,2}|10+|1e-?\d{1,2})\s*[x×*]?\s*)?[^\s)\]{},;:]+)",
     re.IGNORECASE,
 )
 _MEASURE = re.compile(
@@ -423,6 +425,10 @@ class Chooser:
         bare = False
         if self.options.unit is not None and quantity in (None, Quantity.SECONDS):
             meaning = self._with_option(head, meaning, name)
+        if quantity is None and meaning and meaning.quantity is not Quantity.SECONDS and is_of_one_worker(name):
+            remedy = "give the rate of all workers, or say --quantity throughput_per_worker if all are alike"
+            self.faults.append(Fault("this is the rate of one worker, not of all", value=name, remedy=remedy))
+            return None
         if meaning is None or quantity not in (None, meaning.quantity):
             bare = meaning is None and quantity is None and (only_statistic or place == self.laid_out)
             if meaning is None and quantity is None and not bare:

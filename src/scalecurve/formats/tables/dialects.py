@@ -33,7 +33,16 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role, capped
 from scalecurve.formats.source import Source, csv_rows
-from scalecurve.formats.tables.cells import CellGrid, Cells, holds_counts, is_absent, is_summary, no_result, parse_cell
+from scalecurve.formats.tables.cells import (
+    CellGrid,
+    Cells,
+    holds_counts,
+    is_absent,
+    is_summary,
+    labels_of,
+    no_result,
+    parse_cell,
+)
 
 LOOKED_AT = 1000
 COMPARED = 30
@@ -326,11 +335,12 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
-            blanks = 0 if text else blanks + 1
+            is_after_blank, blanks = blanks > 0 or number == 1, 0 if text else blanks + 1
             is_units = not rows and text.startswith("#") and is_units_row(layout.split(text))
-            if (blanks > 1 or is_comment(text)) and parts and parts[-1] == len(above) - 1 and not is_units:
+            is_aside = is_comment(text) or (is_after_blank and number != layout.first and _is_title(text, layout))
+            if (blanks > 1 or is_aside) and parts and parts[-1] == len(above) - 1 and not is_units:
                 above.append([])
-            if not text or (is_comment(text) and not is_units):
+            if not text or (is_aside and not is_units):
                 above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
                 continue
             is_row = number > layout.first and (parted or not is_rule(text))
@@ -346,6 +356,14 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
     everywhere = set.intersection(*(set(above[part]) for part in used))
     names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in above]
     return numbers, rows, [names[part] or f"part {part + 1}" for part in parts]
+
+
+def _is_title(text: str, layout: TableLayout) -> bool:
+    """Whether a line behind an empty one is no row: words alone, in other columns than those of the table."""
+    cells = layout.split(text)
+    filled = [cell for cell in cells if cell]
+    is_of_words = len(_SENTENCE.findall(text)) > 1 or len(filled) == 1
+    return is_of_words and len(filled) != len(layout.headers) and not any(map(parse_cell, cells))
 
 
 def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
@@ -417,6 +435,7 @@ def _header_place(rows: Sequence[Sequence[str]]) -> int:
         names = sum(
             bool(k_unit_of(cell) or value_meaning(cell) or (head := parse_header(cell)).statistic or head.is_derived)
             for cell in (() if is_units_row(cells) else cells)
+            if not cell[:1].isdecimal()  # 2026-01-01T10:00 is no name
         )
         if names > most:
             best, most = i, names
@@ -483,9 +502,11 @@ class LongGrid:
 
 def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     """The same observations, one a row; a table that is long already is returned as it is."""
-    heads = [parse_header(header) for header in grid.headers]
+    if {"P", "Q"} <= set(grid.headers) and options.k_column is None:
+        grid = _with_process_grid(grid)
     columns = zip(grid.headers, grid.columns, strict=True)
     has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
+    heads = [parse_header(header) for header in grid.headers]
     if options.k_column is None and options.k_from is None and not has_workers:
         places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
         places = [] if places == _numbered_runs(heads) else places
@@ -498,6 +519,15 @@ def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
             return _from_columns_of_k(grid, heads, places)
     runs = _numbered_runs(heads) if options.value_column is None else []
     return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
+
+
+def _with_process_grid(grid: CellGrid) -> CellGrid:
+    """The grid with the columns P and Q as one, P x Q: HPL runs on P times Q processes."""
+    p, q = grid.headers.index("P"), grid.headers.index("Q")
+    cells = [f"{a}x{b}" for a, b in zip(labels_of(grid.columns[p]), labels_of(grid.columns[q]), strict=True)]
+    kept = [i for i in range(len(grid.headers)) if i not in (p, q)]
+    headers = ("P x Q", *(grid.headers[i] for i in kept))
+    return replace(grid, headers=headers, columns=(cells, *(grid.columns[i] for i in kept)))
 
 
 def _workers_in(head: Header) -> int | None:
