@@ -192,6 +192,11 @@ _PER_WORKER = re.compile(
     r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
     r"(?=$|/|[_ ]per[_ ]|[\s_\])])"
 )
+_EACH = re.compile(r"(?:num(?:ber)?_(?:of_)?|n_?|#_?)?([a-z]+?)(?:_per_|_?/_?)([a-z]+?)")
+_PER_NODE = {
+    "ppn": ("processes", "nodes"), "rpn": ("ranks", "nodes"), "tpn": ("threads", "nodes"), "gpn": ("gpus", "nodes"),
+    "tpp": ("threads", "ranks"), "nt": ("threads", "ranks"),
+}  # fmt: skip
 _WORKER_TIME = re.compile(
     r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
     r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
@@ -427,7 +432,8 @@ def parse_header(text: str) -> Header:
             unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
             words = tuple(word for word in words if word != inner[0])
     unknown = _unknown_unit(english, words) if unit is None and other is None else None
-    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF]
+    is_rate = unit is not None and unit.quantity is not Quantity.SECONDS  # it/min is no minimum
+    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF and not (is_rate and word == "min")]
     spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
     statistic = next(iter(spread or named), None)
     header = Header(text, words, unit, statistic, number, could_be_minutes, unknown, other, clock)
@@ -561,6 +567,23 @@ def worker_unit(header: str) -> str | None:
     if words in (["world", "size"], ["comm", "size"]):
         return "ranks"
     return None
+
+
+def counted_per_worker(header: str) -> tuple[str, str] | None:
+    """What a column counts and for each of what: (gpus, nodes) for GPUs/node, (threads, ranks) for tpp; else None."""
+    plain = _plain(header)
+    if plain in _PER_NODE:
+        return _PER_NODE[plain]
+    match = _EACH.fullmatch(plain)
+    nouns = [WORKER_NOUNS.get(word) or WORKER_NOUNS.get(f"{word}s") for word in match.groups()] if match else []
+    counted, of = nouns if len(nouns) == 2 else (None, None)
+    return (counted, "ranks" if of == "processes" else of) if counted and of else None
+
+
+def is_split(header: str, other: str) -> bool:
+    """Whether the other column says how many workers each of those of the first has: nodes and GPUs/node."""
+    unit, per = worker_unit(header), counted_per_worker(other)
+    return per is not None and per[1] == ("ranks" if unit == "processes" else unit)
 
 
 def k_unit_of(header: str) -> str | None:

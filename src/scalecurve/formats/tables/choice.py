@@ -28,6 +28,7 @@ from scalecurve.formats.headers import (
     Header,
     Statistic,
     ValueColumn,
+    counted_per_worker,
     in_english,
     is_of_one_worker,
     is_worker_time,
@@ -154,7 +155,11 @@ class Chooser:
 
     def _product(self, places: Sequence[int]) -> list[int]:
         """The count that is the product of two others: cores, of ranks and threads; empty where there is none."""
-        each = [i for i, head in enumerate(self.heads) if i in places or (head.says(WORKERS) and self._numeric(i))]
+        each = [
+            i
+            for i, head in enumerate(self.heads)
+            if i in places or ((head.says(WORKERS) or counted_per_worker(head.text)) and self._numeric(i))
+        ]
         counts = {i: counts_of(self.grid.columns[i], self.mark).values for i in each}
         for i in places:
             factors = itertools.combinations([counts[j] for j in each if j != i], 2)

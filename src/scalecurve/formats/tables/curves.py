@@ -94,6 +94,7 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     caption_regime = None if options.regime else regime_in(grid.caption)
     options = options if caption_regime is None else replace(options, regime=caption_regime)
     long = lengthen(grid, options)
+    product = long.product
     chosen = Chooser(long.grid, options, mark, long.value, grid.caption).choose()
     if chosen.curves:
         columns = ", ".join(long.grid.headers[i].strip() for i in chosen.curves)
@@ -106,6 +107,9 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     heads = [parse_header(header) for header in long.grid.headers]
     work = TableWork(long.grid, options, mark, chosen, heads, np.ones(long.grid.rows, dtype=bool))
     work.findings += [finding] if finding else []
+    if product:
+        text = f"K is {product}, as no column counts all workers"
+        work.findings.append(info("k-is-product", text, remedy="name another column with --k-column"))
     if long.absent:
         work.findings.append(info("absent-cells", f"{long.absent} cells of the table are empty and were left out"))
     filter_rows(work)

@@ -24,7 +24,9 @@ from scalecurve.formats.headers import (
     WHOLE_WORDS,
     WORKER_NOUNS,
     Header,
+    counted_per_worker,
     is_other_unit,
+    is_split,
     k_unit_of,
     parse_header,
     unit_of,
@@ -36,6 +38,7 @@ from scalecurve.formats.source import Source, csv_rows
 from scalecurve.formats.tables.cells import (
     CellGrid,
     Cells,
+    counts_of,
     holds_counts,
     is_absent,
     is_summary,
@@ -492,18 +495,22 @@ def is_types_row(cells: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LongGrid:
-    """A grid with one observation a row; `value` is its column of observations where the layout tells it."""
+    """A grid with one observation a row; `value` is its column of observations where the layout tells it.
+
+    `product` says of which two columns K is the product, where no column holds K itself.
+    """
 
     grid: CellGrid
     value: int | None = None
     uses: tuple[ColumnUse, ...] = ()
     absent: int = 0
+    product: str = ""
 
 
 def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     """The same observations, one a row; a table that is long already is returned as it is."""
-    if {"P", "Q"} <= set(grid.headers) and options.k_column is None:
-        grid = _with_process_grid(grid)
+    whole = LongGrid(grid) if options.k_column else _with_product(grid)
+    grid = whole.grid
     columns = zip(grid.headers, grid.columns, strict=True)
     has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
     heads = [parse_header(header) for header in grid.headers]
@@ -518,16 +525,35 @@ def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
         if len(places) > 1 and len(times) == 1 and times != {len(places)}:  # each K as often as any other
             return _from_columns_of_k(grid, heads, places)
     runs = _numbered_runs(heads) if options.value_column is None else []
-    return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
+    return replace(_from_columns_of_runs(grid, heads, runs), product=whole.product) if runs else whole
 
 
-def _with_process_grid(grid: CellGrid) -> CellGrid:
-    """The grid with the columns P and Q as one, P x Q: HPL runs on P times Q processes."""
-    p, q = grid.headers.index("P"), grid.headers.index("Q")
-    cells = [f"{a}x{b}" for a, b in zip(labels_of(grid.columns[p]), labels_of(grid.columns[q]), strict=True)]
-    kept = [i for i in range(len(grid.headers)) if i not in (p, q)]
-    headers = ("P x Q", *(grid.headers[i] for i in kept))
-    return replace(grid, headers=headers, columns=(cells, *(grid.columns[i] for i in kept)))
+def _with_product(grid: CellGrid) -> LongGrid:
+    """The grid with a column of all workers, where K is the product of two: P and Q of HPL, nodes and GPUs/node.
+
+    GPUs/node that is the same in every row leaves K as it is; two splits of one product are asked about later.
+    """
+    names = grid.headers
+    counts = [i for i, name in enumerate(names) if worker_unit(name) and holds_counts(grid.columns[i])]
+    each = [i for i, name in enumerate(names) if (name == "Q" and "P" in names) or counted_per_worker(name)]
+    if len(counts) != 1 or len(each) != 1 or not holds_counts(grid.columns[each[0]]):
+        return LongGrid(grid)
+    of, own = names[counts[0]], names[each[0]]
+    pairs = list(zip(labels_of(grid.columns[counts[0]]), labels_of(grid.columns[each[0]]), strict=True))
+    is_constant = len({cell for _, cell in pairs}) == 1
+    may_be_steps = own.strip().lower() == "nt"  # threads, or time steps
+    if is_constant or may_be_steps or not ((of, own) == ("P", "Q") or is_split(of, own)):
+        return LongGrid(grid)
+    cells = [f"{a}x{b}" for a, b in pairs]
+    if len(set(counts_of(cells).values.tolist())) < len(set(pairs)):
+        if own != "Q":
+            return LongGrid(grid)
+        remedy = "keep one grid of each number of processes"
+        raise FormatError(Fault("several grids P x Q have the same number of processes", value=cells[0], remedy=remedy))
+    kept = [i for i in range(len(names)) if own != "Q" or i not in (counts[0], each[0])]
+    whole = (counted_per_worker(own) or ("P x Q",))[0]
+    headers, columns = (whole, *(names[i] for i in kept)), (cells, *(grid.columns[i] for i in kept))
+    return LongGrid(replace(grid, headers=headers, columns=columns), product=f"{of} x {own}")
 
 
 def _workers_in(head: Header) -> int | None:

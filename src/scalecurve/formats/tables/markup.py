@@ -90,6 +90,7 @@ _SHELL_TIMES = tuple(
 _NAMED_BEHIND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s+[A-Za-z][\w-]*\s*){2,}")
 _BEHIND = re.compile(r"\s+([A-Za-z][A-Za-z _-]*)")
 _SPREAD_BEHIND = re.compile(r"\s*(?:±|\+/-)\s*[\d.]+(?:\s?[nuµm]?s\b)?")
+_HYPERFINE_END = re.compile(r"\sran\s*$|\stimes (?:faster|slower) than\s")
 _UP_TO = frozenset(("…", "...", "..", "-", "–", "to"))
 _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
 _DATE = re.compile(r"\[?\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\]?")
@@ -100,6 +101,8 @@ _NUMERAL = re.compile(
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
+_HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
+_HPL = re.compile(r"\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
 _JULIA = re.compile(r"\s*Row\s*\|")
 ONE = "give a file with one of them"
 MOST_FACTS = 60
@@ -113,6 +116,8 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
         return _html_layout(source)
     if any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines) or _all_end_in_slashes(lines):
         return _latex_layout(source)
+    if any(_HPL.match(line) for _, line in lines):
+        return _hpl_layout(source)
     if any(_JULIA.match(line) for _, line in lines):
         return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
@@ -262,6 +267,21 @@ def _list_layout(source: Source) -> TableLayout:
     return _whole(one_of(grids), "-")
 
 
+def _hpl_layout(source: Source) -> TableLayout:
+    """The runs in the output of HPL, each with the verdict on its residual."""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    for number, line in _all_lines(source):
+        if re.match(r"W[A-Z0-9]{5,}\s+\d", line):
+            rows.append([*line.split(), ""])
+            numbers.append(number)
+        elif rows and (verdict := re.search(r"\.{3,}\s*(PASSED|FAILED)", line)):
+            rows[-1][-1] = "FAILED" if rows[-1][-1] == "FAILED" else verdict[1]
+    if not rows:
+        raise FormatError(Fault("the output of HPL holds no run", remedy="give it from the first T/V to the end"))
+    return _whole(squared([*_HPL_COLUMNS, "status"], numbers, rows), "|")
+
+
 def _julia_layout(source: Source) -> TableLayout:
     """The frame that Julia prints: numbers of rows before one bar, columns parted by blanks behind it."""
     lines = [(number, line.split("|", 1)) for number, line in _all_lines(source) if "|" in line and not is_rule(line)]
@@ -393,6 +413,8 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if not any(fact.counts for _, line in first_lines for fact in _facts(_without_prefix(line))):
         return None
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
+    if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
+        lines = [(number, line) for number, line in lines if not _HYPERFINE_END.search(line)]
     facts = [_facts(line) for _, line in lines]
     counts: dict[str, set[str]] = {}
     for fact in (fact for own in facts for fact in own if fact.counts):
@@ -495,6 +517,7 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
     if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
         name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4
+        name = f"-{name}" if option["flag"] and len(name) == 1 else name
     words = parse_header(name).words
     is_timed = bool(unit)
     if spread := _SPREAD_BEHIND.match(line, end):
@@ -506,7 +529,7 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words)
     is_count = len(counted) == 1 and cell.isdecimal() and not unit
-    is_count = is_count and not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"})
+    is_count = is_count and (name[0] == "-" or not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"}))
     words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
     return _Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind), end
 
@@ -525,7 +548,7 @@ def _facts_named_behind(line: str) -> list[_Fact]:
 
 def _counted(name: str, words: Sequence[str]) -> list[str]:
     """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
-    if name == "K":
+    if name == "K" or name in ("-t", "-j"):
         return ["workers"]
     if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
         return [unit_of_size]

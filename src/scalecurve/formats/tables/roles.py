@@ -22,6 +22,8 @@ from scalecurve.formats.headers import (
     WORKER_NOUNS,
     Header,
     Statistic,
+    counted_per_worker,
+    is_split,
     vocabulary,
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
@@ -208,6 +210,13 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> list[Fault]
     if i in work.chosen.candidates or _is_measurement(head) or head.statistic is not None:
         return []
     pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
+    if work.chosen.k is not None and is_split(work.name(work.chosen.k), name) and work.options.k_column is None:
+        text = f"the column {name} counts workers too, and changes with K: their product may be K"
+        return [
+            Fault(text, value=pairs, remedy="add a column with the number of all workers, or name K with --k-column")
+        ]
+    if counted_per_worker(name):
+        return []
     if head.says(MACHINE_WORDS):
         text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
         work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
