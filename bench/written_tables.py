@@ -595,7 +595,7 @@ FRESH = (
     _table('json unit key', 'json', '[{"gpus":1,"value":812,"unit":"ms"},{"gpus":2,"value":0.43,"unit":"s"},{"gpus":4,"value":230,"unit":"ms"}]\n', {1: 0.812, 2: 0.43, 4: 0.23}, '[{"gpus":1'),
     _table('yaml rows', 'yaml', '- threads: 1\n  time_s: 10.0\n- threads: 2\n  time_s: 5.2\n- threads: 4\n  time_s: 2.8\n', {1: 10.0, 2: 5.2, 4: 2.8}, '- threads: 1'),
     _table('two tables two machines', 'md', '## Machine A\n\n| Threads | Time (s) |\n|---|---|\n| 1 | 10 |\n| 2 | 5.2 |\n| 4 | 2.8 |\n\n## Machine B\n\n| Threads | Time (s) |\n|---|---|\n| 1 | 20 |\n| 2 | 10.9 |\n| 4 | 6.1 |\n', {'Machine A': {1: 10.0, 2: 5.2, 4: 2.8}, 'Machine B': {1: 20.0, 2: 10.9, 4: 6.1}}, '## Machine A'),
-    _table('two csv blocks', 'csv', 'strong scaling\nprocs,time\n1,10\n2,5.2\n4,2.8\n\nweak scaling\nprocs,time\n1,10\n2,10.4\n4,11\n', None, 'procs'),
+    _table('two csv blocks', 'csv', 'strong scaling\nprocs,time\n1,10\n2,5.2\n4,2.8\n\nweak scaling\nprocs,time\n1,10\n2,10.4\n4,11\n', None, 'procs', 'section'),
     _table('strong weak col', 'csv', 'type,procs,time_s\nstrong,1,10\nstrong,2,5.2\nweak,1,10\nweak,2,10.4\n', None, 'type'),
     _table('merged cells csv', 'csv', 'Solver,Threads,Time (s)\nCG,1,10\n,2,5.2\n,4,2.8\nGMRES,1,15\n,2,8.1\n,4,4.4\n', {'CG': {1: 10.0, 2: 5.2, 4: 2.8}, 'GMRES': {1: 15.0, 2: 8.1, 4: 4.4}}, 'Solver'),
     _table('two line header', 'csv', 'Threads,Time,Time,Time\n,min,avg,max\n1,9.9,10.0,10.3\n2,5.0,5.2,5.5\n4,2.7,2.8,3.1\n', {1: 10.0, 2: 5.2, 4: 2.8}, 'Threads'),

@@ -412,3 +412,94 @@ def test_columns_of_one_unit_and_tables_of_one_file_are_curves(tmp_path: Path, t
     assert isinstance(loaded, StudySet)
     assert [values(one) for one in loaded.studies.values()] == [{1: [100.5], 2: [52.3]}, {1: [9.5], 2: [5.3]}]
     assert all(not one.summary for one in loaded.studies.values())  # the spread of one curve is not that of another
+
+
+MARKED = "threads,time (s),{name}\n1,120,{good}\n2,62.5,{good}\n4,3,{bad}\n8,20.5,{good}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("comment", "", "TIMEOUT"),
+        ("notes", "", "crashed (NCCL)"),
+        ("", "", "total"),
+        ("Verification", "SUCCESSFUL", "FAILED"),
+        ("ok?", "✓", "✗"),
+        ("residual", "PASSED", "FAILED"),
+        ("iteration", "1", "0 (warmup)"),
+        ("converged", "yes", "no"),
+    ],
+)
+def test_a_row_that_its_table_calls_none_is_left_out_and_said(tmp_path: Path, name: str, good: str, bad: str) -> None:
+    loaded = study(tmp_path, MARKED.format(name=name, good=good, bad=bad))
+
+    assert values(loaded) == {1: [120.0], 2: [62.5], 8: [20.5]}
+    assert "rows-left-out" in codes(loaded)
+
+
+def test_a_note_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(sc.InputError, match="notes does not say which rows count"):
+        load(tmp_path, MARKED.format(name="notes", good="", bad="node 7 crashed"))
+    assert 4 in values(study(tmp_path, MARKED.format(name="notes", good="", bad="OOM on first try")))
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        ("nodes,GPUs/node,time (s)\n1,1,120\n1,4,40\n2,4,20\n4,4,11\n", {1: 120.0, 4: 40.0, 8: 20.0, 16: 11.0}),
+        ("nodes,ppn,time (s)\n1,1,120\n2,2,40\n4,4,15\n", {1: 120.0, 4: 40.0, 16: 15.0}),
+        ("N NB P Q Time (s)\n9 1 1 1 120\n9 1 1 2 62.5\n9 1 2 2 34\n", {1: 120.0, 2: 62.5, 4: 34.0}),
+        (
+            "torchrun --nnodes=1 --nproc_per_node=4 a.py\nrate: 100 img/s\n"
+            "torchrun --nnodes=2 --nproc_per_node=8 a.py\nrate: 190 img/s\n",
+            {4: 100.0, 16: 190.0},
+        ),
+    ],
+    ids=["GPUs/node", "ppn", "process grid", "torchrun"],
+)
+def test_k_is_the_product_where_no_column_counts_all_workers(
+    tmp_path: Path, text: str, truth: dict[int, float]
+) -> None:
+    loaded = study(tmp_path, text)
+
+    assert values(loaded) == {k: [value] for k, value in truth.items()}
+    assert "k-is-product" in codes(loaded)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("nodes,ppn,time (s)\n1,8,120\n2,4,62.5\n4,2,34\n", "ppn counts workers too"),
+        ("ranks,nt,time (s)\n1,1,120\n2,2,40\n4,4,15\n", "nt counts workers too"),
+        ("P,Q,time (s)\n1,8,120\n2,4,110\n2,8,62.5\n", "P x Q"),
+        ("setup,time (s)\n1 node (4 GPUs),120\n1 node (8 GPUs),62.5\n2 nodes (16 GPUs),34\n", "setup"),
+        ("ranks,rank0 samples/s\n1,100\n2,95\n4,87.5\n", "rank0"),
+        ("threads,cumulative time (s)\n1,120\n2,182.5\n4,216.5\n", "cumulative"),
+        ("threads,elapsed since start (s)\n1,120\n2,182.5\n4,216.5\n", "since start"),
+        ("procs: 1\n[10 s] read\n[90 s] solved\n[99 s] done\nprocs: 2\n[6 s] read\n[50 s] solved\n[55 s] done\n", "rises"),
+    ],
+)  # fmt: skip
+def test_counts_and_times_of_two_readings_are_asked_about(tmp_path: Path, text: str, names: str) -> None:
+    with pytest.raises(sc.InputError, match=names):
+        load(tmp_path, text)
+
+
+HYPERFINE = """Benchmark {n}: ./a --threads {k}
+  Time (mean ± σ):     {mean} ms ±   2.1 ms    [User: 119.0 ms, System: 1.0 ms]
+  Range (min … max):   {low} ms … {high} ms    10 runs
+
+"""
+
+
+def test_what_hyperfine_prints_is_its_mean(tmp_path: Path) -> None:
+    text = HYPERFINE.format(n=1, k=1, mean=120.0, low=118.0, high=125.0)
+    text += HYPERFINE.format(n=2, k=2, mean=62.5, low=61.0, high=65.0)
+    text += "Summary\n  ./a --threads 2 ran\n    1.92 ± 0.05 times faster than ./a --threads 1\n"
+
+    assert values(study(tmp_path, text)) == {1: [0.12], 2: [0.0625]}
+
+
+def test_a_unit_of_a_thousand_seconds_in_the_title_is_read(tmp_path: Path) -> None:
+    loaded = study(tmp_path, "Time in units of 1000 s\nranks,time\n1,0.12\n2,0.0625\n")
+
+    assert values(loaded) == {1: [120.0], 2: [62.5]}

@@ -38,6 +38,7 @@ WORKER_NOUNS = {noun: unit for unit, nouns in _NOUNS.items() for noun in nouns.s
 _WHOLE_WORKERS = {
     "world_size": "ranks", "mpi_world_size": "ranks", "gres/gpu": "gpus", "ngpus": "gpus", "numgpus": "gpus",
     "n_threads_per_proc": "threads", "nworkers": "workers", "comm_size": "ranks", "mpi_size": "ranks",
+    "p_x_q": "processes", "pxq": "processes", "mpi_x_omp": "threads", "mpi_x_openmp": "threads",
     "numjobs": "workers", "_j": "workers", "_t": "threads", "_np": "ranks",  # -j, as a command takes it
 }  # fmt: skip
 
@@ -83,7 +84,8 @@ DERIVED_WORDS = vocabulary(
 PART_WORDS = vocabulary(
     "idle wait waits waited waiting blocked stall stalled overhead comm comms communication sync synchronization "
     "synchronisation barrier queue queued queueing queuing pending startup launch init initialization initialisation "
-    "setup teardown shutdown finalize finalization spawn imbalance busy halo"
+    "setup teardown shutdown finalize finalization spawn imbalance busy halo "
+    "cumulative accumulated cum since"
 )
 MOMENT_WORDS = vocabulary("start started starting begin began end ended ending stop stopped finished submit submitted")
 BEFORE_WORDS = vocabulary("queue queued queueing queuing pending submitted")  # before the run begins
@@ -109,27 +111,30 @@ _CLOCK_FORM = re.compile(
 _ENGLISH = {
     word: english
     for english, words in {
-        "threads": "hilos hilo fils потоки потоков нити нитей watki watkow draden tradar trader vlakna vlaken",
+        "threads": "hilos hilo fils потоки потоков нити нитей watki watkow draden tradar trader vlakna vlaken szalak"
+        " saikeet saietta tråde νηματα luong",
         "processes": "procesos prozesse prozess processus processi processos процессы процессов procesy procesow"
-        " processen processer prosesser procesu",
+        " processen processer prosesser procesu folyamatok prosessit procese διεργασιες",
         "processors": "procesadores prozessoren processeurs processori processadores процессоры процессоров procesory"
         " procesorow",
         "cores": "kerne kern rechenkerne nucleos nucleo coeurs coeur noyaux ядра ядер rdzenie rdzeni kernen karnor"
-        " kjerner jadra jader cekirdek kerner",
+        " kjerner jadra jader cekirdek kerner magok ytimet nuclee πυρηνες nhan",
         "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов wezly wezlow knooppunten noder"
-        " uzly uzlu dugum",
+        " uzly uzlu dugum csomopontok solmut noduri κομβοι",
         "time": "zeit zeiten laufzeiten tiempos tempi"
         " tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit"
-        " время czas looptijd rekentijd tijd kortid kjoretid koretid sure suresi",
+        " время czas looptijd rekentijd tijd kortid kjoretid koretid sure suresi idő futasido aika suoritusaika timp"
+        " timpul χρονος",
         "number": "anzahl num nro nbre numero nombre cantidad число количество liczba ilosc aantal antal antall"
-        " pocet sayisi",
+        " pocet sayisi szama lukumaara numarul αριθμος số",
         "of": "de der des du di da do la le les von dell d",
-        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo obliczen wykonania",
+        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo obliczen wykonania"
+        " futasi calisma εκτελεσης executie",
         "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды sekundy sekund"
-        " seconden sekunder saniye",
+        " seconden sekunder saniye masodperc sekuntia secunde δευτερολεπτα giay",
         "ms": "millisekunden milisegundos millisecondes millisecondi мс",
         "minutes": "minuten minutos minuti мин minuty minut minuter dakika",
-        "hours": "stunden horas heures ore godziny uren timmar hodiny saat",
+        "hours": "stunden horas heures ore godziny uren timmar hodiny saat ч",
         "throughput": "durchsatz debit caudal vazao doorvoer przepustowosc genomstromning",
         "speedup": "beschleunigung aceleracion acceleration accelerazione aceleracao ускорение przyspieszenie"
         " versnelling uppsnabbning zrychleni hizlanma ganho",
@@ -147,19 +152,24 @@ _ENGLISH = {
     }.items()
     for word in words.split()
 }
+_ONE_WORKER = re.compile(  # rank0 img/s, samples/s of GPU 0
+    r"(?:^|[\s_(\[/])(?:rank|worker|gpu|node|process|proc|thread|device)[\s_#-]?0(?![\d.])|(?:^|[\s_])(?:local|one|single)[\s_]"
+    r"(?:rank|worker|gpu|node|process|thread|device)\b"
+)
 _ENGLISH_TOO = vocabulary("num execution repetition acceleration media sure nota nos ore d de da di do du la le les")
 _SIGNS = {
     sign: english
     for english, signs in {
-        "threads": "线程 スレッド 스레드", "processes": "进程 プロセス 프로세스", "nodes": "节点 ノード 노드",
-        "cores": "核心 核数 コア 코어", "gpus": "卡数 显卡", "workers": "并行数 並列数", "clients": "并发数",
-        "time": "运行时间 执行时间 训练时间 计算时间 处理时间 実行時間 経過時間 計算時間 処理時間 所要時間 耗时 用时"
-        " 时间 時間 시간",
+        "threads": "线程 執行緒 スレッド 스레드", "processes": "进程 プロセス 프로세스",
+        "nodes": "节点 節點 ノード 노드", "cores": "核心 核数 コア 코어", "gpus": "卡数 显卡",
+        "workers": "并行数 並列数", "clients": "并发数",
+        "time": "运行时间 执行时间 執行時間 训练时间 计算时间 处理时间 実行時間 経過時間 計算時間 処理時間 所要時間"
+        " 耗时 用时 时间 時間 시간",
         "h": "小时", "minutes": "分钟", "ms": "毫秒 ミリ秒 밀리초", "us": "微秒 マイクロ秒",
         "ns": "纳秒 ナノ秒", "s": "秒 초",
         "throughput": "吞吐量 吞吐率 スループット 처리량", "bandwidth": "带宽 帯域幅",
         "speedup": "加速比 加速率 速度向上率 速度向上比 高速化率 가속", "efficiency": "效率 効率 효율",
-        "mean": "平均值 平均 평균", "std": "标准差 標準偏差 표준편차", "number": "数量 个数 台数 数 수",
+        "mean": "平均值 平均 평균", "std": "标准差 標準偏差 표준편차", "number": "数量 个数 台数 数 數 수",
         "unit": "单位 単位", "note": "备注 备考",
         "total": "实行 実行 执行 运行 실행 并行 並列化 並列",
     }.items()
@@ -182,6 +192,11 @@ _PER_WORKER = re.compile(
     r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
     r"(?=$|/|[_ ]per[_ ]|[\s_\])])"
 )
+_EACH = re.compile(r"(?:num(?:ber)?_(?:of_)?|n_?|#_?)?([a-z]+?)(?:_per_|_?/_?)([a-z]+?)")
+_PER_NODE = {
+    "ppn": ("processes", "nodes"), "rpn": ("ranks", "nodes"), "tpn": ("threads", "nodes"), "gpn": ("gpus", "nodes"),
+    "tpp": ("threads", "ranks"), "nt": ("threads", "ranks"),
+}  # fmt: skip
 _WORKER_TIME = re.compile(
     r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
     r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
@@ -252,8 +267,10 @@ LABEL_WORDS = vocabulary(
 FAILED_WORDS = vocabulary(
     "warmup failed failure error errors timeout timedout discard discarded outlier skipped crashed invalid"
 )
-GOOD_WORDS = vocabulary("success succeeded ok valid passed pass correct completed")
-STATE_WORDS = vocabulary("status state outcome result verdict exit_code exitcode returncode return_code rc exit")
+GOOD_WORDS = vocabulary("success succeeded ok valid passed pass correct completed converged verified")
+STATE_WORDS = vocabulary(
+    "status state outcome result verdict verification check exit_code exitcode returncode return_code rc exit"
+)
 SERIES_WORDS = vocabulary(
     "benchmark bench case kernel function method algorithm algo solver variant version commit branch tag build "
     "config configuration mode option options flags compiler implementation impl backend library lib framework "
@@ -415,7 +432,8 @@ def parse_header(text: str) -> Header:
             unit = ValueColumn(Quantity.SECONDS, TIME_UNITS[inner[0]], "s")
             words = tuple(word for word in words if word != inner[0])
     unknown = _unknown_unit(english, words) if unit is None and other is None else None
-    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF]
+    is_rate = unit is not None and unit.quantity is not Quantity.SECONDS  # it/min is no minimum
+    named = [_STATISTIC_OF[word] for word in words if word in _STATISTIC_OF and not (is_rate and word == "min")]
     spread = [item for item in named if item in (Statistic.DEVIATION, Statistic.SPREAD)]
     statistic = next(iter(spread or named), None)
     header = Header(text, words, unit, statistic, number, could_be_minutes, unknown, other, clock)
@@ -474,7 +492,7 @@ def _words(text: str) -> tuple[str, ...]:
         if re.search(r"\d", spread)
         else spread.lower()
     )
-    words = [word for word in re.split(r"[\s_\-.:,;=/()\[\]{}|]+", spread) if word]
+    words = [word for word in re.split(r"[\s_\-.:,;=/()\[\]{}|?]+", spread) if word]
     joined: list[str] = []
     for word in words:  # p 95 is one word again, and so is std dev
         if (
@@ -511,7 +529,10 @@ def in_english(text: str) -> str:
         text = unicodedata.normalize("NFC", text.replace("œ", "oe").replace("Œ", "Oe"))
 
     def english(match: re.Match[str]) -> str:
-        plain = unicodedata.normalize("NFD", match[0].lower().translate(_STROKES))
+        word = match[0].lower()
+        if word in _ENGLISH:  # tråde are threads, a trade is none
+            return _ENGLISH[word]
+        plain = unicodedata.normalize("NFD", word.translate(_STROKES))
         return _ENGLISH.get("".join(sign for sign in plain if not unicodedata.combining(sign)), match[0])
 
     return re.sub(r"[^\W\d_]+", english, text).strip()
@@ -548,6 +569,23 @@ def worker_unit(header: str) -> str | None:
     return None
 
 
+def counted_per_worker(header: str) -> tuple[str, str] | None:
+    """What a column counts and for each of what: (gpus, nodes) for GPUs/node, (threads, ranks) for tpp; else None."""
+    plain = _plain(header)
+    if plain in _PER_NODE:
+        return _PER_NODE[plain]
+    match = _EACH.fullmatch(plain)
+    nouns = [WORKER_NOUNS.get(word) or WORKER_NOUNS.get(f"{word}s") for word in match.groups()] if match else []
+    counted, of = nouns if len(nouns) == 2 else (None, None)
+    return (counted, "ranks" if of == "processes" else of) if counted and of else None
+
+
+def is_split(header: str, other: str) -> bool:
+    """Whether the other column says how many workers each of those of the first has: nodes and GPUs/node."""
+    unit, per = worker_unit(header), counted_per_worker(other)
+    return per is not None and per[1] == ("ranks" if unit == "processes" else unit)
+
+
 def k_unit_of(header: str) -> str | None:
     """What a column of that name counts where it is K: workers, or the load on a server (clients, connections ...)."""
     return worker_unit(header) or LOAD_NAMES.get(_plain(header))
@@ -560,6 +598,11 @@ def _plain(header: str) -> str:
 def is_worker_time(header: str) -> bool:
     """Whether a column holds the time of all workers together (core-hours, node hours), which is not elapsed time."""
     return _WORKER_TIME.search(in_english(header[:MOST_HEADER]).lower()) is not None
+
+
+def is_of_one_worker(header: str) -> bool:
+    """Whether a column holds what one worker of several did: rank0 samples/s."""
+    return _ONE_WORKER.search(header[:MOST_HEADER].lower()) is not None
 
 
 def value_meaning(header: str) -> ValueColumn | None:

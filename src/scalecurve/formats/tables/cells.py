@@ -81,6 +81,9 @@ _PRODUCT = re.compile(r"(?P<nodes>\d+)\s*(?:nodes?|hosts?)?\s*[x×*·]\s*(?P<eac
 _NODES = re.compile(r"(?P<nodes>\d+)\s*[nN]\s*[x×-]?\s*(?P<each>\d+)\s*[gGcCpPrRtT]")
 _POWER = re.compile(r"(?P<base>\d+)\s*(?:\^|\*\*)\s*\{?(?P<power>\d{1,2})\}?")
 _WORKERS = re.compile(r"(?P<count>\d[\d,]*)\s*(?P<noun>[A-Za-z]+)?(?:\s*[(\[].*[)\]])?")
+_NODES_WITH = re.compile(
+    r"(?P<nodes>\d{1,6})\s*(?:nodes?|hosts?|machines?)\s*[(\[,/]\s*(?P<all>\d{1,9})\s*[A-Za-z]", re.IGNORECASE
+)
 _NAMED = re.compile(r"-{0,2}(?P<noun>[A-Za-z]+)\s*[=:]?\s*(?P<count>\d+)")
 _PARALLEL = re.compile(r"(?:parallel|serial|sequential|seq)\s*\(?(?P<count>\d+)\)?", re.IGNORECASE)
 _MODELS = re.compile(  # 8x A100, 8 A100s, A100 x8
@@ -108,8 +111,13 @@ NO_RESULT = frozenset((
     "failure", "crash", "crashed", "error", "err", "killed", "cancelled", "canceled", "aborted", "segfault", "skipped",
     "not run", "not measured", "not available", "n/m", "unavailable", "diverged", "x", "✗", "❌",
 ))  # fmt: skip
+_FAILED = re.compile(  # Segmentation fault, OOM (80 GB), timeout after 1 h
+    r"(?:oom|out[ -]of[ -]memory|timed?[ -]?out|fail(?:ed|ure)?|crash(?:ed)?|error|killed|cancell?ed|aborted|segfault"
+    r"|segmentation fault|bus error|core dumped|skipped|diverged|did not (?:finish|run|converge)|sig[a-z]{3,5})\b(?!-)"
+)
 SUMMARY_ROW = re.compile(
-    r"(?:geo[\s-]?)?mean\b|average|avg\b|total|sum\b|summe|median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
+    r"(?:geo[\s-]?)?mean\b|average|avg\b|(?:grand |sub-?)?total|overall\b|sum\b|summe|"
+    r"median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
     re.IGNORECASE,
 )
 
@@ -394,9 +402,15 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
         values = in_names
     elif named and 1 not in values:
         values[[is_serial(cell) for cell in cells]] = 1
-    if len(nouns - {None}) > 1:
+    if len(nouns - {None}) > 1 or _has_uneven_nodes(cells):
         values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
+
+
+def _has_uneven_nodes(cells: Sequence[str]) -> bool:
+    """Whether cells count nodes and, in brackets, what is in them, and not every node has as many: 1 node (4 GPUs)."""
+    matches = [_NODES_WITH.match(cell.strip()) for cell in cells]
+    return len({int(match["all"]) / max(int(match["nodes"]), 1) for match in matches if match is not None}) > 1
 
 
 def _workers_in(text: str, named: bool) -> float:
@@ -456,7 +470,9 @@ def holds_counts(cells: Cells, mark: DecimalMark = DecimalMark.POINT) -> bool:
 def no_result(cell: Any) -> bool:
     """Whether a cell says that there is no measurement: empty, n/a, OOM, DNF, or a bound such as >3600."""
     plain = str(cell).strip().strip("*`$()[]").strip().lower()
-    return plain in ABSENT or plain in NO_RESULT or _BOUND.fullmatch(plain) is not None
+    return (
+        plain in ABSENT or plain in NO_RESULT or _FAILED.match(plain) is not None or _BOUND.fullmatch(plain) is not None
+    )
 
 
 def is_summary(label: str) -> bool:

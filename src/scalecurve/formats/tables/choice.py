@@ -28,7 +28,9 @@ from scalecurve.formats.headers import (
     Header,
     Statistic,
     ValueColumn,
+    counted_per_worker,
     in_english,
+    is_of_one_worker,
     is_worker_time,
     k_unit_of,
     parse_header,
@@ -64,7 +66,8 @@ MOST_DOUBT = 3  # rows from which on two columns may be found to say the same
 WORKERS = frozenset(WORKER_NOUNS) - {"k", "p"}
 UNIT_WORDS = frozenset(("unit", "units", "uom"))
 _SAID = re.compile(
-    r"(?:\bin\s+|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s)?)(?P<unit>[^\s)\]{},;:]+)",
+    r"(?:\bin\s+(?:units?\s+of\s+)?|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s|of\s)?)"
+    r"(?P<unit>(?:[x×*]?\s*(?:10\^-?\d{1,2}|10+|1e-?\d{1,2})\s*[x×*]?\s*)?[^\s)\]{},;:]+)",
     re.IGNORECASE,
 )
 _MEASURE = re.compile(
@@ -152,7 +155,11 @@ class Chooser:
 
     def _product(self, places: Sequence[int]) -> list[int]:
         """The count that is the product of two others: cores, of ranks and threads; empty where there is none."""
-        each = [i for i, head in enumerate(self.heads) if i in places or (head.says(WORKERS) and self._numeric(i))]
+        each = [
+            i
+            for i, head in enumerate(self.heads)
+            if i in places or ((head.says(WORKERS) or counted_per_worker(head.text)) and self._numeric(i))
+        ]
         counts = {i: counts_of(self.grid.columns[i], self.mark).values for i in each}
         for i in places:
             factors = itertools.combinations([counts[j] for j in each if j != i], 2)
@@ -423,6 +430,10 @@ class Chooser:
         bare = False
         if self.options.unit is not None and quantity in (None, Quantity.SECONDS):
             meaning = self._with_option(head, meaning, name)
+        if quantity is None and meaning and meaning.quantity is not Quantity.SECONDS and is_of_one_worker(name):
+            remedy = "give the rate of all workers, or say --quantity throughput_per_worker if all are alike"
+            self.faults.append(Fault("this is the rate of one worker, not of all", value=name, remedy=remedy))
+            return None
         if meaning is None or quantity not in (None, meaning.quantity):
             bare = meaning is None and quantity is None and (only_statistic or place == self.laid_out)
             if meaning is None and quantity is None and not bare:

@@ -25,13 +25,13 @@ from scalecurve.formats.reading import ColumnUse, Reader, Reading, ReadOptions, 
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import (
     SAMPLE_ROWS,
-    SUMMARY_ROW,
     CellGrid,
     DecimalMark,
     counted_noun,
     counts_of,
     decimal_mark,
     is_serial,
+    is_summary,
     labels_of,
     may_be_thousands,
     no_result,
@@ -48,6 +48,8 @@ MOST_CURVES = 200
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
+MOST_COMPARED = 100_000
+STEPS = frozenset(("step", "epoch", "iteration", "iter"))
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
 _REGIME = re.compile(r"\b(strong|weak)[\s_-]+scal(?:ing|ability)", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
@@ -92,6 +94,7 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     caption_regime = None if options.regime else regime_in(grid.caption)
     options = options if caption_regime is None else replace(options, regime=caption_regime)
     long = lengthen(grid, options)
+    product = long.product
     chosen = Chooser(long.grid, options, mark, long.value, grid.caption).choose()
     if chosen.curves:
         columns = ", ".join(long.grid.headers[i].strip() for i in chosen.curves)
@@ -104,6 +107,9 @@ def read_table(grid: CellGrid, options: ReadOptions, name: str, k: int | None = 
     heads = [parse_header(header) for header in long.grid.headers]
     work = TableWork(long.grid, options, mark, chosen, heads, np.ones(long.grid.rows, dtype=bool))
     work.findings += [finding] if finding else []
+    if product:
+        text = f"K is {product}, as no column counts all workers"
+        work.findings.append(info("k-is-product", text, remedy="name another column with --k-column"))
     if long.absent:
         work.findings.append(info("absent-cells", f"{long.absent} cells of the table are empty and were left out"))
     filter_rows(work)
@@ -253,7 +259,7 @@ def _without_unmeasured(work: TableWork, counts: FloatArray, bad_k: Mask, bad_va
     reasons: dict[str, list[str]] = {}
     for row in bad.tolist():
         label = "" if workers is None else str(workers[row]).strip(" *_`")
-        if bad_k[row] and not SUMMARY_ROW.match(label) and not (row > last and no_result(values[row])):
+        if bad_k[row] and not is_summary(label) and not (row > last and no_result(values[row])):
             continue
         if not bad_k[row] and not no_result(values[row]):
             continue
@@ -410,7 +416,13 @@ def _summary(work: TableWork, samples: Samples, rows: Mask, spread: FloatArray |
 
 
 def _refuse_pooling(work: TableWork, curves: Sequence[TableCurve], unaccounted: Sequence[int]) -> None:
-    """Rows of one K that lie far apart, and a column that may be why: this is asked about."""
+    """Rows of one K that rise from row to row, or that lie far apart beside a column that may be why: asked about."""
+    runs = [i for i, use in work.uses.items() if use.role is Role.REPEAT and not work.heads[i].says(STEPS)]
+    if not runs and any(map(_is_running_clock, curves)):
+        name = work.name(work.chosen.value)
+        text = f"{name} rises from row to row at every K: it may be the time since the start and not that of each run"
+        remedy = "give the time of each run, or a column `repeat` that numbers the runs of each K"
+        raise FormatError(Fault(text, work.grid.where(0), str(work.grid.columns[work.chosen.value][0]), remedy))
     if not unaccounted:
         return
     for curve in curves:
@@ -421,6 +433,14 @@ def _refuse_pooling(work: TableWork, curves: Sequence[TableCurve], unaccounted: 
             text = f"rows of one K differ more than {FAR_APART:g} times, and the column {names} varies with them"
             remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
             raise FormatError(Fault(text, remedy=remedy))
+
+
+def _is_running_clock(curve: TableCurve) -> bool:
+    """Whether at each of several K three values or more rise in the order of their rows, and double at least."""
+    groups = list(curve.samples.by_k().values()) if len(curve.samples) < MOST_COMPARED else []
+    return len(groups) > 1 and all(
+        len(values) > 2 and values[-1] >= 2 * values[0] and bool((np.diff(values) > 0).all()) for values in groups
+    )
 
 
 def _chosen_curves(work: TableWork, curves: list[TableCurve]) -> list[TableCurve]:

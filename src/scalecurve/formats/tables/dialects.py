@@ -24,7 +24,9 @@ from scalecurve.formats.headers import (
     WHOLE_WORDS,
     WORKER_NOUNS,
     Header,
+    counted_per_worker,
     is_other_unit,
+    is_split,
     k_unit_of,
     parse_header,
     unit_of,
@@ -33,7 +35,17 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role, capped
 from scalecurve.formats.source import Source, csv_rows
-from scalecurve.formats.tables.cells import CellGrid, Cells, holds_counts, is_absent, is_summary, no_result, parse_cell
+from scalecurve.formats.tables.cells import (
+    CellGrid,
+    Cells,
+    counts_of,
+    holds_counts,
+    is_absent,
+    is_summary,
+    labels_of,
+    no_result,
+    parse_cell,
+)
 
 LOOKED_AT = 1000
 COMPARED = 30
@@ -326,11 +338,12 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
     with source.open_text() as file:
         for number, line in enumerate(file, 1):
             text = line.strip()
-            blanks = 0 if text else blanks + 1
+            is_after_blank, blanks = blanks > 0 or number == 1, 0 if text else blanks + 1
             is_units = not rows and text.startswith("#") and is_units_row(layout.split(text))
-            if (blanks > 1 or is_comment(text)) and parts and parts[-1] == len(above) - 1 and not is_units:
+            is_aside = is_comment(text) or (is_after_blank and number != layout.first and _is_title(text, layout))
+            if (blanks > 1 or is_aside) and parts and parts[-1] == len(above) - 1 and not is_units:
                 above.append([])
-            if not text or (is_comment(text) and not is_units):
+            if not text or (is_aside and not is_units):
                 above[-1] += [text.strip("#%/ ")] if text.strip("#%/ ") else []
                 continue
             is_row = number > layout.first and (parted or not is_rule(text))
@@ -346,6 +359,14 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
     everywhere = set.intersection(*(set(above[part]) for part in used))
     names = [", ".join(text for text in own if text not in everywhere).strip("\"' ")[:60] for own in above]
     return numbers, rows, [names[part] or f"part {part + 1}" for part in parts]
+
+
+def _is_title(text: str, layout: TableLayout) -> bool:
+    """Whether a line behind an empty one is no row: words alone, in other columns than those of the table."""
+    cells = layout.split(text)
+    filled = [cell for cell in cells if cell]
+    is_of_words = len(_SENTENCE.findall(text)) > 1 or len(filled) == 1
+    return is_of_words and len(filled) != len(layout.headers) and not any(map(parse_cell, cells))
 
 
 def splitter(delimiter: str | None) -> Callable[[str], list[str]]:
@@ -417,6 +438,7 @@ def _header_place(rows: Sequence[Sequence[str]]) -> int:
         names = sum(
             bool(k_unit_of(cell) or value_meaning(cell) or (head := parse_header(cell)).statistic or head.is_derived)
             for cell in (() if is_units_row(cells) else cells)
+            if not cell[:1].isdecimal()  # 2026-01-01T10:00 is no name
         )
         if names > most:
             best, most = i, names
@@ -473,19 +495,25 @@ def is_types_row(cells: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LongGrid:
-    """A grid with one observation a row; `value` is its column of observations where the layout tells it."""
+    """A grid with one observation a row; `value` is its column of observations where the layout tells it.
+
+    `product` says of which two columns K is the product, where no column holds K itself.
+    """
 
     grid: CellGrid
     value: int | None = None
     uses: tuple[ColumnUse, ...] = ()
     absent: int = 0
+    product: str = ""
 
 
 def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
     """The same observations, one a row; a table that is long already is returned as it is."""
-    heads = [parse_header(header) for header in grid.headers]
+    whole = LongGrid(grid) if options.k_column else _with_product(grid)
+    grid = whole.grid
     columns = zip(grid.headers, grid.columns, strict=True)
     has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
+    heads = [parse_header(header) for header in grid.headers]
     if options.k_column is None and options.k_from is None and not has_workers:
         places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
         places = [] if places == _numbered_runs(heads) else places
@@ -497,7 +525,35 @@ def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
         if len(places) > 1 and len(times) == 1 and times != {len(places)}:  # each K as often as any other
             return _from_columns_of_k(grid, heads, places)
     runs = _numbered_runs(heads) if options.value_column is None else []
-    return _from_columns_of_runs(grid, heads, runs) if runs else LongGrid(grid)
+    return replace(_from_columns_of_runs(grid, heads, runs), product=whole.product) if runs else whole
+
+
+def _with_product(grid: CellGrid) -> LongGrid:
+    """The grid with a column of all workers, where K is the product of two: P and Q of HPL, nodes and GPUs/node.
+
+    GPUs/node that is the same in every row leaves K as it is; two splits of one product are asked about later.
+    """
+    names = grid.headers
+    counts = [i for i, name in enumerate(names) if worker_unit(name) and holds_counts(grid.columns[i])]
+    each = [i for i, name in enumerate(names) if (name == "Q" and "P" in names) or counted_per_worker(name)]
+    if len(counts) != 1 or len(each) != 1 or not holds_counts(grid.columns[each[0]]):
+        return LongGrid(grid)
+    of, own = names[counts[0]], names[each[0]]
+    pairs = list(zip(labels_of(grid.columns[counts[0]]), labels_of(grid.columns[each[0]]), strict=True))
+    is_constant = len({cell for _, cell in pairs}) == 1
+    may_be_steps = own.strip().lower() == "nt"  # threads, or time steps
+    if is_constant or may_be_steps or not ((of, own) == ("P", "Q") or is_split(of, own)):
+        return LongGrid(grid)
+    cells = [f"{a}x{b}" for a, b in pairs]
+    if len(set(counts_of(cells).values.tolist())) < len(set(pairs)):
+        if own != "Q":
+            return LongGrid(grid)
+        remedy = "keep one grid of each number of processes"
+        raise FormatError(Fault("several grids P x Q have the same number of processes", value=cells[0], remedy=remedy))
+    kept = [i for i in range(len(names)) if own != "Q" or i not in (counts[0], each[0])]
+    whole = (counted_per_worker(own) or ("P x Q",))[0]
+    headers, columns = (whole, *(names[i] for i in kept)), (cells, *(grid.columns[i] for i in kept))
+    return LongGrid(replace(grid, headers=headers, columns=columns), product=f"{of} x {own}")
 
 
 def _workers_in(head: Header) -> int | None:

@@ -112,7 +112,7 @@ def _json_rows(source: Source) -> list[dict[str, Any]]:
     """
     rows = [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
     lists = {key for row in rows[:1] for key, value in row.items() if isinstance(value, list) and value}
-    runs = [key for key in lists if all(_are_numbers(row.get(key)) for row in rows)]
+    runs = [key for key in lists if "warm" not in key.lower() and all(_are_numbers(row.get(key)) for row in rows)]
     if len(runs) != 1 or sum(len(row[runs[0]]) for row in rows) > MOST_ROWS:
         return rows
     name = "run" if parse_header(runs[0]).is_count else runs[0]
@@ -137,6 +137,8 @@ def _rows_in(data: Any) -> list[dict[str, Any]]:
         return _rows_in(own)
     if all(isinstance(own, dict) for own in data.values()):
         return _rows_by_key(data)
+    if len(data) > 1 and all(own and isinstance(own, list) and isinstance(own[0], dict) for own in data.values()):
+        return [{"series": name, **row} for name, own in data.items() for row in _rows_in(own)]
     if all(key.isdecimal() for key in data):
         pairs = ((k, own if isinstance(own, list) else [own]) for k, own in data.items())
         return [{"K": k, "value": value} for k, own in pairs for value in own]

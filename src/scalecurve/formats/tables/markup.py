@@ -89,6 +89,9 @@ _SHELL_TIMES = tuple(
 )
 _NAMED_BEHIND = re.compile(r"\s*(?:\d+(?:\.\d+)?\s+[A-Za-z][\w-]*\s*){2,}")
 _BEHIND = re.compile(r"\s+([A-Za-z][A-Za-z _-]*)")
+_SPREAD_BEHIND = re.compile(r"\s*(?:±|\+/-)\s*[\d.]+(?:\s?[nuµm]?s\b)?")
+_HYPERFINE_END = re.compile(r"\sran\s*$|\stimes (?:faster|slower) than\s")
+_UP_TO = frozenset(("…", "...", "..", "-", "–", "to"))
 _KINDS = frozenset(("mpi", "omp", "openmp", "cpu", "gpu", "parallel", "worker", "compute"))
 _DATE = re.compile(r"\[?\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\]?")
 _NUMERAL = re.compile(
@@ -98,6 +101,9 @@ _NUMERAL = re.compile(
 # Names of counts; `node 1` and `rank 1` are one of them, not their number.
 _COUNTED = frozenset(noun for noun in WORKER_NOUNS if noun.endswith("s")) - {"process"} | {"np", "nproc", "p"}
 _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not in name)
+_HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
+_HPL = re.compile(r"\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
+_JULIA = re.compile(r"\s*Row\s*\|")
 ONE = "give a file with one of them"
 MOST_FACTS = 60
 MOST_SPANNED = 50
@@ -110,6 +116,10 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
         return _html_layout(source)
     if any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines) or _all_end_in_slashes(lines):
         return _latex_layout(source)
+    if any(_HPL.match(line) for _, line in lines):
+        return _hpl_layout(source)
+    if any(_JULIA.match(line) for _, line in lines):
+        return _julia_layout(source)
     if any("list-table" in line and "::" in line for _, line in lines):
         return _list_layout(source)
     return _bar_layout(source, lines) or _label_layout(lines)
@@ -257,6 +267,32 @@ def _list_layout(source: Source) -> TableLayout:
     return _whole(one_of(grids), "-")
 
 
+def _hpl_layout(source: Source) -> TableLayout:
+    """The runs in the output of HPL, each with the verdict on its residual."""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    for number, line in _all_lines(source):
+        if re.match(r"W[A-Z0-9]{5,}\s+\d", line):
+            rows.append([*line.split(), ""])
+            numbers.append(number)
+        elif rows and (verdict := re.search(r"\.{3,}\s*(PASSED|FAILED)", line)):
+            rows[-1][-1] = "FAILED" if rows[-1][-1] == "FAILED" else verdict[1]
+    if not rows:
+        raise FormatError(Fault("the output of HPL holds no run", remedy="give it from the first T/V to the end"))
+    return _whole(squared([*_HPL_COLUMNS, "status"], numbers, rows), "|")
+
+
+def _julia_layout(source: Source) -> TableLayout:
+    """The frame that Julia prints: numbers of rows before one bar, columns parted by blanks behind it."""
+    lines = [(number, line.split("|", 1)) for number, line in _all_lines(source) if "|" in line and not is_rule(line)]
+    rows = [(number, re.split(r"\s{2,}", own[1].strip())) for number, own in lines]
+    first = next(i for i, (_, own) in enumerate(lines) if own[0].strip() == "Row")
+    body = rows[first + 1 :]
+    if any(len(cells) != len(rows[first][1]) for _, cells in body if cells != [""]):
+        body = [(number, own[1].split()) for number, own in lines[first + 1 :]]
+    return _whole(squared(rows[first][1], [number for number, _ in body], [cells for _, cells in body]), "|")
+
+
 def _is_aside(line: str) -> bool:
     """Whether a line between the rows of a table is none of them."""
     return is_comment(line) or is_rule(line) or line == "|-"
@@ -377,6 +413,8 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if not any(fact.counts for _, line in first_lines for fact in _facts(_without_prefix(line))):
         return None
     lines = [(number, _without_prefix(line)) for number, line in islice(_all_lines(source), MOST_LOG_LINES)]
+    if any(re.match(r"Time \(mean ± ", line) for _, line in lines):
+        lines = [(number, line) for number, line in lines if not _HYPERFINE_END.search(line)]
     facts = [_facts(line) for _, line in lines]
     counts: dict[str, set[str]] = {}
     for fact in (fact for own in facts for fact in own if fact.counts):
@@ -449,46 +487,51 @@ def _runs(
 
 def _facts(line: str) -> list[_Fact]:
     """The named numbers of a line, from left to right."""
-    facts, end = _facts_named_behind(line[:1000]), 0
-    if facts:
-        return facts
-    for match in _NUMERAL.finditer(line[:1000]):
-        label, end = line[end : match.start()], match.end()
-        unit, cell = match["unit"] or "", match["value"]
-        noun = in_english(unit).lower()
-        if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
-            noun = in_english(following[1]).lower()
-            end += following.end() if noun in WORKER_NOUNS else 0
-        if _LAUNCHERS.search(label) and not ("torchrun" in label and "--nnodes" in line):
-            facts.append(_Fact("ranks", cell, counts=cell.isdecimal()))
+    line = line[:1000]
+    facts, end = _facts_named_behind(line), 0
+    for match in () if facts else _NUMERAL.finditer(line):
+        if match.start() < end:
+            continue  # the spread of the number before it
+        label = line[end : match.start()]
+        if facts and label.strip() in _UP_TO:  # 118 ms … 125 ms
+            facts, end = facts if parse_header(facts[-1].name).statistic else facts[:-1], match.end()
             continue
-        if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
-            facts.append(_Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True))
-            continue
-        if unit and unit_of(unit) is None:
-            end, unit = match.end("value"), ""
-        name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
-        words = parse_header(name).words
-        if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
-            name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4
-            words = parse_header(name).words
-        is_timed = bool(unit and unit_of(unit))
-        behind = _BEHIND.match(line, end) if is_timed else None
-        if not any(sign.isalpha() for sign in name):
-            name = "time" if is_timed else ""
-            if behind and not _NUMERAL.match(line, behind.end()):  # 10.2 seconds time elapsed
-                name, end = behind[1].strip(), behind.end()
-        counted = _counted(name, words)
-        is_count = (
-            len(counted) == 1
-            and cell.isdecimal()
-            and not unit
-            and not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"})
-        )
-        if name:
-            words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
-            facts.append(_Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind))
+        fact, end = _fact_at(line, label, match)
+        facts += [fact] if fact.name else []
     return facts
+
+
+def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
+    """The number at one place of a line, named by the label before it or the words behind it; and where it ends."""
+    unit, cell, end = match["unit"] or "", match["value"], match.end()
+    noun = in_english(unit).lower()
+    if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
+        noun = in_english(following[1]).lower()
+        end += following.end() if noun in WORKER_NOUNS else 0
+    if _LAUNCHERS.search(label) and not ("torchrun" in label and "--nnodes" in line):
+        return _Fact("ranks", cell, counts=cell.isdecimal()), end
+    if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
+        return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
+    if unit and unit_of(unit) is None:
+        end, unit = match.end("value"), ""
+    name = label.strip(" \t=:,;|[]()$>*#'\"-").split("  ")[-1].strip()
+    if option := re.search(r"(?:^|\s)(?:--?(?P<flag>[\w-]+)[\s=]*|(?P<variable>[A-Z]\w*)=)$", label):
+        name = option["flag"] or option["variable"]  # --threads 4, OMP_NUM_THREADS=4
+        name = f"-{name}" if option["flag"] and len(name) == 1 else name
+    words = parse_header(name).words
+    is_timed = bool(unit)
+    if spread := _SPREAD_BEHIND.match(line, end):
+        end, unit = spread.end(), f"{unit} {spread[0].strip()}".strip()
+    behind = _BEHIND.match(line, end) if is_timed else None
+    if not any(sign.isalpha() for sign in name):
+        name = "time" if is_timed else ""
+        if behind and not _NUMERAL.match(line, behind.end()):  # 10.2 seconds time elapsed
+            name, end = behind[1].strip(), behind.end()
+    counted = _counted(name, words)
+    is_count = len(counted) == 1 and cell.isdecimal() and not unit
+    is_count = is_count and (name[0] == "-" or not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"}))
+    words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
+    return _Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind), end
 
 
 def _facts_named_behind(line: str) -> list[_Fact]:
@@ -505,7 +548,7 @@ def _facts_named_behind(line: str) -> list[_Fact]:
 
 def _counted(name: str, words: Sequence[str]) -> list[str]:
     """What a number of that name counts: threads, ranks, clients; empty where it counts none of them."""
-    if name == "K":
+    if name == "K" or name in ("-t", "-j"):
         return ["workers"]
     if words[-1:] == ("size",) and (unit_of_size := worker_unit(name)):  # world_size=2
         return [unit_of_size]

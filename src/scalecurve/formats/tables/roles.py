@@ -22,17 +22,21 @@ from scalecurve.formats.headers import (
     WORKER_NOUNS,
     Header,
     Statistic,
+    counted_per_worker,
+    is_split,
     vocabulary,
 )
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
 from scalecurve.formats.tables.cells import (
     ABSENT,
+    NO_RESULT,
     SAMPLE_ROWS,
     CellGrid,
     Cells,
     DecimalMark,
     is_summary,
     labels_of,
+    no_result,
     numbers_of,
 )
 from scalecurve.formats.tables.choice import Chosen
@@ -62,15 +66,28 @@ YES = vocabulary("1 true yes y t x 1.0")
 NO = vocabulary("0 false no n f 0.0")
 EXIT_CODES = vocabulary("exit_code exitcode returncode return_code rc exit")
 GOOD_STATES = vocabulary(
-    "ok okay pass passed success successful succeeded complete completed done finished good valid true yes normal ✓"
+    "ok okay pass passed success successful succeeded complete completed done finished good valid true yes normal "
+    "verified converged ✓ ✔ ✅"
 )
 BAD_STATES = vocabulary(
     "fail failed failure error errored timeout timedout timed_out crash crashed cancelled canceled killed "
-    "aborted abort oom out_of_memory node_fail invalid bad skipped no false preempted ✗ nan"
+    "aborted abort oom out_of_memory node_fail invalid bad skipped no false preempted "
+    "unsuccessful diverged wrong incorrect mismatch not_converged nan ✗ ✘ ✖ ❌"
 )
+# Words that judge a run whatever their column is called; yes and no answer any question.
+PASSED = vocabulary("ok okay pass passed success successful succeeded completed")
+NOT_PASSED = BAD_STATES - vocabulary("no false bad skipped nan ✗ ✘ ✖ ❌")
 WARM = vocabulary("warmup warm_up warming warm cold_start")
 MEASURED = vocabulary("measure measured measurement timed run benchmark bench steady real hot main test")
 _FILLERS = vocabulary("is has was run job test did the")
+_NOTES = vocabulary("note notes comment comments remark remarks message info observation observations")
+_WARM_MARK = re.compile(r"\bwarm(?:ing)?[\s_-]?up\b|\bdiscard(?:ed)?\b", re.IGNORECASE)
+_FAILED_MARK = re.compile(
+    r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
+    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
+    re.IGNORECASE,
+)
+_RETRIED = re.compile(r"\b(?:first|1st|then|re-?ran|re-?run|retr(?:y|ied)|again|try|attempts?|worked)\b", re.IGNORECASE)
 
 SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
 
@@ -109,19 +126,25 @@ def filter_rows(work: TableWork) -> None:
         verdicts = _without_summaries(labels) if head.is_repeat else keeps(head, labels)
         if verdicts is None:
             continue
-        unclear = sorted(label for label, verdict in verdicts.items() if verdict is None)
+        values = work.grid.columns[work.chosen.value]
+        unclear = [
+            label
+            for label, value in zip(labels, values, strict=True)
+            if verdicts[label] is None and not no_result(value)
+        ]
         if unclear:
             remedy = "remove those rows, or write ok or failed"
             faults.append(
                 Fault(f"the column {work.name(i)} does not say which rows count", value=unclear[0], remedy=remedy)
             )
             continue
-        good = np.array([verdicts[label] for label in labels], dtype=bool)
+        good = np.array([verdicts[label] is not False for label in labels], dtype=bool)
         dropped = int((~good).sum())
-        words = ", ".join(sorted(label or "(empty)" for label, verdict in verdicts.items() if not verdict)[:5])
+        words = ", ".join(sorted(label or "(empty)" for label, verdict in verdicts.items() if verdict is False)[:5])
         work.use(i, Role.FILTER, f"{dropped} rows left out ({words})" if dropped else "no row left out")
         if dropped:
-            text = f"{dropped} of {work.grid.rows} rows were left out: {work.name(i)} is {words}"
+            name = work.name(i) or f"column {i + 1}"
+            text = f"{dropped} of {work.grid.rows} rows were left out: {name} is {words}"
             work.findings.append(warning("rows-left-out", text, column=work.name(i), count=dropped))
         work.keep &= good
     if faults:
@@ -187,6 +210,13 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> list[Fault]
     if i in work.chosen.candidates or _is_measurement(head) or head.statistic is not None:
         return []
     pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
+    if work.chosen.k is not None and is_split(work.name(work.chosen.k), name) and work.options.k_column is None:
+        text = f"the column {name} counts workers too, and changes with K: their product may be K"
+        return [
+            Fault(text, value=pairs, remedy="add a column with the number of all workers, or name K with --k-column")
+        ]
+    if counted_per_worker(name):
+        return []
     if head.says(MACHINE_WORDS):
         text = f"the machine changes with K, by the column {name} ({pairs}): K and the machine cannot be told apart"
         work.findings.append(warning("machine-changes", text, remedy="measure every K on one machine", column=name))
@@ -338,8 +368,10 @@ def _tells_apart(head: Header, codes: IntArray, places: npt.NDArray[Any]) -> boo
 
 
 def _without_summaries(labels: Sequence[str]) -> dict[str, bool | None] | None:
-    """For each number of a run that it is one, and for avg, mean and the like that it is none; None without any."""
-    verdicts: dict[str, bool | None] = {label: not is_summary(label) for label in set(labels)}
+    """For each number of a run that it is one, and for avg, mean or a warm-up that it is none; None without any."""
+    verdicts: dict[str, bool | None] = {
+        label: not is_summary(label) and not _WARM_MARK.search(label) for label in set(labels)
+    }
     return verdicts if not all(verdicts.values()) and any(verdicts.values()) else None
 
 
@@ -350,7 +382,9 @@ def _marks_rows(head: Header) -> bool:
 
 
 def may_filter(head: Header, cells: Cells) -> bool:
-    """Whether a column can mark rows: by its name, or by few values that are words."""
+    """Whether a column can mark rows: by its name, as notes, or by few values that are words."""
+    if not isinstance(cells, np.ndarray) and _holds_notes(head):
+        return True
     few = not isinstance(cells, np.ndarray) and len(set(cells[:SAMPLE_ROWS])) <= len(WARM | MEASURED)
     return _marks_rows(head) or few
 
@@ -359,6 +393,8 @@ def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
     """For each label whether its rows are measurements (None: it does not say); None where this is no such column."""
     words = {word for word in head.words if word not in _FILLERS}
     marks = set(labels)
+    if _holds_notes(head):
+        return _judged_notes(marks)
     if head.unit is not None or head.other_unit or (not _marks_rows(head) and len(marks) > len(WARM | MEASURED)):
         return None
     distinct = {label: label.strip().lower().replace("-", "_").replace(" ", "_") for label in marks}
@@ -370,9 +406,28 @@ def keeps(head: Header, labels: Sequence[str]) -> dict[str, bool | None] | None:
     if words and words <= GOOD_WORDS | STATE_WORDS:
         judge = {label: _is_good(words, plain) for label, plain in distinct.items()}
         return judge if any(verdict is not None for verdict in judge.values()) else None
+    judged = set(distinct.values())
+    if judged & PASSED and judged & NOT_PASSED and judged <= PASSED | NOT_PASSED | ABSENT:
+        return {label: plain in PASSED for label, plain in distinct.items()}
     if set(distinct.values()) & WARM and set(distinct.values()) <= WARM | MEASURED:
         return {label: plain not in WARM for label, plain in distinct.items()}
     return None
+
+
+def _holds_notes(head: Header) -> bool:
+    """Whether a column is one of remarks: by its name, or because it has none."""
+    return not head.words or set(head.words) <= _NOTES
+
+
+def _judged_notes(marks: set[str]) -> dict[str, bool | None] | None:
+    """For each note whether its rows are measurements: not beside `crashed (OOM)`, unclear beside `node 7 crashed`."""
+    plain = {label: label.strip(" .!()[]*").lower() for label in marks}
+    words = NO_RESULT - {"x", "✗", "❌"} | {"total", "sum"}
+    failed = {label: _FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
+    bad = {label for label, note in plain.items() if note in words or _WARM_MARK.match(note)}
+    bad |= {label for label, match in failed.items() if match and match.start() == 0 and match["ends"] is not None}
+    unclear = {label for label in marks - bad if failed.get(label) or _WARM_MARK.search(label)}
+    return {label: None if label in unclear else label not in bad for label in marks} if bad | unclear else None
 
 
 def _is_good(words: set[str], plain: str) -> bool | None:
