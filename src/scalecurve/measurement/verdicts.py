@@ -172,6 +172,18 @@ def rounded_figures(record: Record) -> Iterable[Finding]:
         )
 
 
+def units_mixed(record: Record) -> Iterable[Finding]:
+    """A program that chooses its unit by the size of the figure: 850 MB/s in one run, 1.2 GB/s in another."""
+    units = sorted({str(unit) for run in record.good for unit in run.observed.get("printed_units", ())})
+    if len(units) > 1:
+        yield error(
+            "units-mixed",
+            f"The job prints its figure in several units ({', '.join(units)}), and all were read as one.",
+            remedy="have it print one unit, or take the wall time",
+            units=units,
+        )
+
+
 def work_unreported(record: Record) -> Iterable[Finding]:
     if record.good and all(run.work is None for run in record.good):
         yield info(
@@ -482,6 +494,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     precision_reached,
     timing_source,
     rounded_figures,
+    units_mixed,
     work_unreported,
     steady_state,
     start_together,
