@@ -184,6 +184,21 @@ def units_mixed(record: Record) -> Iterable[Finding]:
         )
 
 
+def program_changed(record: Record) -> Iterable[Finding]:
+    """A program that was built again between a measurement and its `--resume`."""
+    sites = [run.observed["site"] for run in record.runs if run.observed.get("site", {}).get("sha256")]
+    hashes = list(dict.fromkeys(str(site["sha256"]) for site in sites))
+    if len(hashes) > 1:
+        name = sites[0].get("program", "The program")
+        yield error(
+            "program-changed",
+            f"{name} changed between the runs (SHA-256 {' and '.join(own[:12] for own in hashes)}): they are runs of "
+            "different programs.",
+            remedy="measure all again with --force",
+            sha256=hashes,
+        )
+
+
 def work_unreported(record: Record) -> Iterable[Finding]:
     if record.good and all(run.work is None for run in record.good):
         yield info(
@@ -495,6 +510,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     timing_source,
     rounded_figures,
     units_mixed,
+    program_changed,
     work_unreported,
     steady_state,
     start_together,
