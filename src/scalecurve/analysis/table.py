@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -158,12 +158,16 @@ def _decimals(value: float) -> int | None:
 def bend_sentence(result: SpeedupTable) -> str:
     """The bend in words, with its rule, its probability and the K it could be instead."""
     rule = rule_words(result)
+    disturbed = any(row.disturbed for row in result.rows)
     if result.bend is None:
         chance = "" if result.no_bend is None else f", probability {chance_words(result.no_bend)}"
+        chance += "; disturbed runs give no probability" if disturbed else ""
         return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule}{chance})."
     text = f"The curve bends at K = {result.bend.k} ({rule})"
+    if result.row(result.bend.k).oversubscribed:
+        text += ", where workers share cores"
     if result.bend.probability is None:
-        return text + "; single samples give no probability."
+        return text + f"; {'disturbed runs' if disturbed else 'single samples'} give no probability."
     text += f", probability {chance_words(result.bend.probability)}"
     others = ", ".join(f"K = {k} ({chance:.2f})" for k, chance in result.bend.neighbours)
     return text + (f"; it could also be {others}." if others else ".")
@@ -258,6 +262,8 @@ def tabulate(
         )
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
     bent, no_bend = find_bend(centre, bend, threshold, rng or np.random.default_rng(SEED))
+    if disturbed:  # others are in the times: how sure the bend is cannot be told from their spread
+        bent, no_bend = bent and replace(bent, probability=None, neighbours=(), beyond=None), None
     order = check_order(study, is_paired=PAIRED in methods)
     return SpeedupTable(
         name=study.name,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from scalecurve.auditing.claim import Claim
+from scalecurve.auditing.claim import Claim, ClaimPoint
 from scalecurve.auditing.rule import Effect, Hit, Item, rule
 from scalecurve.findings import Severity
 from scalecurve.laws.amdahl import serial_fraction
@@ -300,8 +300,13 @@ def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
 
     Beyond some K the added coordination costs more than the added workers bring.
     """
-    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 and not claim.may_be_weak]
-    if slow:
+    base = claim.at(claim.baseline_k)
+
+    def noise(point: ClaimPoint) -> float:
+        return 2 * math.hypot(*(p.std / p.seconds for p in (base, point) if p and p.std and p.seconds))
+
+    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 - noise(p)]
+    if slow and not claim.may_be_weak:
         point, e = slow[-1]
         yield Hit(f"at K = {point.k} the job is slower than at the baseline (S = {e * point.k:.2f})", {"k": point.k})
 

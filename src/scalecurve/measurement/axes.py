@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -294,7 +294,10 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
         findings = study.findings
         if in_cores and first.threads > 1:  # the sweep counted its workers, the curve counts cores
             each = f"With {first.threads} threads for each of K workers: "
-            findings = tuple(replace(item, message=each + item.message) for item in findings)
+            findings = tuple(
+                replace(item, message=each + item.message, evidence=in_units_of(item.evidence, first.threads))
+                for item in findings
+            )
         parts.setdefault(cells, []).append(
             replace(study, runs=runs, k_unit=unit, node_size=node or study.node_size, findings=findings)
         )
@@ -324,6 +327,14 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
         )
         cells_of[name] = dict(cells)
     return StudySet(studies=studies, axes=cells_of)
+
+
+def in_units_of(evidence: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """The evidence of a finding with its `k`, which counts workers, in cores, as the runs of the curve have them."""
+    k = evidence.get("k")
+    if k is None:
+        return dict(evidence)
+    return {**evidence, "k": [one * threads for one in k] if isinstance(k, list | tuple) else k * threads}
 
 
 def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:

@@ -18,19 +18,22 @@ from typing import Any
 
 from scalecurve.measurement.figures import (
     Take,
+    check_unit,
     last_digit,
     no_match,
     number_of,
+    says_no_unit,
     seconds_of,
     taken,
     text_to_search,
+    unit_after,
 )
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, Unreadable
 from scalecurve.measurement.processes import end_of_file
 from scalecurve.measurement.schedule import spread_of
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import SizeSign, needs_evidence, size_signs
-from scalecurve.patterns import search
+from scalecurve.patterns import spans_of
 from scalecurve.study import Placement, RankRecord, Run, RunStatus
 from scalecurve.units import format_seconds
 
@@ -192,12 +195,13 @@ def seconds_to_target(workers: Sequence[Worker], quality: float, higher_is_bette
 
 @dataclass(frozen=True)
 class Figures:
-    """What the patterns of the settings match in a launch: the figures by name, and how many matches each had."""
+    """What the patterns of the settings match in a launch: the figures by name, and the unit printed behind each."""
 
     matches: Mapping[str, list[str]]
     patterns: Mapping[str, str]
     text: str
     errors: str = ""
+    units: Mapping[str, list[str | None]] = field(default_factory=dict)
 
     def texts(self, what: str) -> list[str]:
         """All matches of a pattern; raises Unreadable where there is none."""
@@ -208,6 +212,12 @@ class Figures:
 
     def number(self, what: str, take: Take | None = None) -> float:
         return taken([number_of(text, what) for text in self.texts(what)], take)
+
+    def check_units(self, what: str, unit: str | None = None) -> None:
+        """Refuse a time or rate whose printed unit says that it is something else; a clock says its own unit."""
+        for text, word in zip(self.texts(what), self.units.get(what, ()), strict=False):
+            if says_no_unit(text):
+                check_unit(word, what, unit)
 
 
 def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome) -> Figures:
@@ -227,8 +237,11 @@ def figures_of(job: LaunchJob, settings: MeasureSettings, outcome: LaunchOutcome
     text = text_to_search(sources, outcome, settings.folder, job)
     everything = f"{outcome.output}\n{outcome.errors}"
     texts = {what: everything if what == "size" and sources == ("stdout",) else text for what in searches}
-    answers = search([(what, pattern, texts[what]) for what, pattern in searches.items()])
-    return Figures(dict(zip(searches, answers, strict=True)), searches, text, outcome.errors)
+    spans = spans_of([(what, pattern, texts[what]) for what, pattern in searches.items()])
+    places = {what: [(texts[what], *span) for span in own] for what, own in zip(searches, spans, strict=True)}
+    matches = {what: [whole[a:b] if a >= 0 else "" for whole, a, b in own] for what, own in places.items()}
+    units = {what: [unit_after(whole, b) if b >= 0 else None for whole, _, b in own] for what, own in places.items()}
+    return Figures(matches, searches, text, outcome.errors, units)
 
 
 def read_run(
@@ -332,6 +345,7 @@ def _value_of(
     timing = settings.timing
     if timing.measures_rate:
         rate = figures.number("rate", timing.take)
+        figures.check_units("rate")
         if rate <= 0:
             raise Unreadable(f"the rate is {rate:g}")
         return rate, "rate"
@@ -359,6 +373,7 @@ def _seconds_of_source(
         return "probe", step_seconds(workers) if timing.what == "step" else common_seconds(workers)
     if source == "pattern" or (source == "auto" and timing.pattern):
         times = [seconds_of(text, timing.unit) for text in figures.texts("time")]
+        figures.check_units("time", timing.unit)
         return "pattern", taken(times, timing.take)
     return "wall", outcome.wall_seconds
 
@@ -392,6 +407,8 @@ def _facts_of_figures(settings: MeasureSettings, figures: Figures, source: str) 
     what = {"pattern": "time", "rate": "rate"}.get(source)
     if what is not None:
         facts["time_matches"] = len(figures.matches[what])
+        if units := sorted({unit for unit in figures.units.get(what, ()) if unit}):
+            facts["printed_units"] = units
         facts["last_digit"] = round(max(last_digit(text) for text in figures.matches[what]), 6)
     return facts
 

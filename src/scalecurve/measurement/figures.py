@@ -22,6 +22,54 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d{1,2}(?:\.\d+)?)")
 _WORDS = re.compile(r"(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*(?:ns|us|µs|ms|s|min|m|h)\s*)+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_UNIT = re.compile(
+    r"[ \t]{0,3}(%|[A-Za-z\u00b5\u03bc][\w.^*-]*(?:/ ?[A-Za-z]+)+|[A-Za-z]+(?: per [A-Za-z]+)+|[A-Za-z\u00b5\u03bc]+)"
+    r"(?![\w/^*]|-\d|[ \t]*[=:]?[ \t]*\.?\d)"  # 0.5 min 0.4 max 0.6: the unit of 0.5 is not minutes
+)
+_TIME_WORDS = {
+    "ns": r"ns|(?i:nsecs?|nanosec(?:ond)?s?)",
+    "us": r"us|µs|(?i:usecs?|microsec(?:ond)?s?)",
+    "ms": r"ms|(?i:msecs?|millisec(?:ond)?s?)",
+    "s": r"s|(?i:secs?|seconds?)",
+    "min": r"mins?|(?i:minutes?)",
+    "h": r"h|(?i:hrs?|hours?)",
+}
+_PER_TIME = re.compile(r".*(?:/ ?| per )(?:s|secs?|seconds?|min|minute|h|hr|hour|day|d)", re.IGNORECASE)
+_OF_ONE = re.compile(r"(.+)(?:/ ?| per )(gpu|rank|worker|process|thread|core|device|node|card)s?", re.IGNORECASE)
+
+
+def unit_after(text: str, end: int) -> str | None:
+    """The unit that a program prints behind a figure: `ms` of `12.5 ms`, `it/s`, `%`; None where no unit follows."""
+    match = _UNIT.match(text, end)
+    word = match[1].replace("\u03bc", "µ") if match else ""
+    return word if word == "%" or "/" in word or " per " in word or time_unit(word) else None
+
+
+def time_unit(word: str) -> str | None:
+    """The unit of time that a word is: `ms` for ms, msec and milliseconds."""
+    return next((unit for unit, words in _TIME_WORDS.items() if re.fullmatch(words, word)), None)
+
+
+def check_unit(word: str | None, what: str, unit: str | None = None) -> None:
+    """Refuse a figure whose printed unit says that it is not the time or the rate of all that was asked for."""
+    if word is None:
+        return
+    one = _OF_ONE.fullmatch(word)
+    is_rate = bool(_PER_TIME.fullmatch(one[1] if one else word))
+    own = time_unit(re.split("/| per ", word)[0])
+    if what == "time" and is_rate:
+        problem, remedy = "that is a rate", "use --rate-pattern"
+    elif word == "%":
+        problem, remedy = "that is a share", f"match the {what} itself"
+    elif what == "time" and own and own != unit:
+        problem, remedy = f"the unit of the time is {unit}", f"say --time-unit {own}"
+    elif what == "rate" and not is_rate and own:
+        problem, remedy = "that is a time", "use --time-pattern"
+    elif what == "rate" and is_rate and one:
+        problem, remedy = f"that is the rate of one {one[2].lower()}", "match the rate of all workers, or a time"
+    else:
+        return
+    raise Unreadable(f"the {what} pattern matched a number of {word!r}: {problem}; {remedy}")
 
 
 def number_of(text: str, what: str) -> float:
@@ -50,6 +98,12 @@ def seconds_of(text: str, unit: str, what: str = "time") -> float:
     if _WORDS.fullmatch(plain):
         return parse_seconds(plain)
     return number_of(plain, what) * TIME_UNITS[unit]
+
+
+def says_no_unit(text: str) -> bool:
+    """Whether a figure is a number alone; a clock and 1m2.5s say their own unit."""
+    plain = text.strip().replace("\u03bc", "µ")
+    return not (_CLOCK.fullmatch(plain) or _WORDS.fullmatch(plain))
 
 
 def last_digit(text: str) -> float:

@@ -291,6 +291,7 @@ class Journal:
             self.note(entry)
             if entry.status in (RunStatus.OK, RunStatus.WARMUP):
                 self.made.add(entry)
+        self.has_site = False  # the program may have been built again since
 
 
 def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, resume: bool, force: bool) -> Journal:
@@ -310,7 +311,7 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
     journal = Journal(space, Made(settings))
     if resume and unfinished:
         header, entries = space.contents()
-        _refuse_other_job(header["job"], settings, space)
+        _refuse_other_job(header, settings, space, world)
         end_what_it_left(space)
         journal.restore(entries)
         return journal
@@ -331,25 +332,37 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         if not isinstance(job, dict):
             fault = Fault("this study was not measured here", remedy="resume only a file of `scalecurve measure`")
             raise InputError(fault, subject=str(space.output))
-        _refuse_other_job(job, settings, space)
+        old = {"job": job, "machine": study.provenance.machine, "software": study.provenance.software}
+        _refuse_other_job(old, settings, space, world)
         runs = study.runs
     journal.restore(runs)
     space.create([{"header": header}, *({"run": run} for run in runs)])
     return journal
 
 
-def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace) -> None:
-    """Runs of different jobs are never joined."""
+def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace, world: World) -> None:
+    """Runs of different jobs, of different machines or under other thread settings are never joined."""
     new = settings.job()
     defaults = {"timing": TimingSettings(), "launcher": LauncherSettings(), "sameness": SamenessSettings()}
     # An option that an older version did not have was at its default then.
-    kept: dict[str, Any] = masked(dict(old))
+    kept: dict[str, Any] = masked(dict(old["job"]))
     kept |= {name: {**table.model_dump(mode="json"), **kept[name]} for name, table in defaults.items() if name in kept}
-    hint = "measure the same job, or choose another -o"
+    pairs = [(name, kept.get(name), new.get(name)) for name in sorted(set(kept) | set(new))]
+    software, machine = software_facts(world, settings.folder), machine_facts(world)
+    before, now = old["software"].get("environment", {}), software.get("environment", {})
+    pairs += [
+        (f"environment {name}", before.get(name), now.get(name))
+        for name in sorted(set(before) | set(now))
+        if not name.startswith("SLURM_")  # these are of the allocation
+    ]
+    if settings.is_local:
+        facts = {name: (old["machine"].get(name), machine.get(name)) for name in ("cpu", "usable_cores")}
+        pairs += [(f"machine {name}", was, own) for name, (was, own) in facts.items() if was and own]
+    hint = "measure the same job as before, or choose another -o"
     faults = [
-        Fault(f"was {kept.get(name)!r} when the measurement began", where=name, value=repr(new.get(name)), remedy=hint)
-        for name in sorted(set(kept) | set(new))
-        if kept.get(name) != new.get(name)
+        Fault(f"was {was!r} when the measurement began", where=name, value=repr(own), remedy=hint)
+        for name, was, own in pairs
+        if was != own
     ]
     if faults:
         raise InputError(faults, subject=f"{space.output} cannot be resumed")

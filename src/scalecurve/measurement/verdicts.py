@@ -172,6 +172,33 @@ def rounded_figures(record: Record) -> Iterable[Finding]:
         )
 
 
+def units_mixed(record: Record) -> Iterable[Finding]:
+    """A program that chooses its unit by the size of the figure: 850 MB/s in one run, 1.2 GB/s in another."""
+    units = sorted({str(unit) for run in record.good for unit in run.observed.get("printed_units", ())})
+    if len(units) > 1:
+        yield error(
+            "units-mixed",
+            f"The job prints its figure in several units ({', '.join(units)}), and all were read as one.",
+            remedy="have it print one unit, or take the wall time",
+            units=units,
+        )
+
+
+def program_changed(record: Record) -> Iterable[Finding]:
+    """A program that was built again between a measurement and its `--resume`."""
+    sites = [run.observed["site"] for run in record.runs if run.observed.get("site", {}).get("sha256")]
+    hashes = list(dict.fromkeys(str(site["sha256"]) for site in sites))
+    if len(hashes) > 1:
+        name = sites[0].get("program", "The program")
+        yield error(
+            "program-changed",
+            f"{name} changed between the runs (SHA-256 {' and '.join(own[:12] for own in hashes)}): they are runs of "
+            "different programs.",
+            remedy="measure all again with --force",
+            sha256=hashes,
+        )
+
+
 def work_unreported(record: Record) -> Iterable[Finding]:
     if record.good and all(run.work is None for run in record.good):
         yield info(
@@ -482,6 +509,8 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     precision_reached,
     timing_source,
     rounded_figures,
+    units_mixed,
+    program_changed,
     work_unreported,
     steady_state,
     start_together,

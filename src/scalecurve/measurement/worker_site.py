@@ -142,6 +142,7 @@ def words_of(argv: Sequence[str], *, shell: bool) -> list[str]:
     if not (shell or inside):
         return words
     text = words[option + 1] if inside else " ".join(words)
+    text = re.sub(r"\$\(\((.*?)\)\)", lambda sum_of: re.sub(r"[\s()]", "", sum_of[1]), text)  # $(({workers} * 2))
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True

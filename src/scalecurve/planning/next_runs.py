@@ -155,7 +155,7 @@ def _within_reach(study: Study, within: Callable[[float], NextRuns]) -> NextRuns
         return replace(result, findings=(info("within-reach", text, remedy="say how many there are: --largest"),))
     except Refused:
         result = within(math.inf)
-    text = f"the machine of the study runs {reach} workers, and no run within them helps; these runs need a larger one"
+    text = f"no run on the {reach} workers of the study's machine narrows the answer; these need a larger one"
     return replace(result, findings=(warning("beyond-reach", text, remedy="find a machine of that size", reach=reach),))
 
 

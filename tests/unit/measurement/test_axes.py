@@ -3,6 +3,7 @@
 import itertools
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -180,3 +181,22 @@ def test_launches_that_were_made_up_for_are_not_resumed(tmp_path):
     broken[0] = False
     done = {item.code: item.remedy or "" for item in run_grid(asked, world, sweep, output=output, resume=True).findings}
     assert "--resume" not in done["failed-runs"]
+
+
+def test_the_rows_that_a_finding_names_are_in_cores_as_the_curve_is(tmp_path):
+    """Two threads for each of 1 and 2 workers: the row of 4 cores is disturbed, not one of 1 core."""
+
+    class BusyMachine(FakeLauncher):
+        def launch(self, job, settings, world):
+            return replace(super().launch(job, settings, world), observed={"foreign_cpu_seconds": 90.0})
+
+    asked = settings_of(threads=[2], workers="1,2").model_copy(update={"oversubscribe": True})
+    world, launcher = fake_world(), BusyMachine(lambda job: 8.0 / job.k)
+
+    def sweep(own, path, again):
+        return run_sweep(own, world, output=path, resume=again, launcher=launcher)
+
+    [study] = run_grid(asked, world, sweep, output=tmp_path / "grid.json").studies.values()
+    table = sc.tabulate(study)
+    assert [(row.k, row.disturbed) for row in table.rows] == [(2, True), (4, True)]
+    assert "disturbed runs give no probability" in " ".join(str(table).split())

@@ -95,7 +95,7 @@ def settings_for(tmp_path: Path, **more: object) -> MeasureSettings:
 
 
 def test_a_time_longer_than_its_launch_is_refused(tmp_path: Path) -> None:
-    run = run_of(tmp_path, "444 steps/s", wall=1.2, timing={"pattern": r"(\d+) steps/s"})
+    run = run_of(tmp_path, "speed 444", wall=1.2, timing={"pattern": r"speed (\d+)"})
 
     assert run.status is RunStatus.FAILED
     assert "longer than the launch" in str(run.error)
@@ -190,3 +190,54 @@ def test_complaints_on_standard_error_are_kept(tmp_path: Path, errors: str, comp
 def test_a_number_with_its_unit_inside_the_brackets_names_the_way_out() -> None:
     with pytest.raises(Unreadable, match="brackets around the number alone"):
         number_of("462401.90k", "rate")
+
+
+@pytest.mark.parametrize(
+    ("output", "timing", "words"),
+    [
+        ("0.09 Gterm/s", {"pattern": r"([\d.]+) Gterm"}, "that is a rate; use --rate-pattern"),
+        ("rate 2 samples per second", {"pattern": r"rate ([\d.]+)"}, "that is a rate"),
+        ("took 2.5 ms", {"pattern": r"took ([\d.]+)"}, "say --time-unit ms"),
+        ("took 2.5 seconds", {"pattern": r"took ([\d.]+)", "unit": "ms"}, "say --time-unit s"),
+        ("busy 3 % of it", {"pattern": r"busy ([\d.]+)"}, "that is a share"),
+        ("5 1.50s/it", {"rate_pattern": r"([\d.]+)s/it"}, "that is a time; use --time-pattern"),
+        ("Performance: 1.5 hour/ns", {"rate_pattern": r"Performance: ([\d.]+)"}, "that is a time"),
+        ("speed 55 TFLOP/s/GPU", {"rate_pattern": r"speed ([\d.]+)"}, "the rate of one gpu"),
+    ],
+)
+def test_a_figure_whose_printed_unit_says_something_else_is_refused(
+    tmp_path: Path, output: str, timing: dict[str, str], words: str
+) -> None:
+    run = run_of(tmp_path, output, timing=timing)
+
+    assert run.status is RunStatus.FAILED
+    assert words in str(run.error)
+
+
+@pytest.mark.parametrize(
+    ("output", "timing", "value"),
+    [
+        ("Loop time of 1.5 on 2 procs", {"pattern": r"Loop time of ([\d.]+)"}, 1.5),
+        ("time 0.5 min 0.4 max 0.6", {"pattern": r"time ([\d.]+)"}, 0.5),
+        ("TIME = 0.15D+01 SEC", {"pattern": r"TIME = (\S+)"}, 1.5),
+        ("0:01.50elapsed 99%CPU", {"pattern": r"([\d:.]+)elapsed"}, 1.5),
+        ("step 250 ms/step", {"pattern": r"step (\d+)", "unit": "ms"}, 0.25),
+        ("12.5 ns/day", {"rate_pattern": r"([\d.]+) ns/day"}, 12.5),
+        ("rate 500 s^-1", {"rate_pattern": r"rate (\d+)"}, 500.0),
+        ("rate 500 tokens/s", {"rate_pattern": r"rate (\d+)"}, 500.0),
+        ("2 minutes", {"pattern": r"(\d+)", "unit": "min"}, 120.0),
+    ],
+)
+def test_a_printed_unit_that_agrees_is_no_obstacle(
+    tmp_path: Path, output: str, timing: dict[str, str], value: float
+) -> None:
+    run = run_of(tmp_path, output, wall=200.0, timing=timing)
+
+    assert run.error is None
+    assert run.value == pytest.approx(value)
+
+
+def test_the_unit_that_a_program_chose_is_kept(tmp_path: Path) -> None:
+    run = run_of(tmp_path, "copied, 1.2 GB/s", timing={"rate_pattern": r"copied, ([\d.]+)"})
+
+    assert run.observed["printed_units"] == ["GB/s"]

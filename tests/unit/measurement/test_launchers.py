@@ -272,6 +272,7 @@ def test_the_script_of_a_site_tells_the_program_and_its_libraries() -> None:
         ("sge", 1, "error: commlib error: got select error (Connection refused)\nunable to contact qmaster", None),
         ("flux", 1, "flux-jobs: ERROR: [Errno 111] Unable to connect to Flux: broker socket not ready", None),
         ("flux", 0, "INACTIVE\n", False),
+        ("flux", 1, "flux-jobs: ERROR: JobID f2x9 unknown", False),
         ("pbs", 127, "Command '['qstat']' timed out after 60.0 seconds", None),
         ("pbs", 1, "", False),
     ],

@@ -30,7 +30,9 @@ from scalecurve.measurement.worker_site import (
     library_in_errors,
     library_in_file,
     library_of_starter,
+    program_in,
     starter_in,
+    words_of,
 )
 from scalecurve.study import Run, RunStatus
 from tests.fakes.world import FakeClock, FakeMachine, FakeRunner
@@ -138,6 +140,12 @@ def test_an_mpirun_says_which_library_it_belongs_to(text: str, name: str, versio
 def test_the_starter_of_a_command_is_looked_for_behind_wrappers() -> None:
     assert starter_in(["env", "A=1", "/opt/bin/mpiexec", "-n", "4", "./app"]) == "/opt/bin/mpiexec"
     assert starter_in(["./app", "4"]) is None
+
+
+def test_a_sum_of_the_shell_is_not_the_program() -> None:
+    words = words_of(["sh", "-c", "OMP_NUM_THREADS=$(({workers} * {threads})) ./app x"], shell=False)
+
+    assert program_in(words, Path()) == "./app"
 
 
 @dataclass

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import scalecurve as sc
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.settings import MeasureSettings, make_settings
@@ -71,6 +72,29 @@ def test_a_failed_start_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot start"):
         run(tmp_path, Absent(ideal), settings(command=["run", "{workers}"]))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_under_another_thread_setting_or_on_another_machine_are_not_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, FakeLauncher(ideal))
+    with pytest.raises(InputError, match=r"usable_cores: was 8 .* \(got '16'\)"):
+        run(tmp_path, FakeLauncher(ideal), cores=16, resume=True)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    with pytest.raises(InputError, match=r"OMP_NUM_THREADS: was None .*'7'"):
+        run(tmp_path, FakeLauncher(ideal), resume=True)
+
+
+def test_a_program_that_was_built_again_is_seen_by_resume(tmp_path: Path) -> None:
+    program, output = tmp_path / "app", tmp_path / "s.json"
+    asked = {"regime": "strong", "workers": "1,2", "warmup_launches": 0, "oversubscribe": True, "output": output}
+    program.write_text("#!/bin/sh\nsleep 0.0$1\n")
+    program.chmod(0o700)
+    first = sc.measure(**asked, repeats=1, command=[str(program), "{workers}"])
+    program.write_text("#!/bin/sh\nsleep 0.0$1  # built again\n")
+    again = sc.measure(**asked, repeats=2, command=[str(program), "{workers}"], resume=True)
+    assert "program-changed" not in codes(first)
+    assert "program-changed" in codes(again)
 
 
 def test_a_refused_resume_leaves_only_the_study(tmp_path: Path) -> None:

@@ -169,3 +169,16 @@ def test_a_failure_is_told_by_how_it_ended_and_its_last_words() -> None:
     assert Run(k=2, status=RunStatus.FAILED).failure == "no message"
     record = Record(settings(), (good(1), bad), 8)
     assert any(finding.message.endswith(bad.failure) for finding in verdicts_on(record))
+
+
+def test_a_program_built_again_between_the_runs_is_an_error() -> None:
+    old, new = ({"site": {"program": "./app", "sha256": mark * 64}} for mark in "ab")
+    assert "program-changed" in codes(timed(1, 2.0, 1.9, **old), timed(2, 1.0, 1.9, **new))
+    assert "program-changed" not in codes(timed(1, 2.0, 1.9, **old), timed(2, 1.0, 1.9, **old))
+
+
+def test_units_that_the_program_chose_by_size_are_an_error() -> None:
+    """Copying with dd prints 850 MB/s in one run and 1.2 GB/s in the next."""
+    slow, fast = timed(1, 850.0, 0.9, printed_units=["MB/s"]), timed(2, 1.2, 0.9, printed_units=["GB/s"])
+    assert "units-mixed" in codes(slow, fast)
+    assert "units-mixed" not in codes(slow, timed(2, 990.0, 0.9, printed_units=["MB/s"]))

@@ -30,7 +30,8 @@ LONG_SECONDS = 60.0
 SILENT_SECONDS = 600.0
 """A batch system that does not answer for so long is given up; shorter outages are waited for."""
 GONE = re.compile(
-    r"unknown job|not found|not exist|invalid job|no such job|no matching job|has finished", re.IGNORECASE
+    r"unknown job|jobid \S+ unknown|not found|not exist|invalid job|no such job|no matching job|has finished",
+    re.IGNORECASE,
 )
 """How systems say that a job is no longer in the queue; any other failure of `status` says nothing about the job."""
 _POD_LINE = re.compile(r"^scalecurve (began|ended) (\d*) ([0-9.]+)(?: (\d+))?\n?", re.MULTILINE)
