@@ -124,15 +124,17 @@ def fit_constants(
         for columns, seconds, share in zip(groups, measured, weights, strict=True):
             errors = np.log(predicted_seconds(columns, constants, reference) / seconds)
             parts.append(np.broadcast_to(share * pseudo_huber(errors, tolerance), (len(points), len(seconds))))
-        return np.concatenate([*parts, weight * tolerance * points], axis=1)
+        return np.hstack([*parts, weight * tolerance * points])
 
     def slopes(point: Array) -> Array:
         apart = np.where(point + SLOPE_STEP < edges[1], SLOPE_STEP, -SLOPE_STEP)
         here, *there = losses(np.vstack([point, point + np.diag(apart)]))
-        return np.column_stack([(other - here) / step for other, step in zip(there, apart, strict=True)])
+        result: Array = np.column_stack([(other - here) / step for other, step in zip(there, apart, strict=True)])
+        return result
 
     def residuals(point: Array) -> Array:
-        return losses(point[None, :])[0]
+        [row] = losses(point[None, :])
+        return np.asarray(row)
 
     solution = least_squares(residuals, np.zeros(len(names)), jac=slopes, bounds=edges, ftol=1e-5, xtol=1e-4)
     best = np.clip(middle + solution.x * width, low, high)
