@@ -49,6 +49,7 @@ LAYOUT_COLUMNS = {  # of a table: the field of a layout
     "micro_batch": "micro", "grad_accum": "accumulation", "vp": "interleave",
 }  # fmt: skip
 LEAST_WIDTH = 0.03
+SLOPE_STEP = 1e-3  # of a constant's spread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +71,11 @@ def on_chip(constants: Constants, accelerator: Accelerator, stack: Stack, refere
 
 
 def predicted_seconds(columns: JobColumns, constants: Constants, reference: float | None = None) -> Array:
-    """Seconds of each job's step with these constants."""
+    """Seconds of each job's step with these constants; a row for each value where they are columns of values."""
     first = columns.jobs[0]
     device = columns.device(on_chip(constants, first.cluster.accelerator, first.stack, reference))
-    return np.broadcast_to(step_time(device, columns.shape, columns.grid).total, (len(columns.jobs),))
+    seconds = step_time(device, columns.shape, columns.grid).total
+    return np.broadcast_to(seconds, np.broadcast_shapes(np.shape(seconds), (len(columns.jobs),)))
 
 
 def log_errors(steps: Sequence[MeasuredStep], constants: Constants, *, reference: float | None = None) -> Array:
@@ -112,24 +114,31 @@ def fit_constants(
     groups = columns_of_jobs([step.job for step in steps])
     measured = [np.array([steps[place].seconds for place in columns.places]) for columns in groups]
     weights = [np.array([steps[place].weight for place in columns.places]) for columns in groups]
-
-    def at(z: Array) -> Constants:
-        values = np.clip(middle + z * width, low, high)
-        return replace(prior, **dict(zip(names, map(float, values), strict=True)))
-
-    def residuals(z: Array) -> Array:
-        constants = at(z)
-        parts = [
-            share * pseudo_huber(np.log(predicted_seconds(columns, constants, reference) / seconds), tolerance)
-            for columns, seconds, share in zip(groups, measured, weights, strict=True)
-        ]
-        return np.concatenate([*parts, weight * tolerance * z])
-
     edges = (np.minimum((low - middle) / width, -1e-3), np.maximum((high - middle) / width, 1e-3))
-    solution = least_squares(
-        residuals, np.zeros(len(names)), diff_step=[1e-3] * len(names), bounds=edges, ftol=1e-5, xtol=1e-4
-    )
-    return at(solution.x)
+
+    def losses(points: Array) -> Array:
+        """A row of residuals for each point, all in one call of the physics: constants are columns of values."""
+        values = np.clip(middle + points * width, low, high)
+        constants = replace(prior, **{name: values[:, place, None] for place, name in enumerate(names)})
+        parts = []
+        for columns, seconds, share in zip(groups, measured, weights, strict=True):
+            errors = np.log(predicted_seconds(columns, constants, reference) / seconds)
+            parts.append(np.broadcast_to(share * pseudo_huber(errors, tolerance), (len(points), len(seconds))))
+        return np.hstack([*parts, weight * tolerance * points])
+
+    def slopes(point: Array) -> Array:
+        apart = np.where(point + SLOPE_STEP < edges[1], SLOPE_STEP, -SLOPE_STEP)
+        here, *there = losses(np.vstack([point, point + np.diag(apart)]))
+        result: Array = np.column_stack([(other - here) / step for other, step in zip(there, apart, strict=True)])
+        return result
+
+    def residuals(point: Array) -> Array:
+        [row] = losses(point[None, :])
+        return np.asarray(row)
+
+    solution = least_squares(residuals, np.zeros(len(names)), jac=slopes, bounds=edges, ftol=1e-5, xtol=1e-4)
+    best = np.clip(middle + solution.x * width, low, high)
+    return replace(prior, **dict(zip(names, map(float, best), strict=True)))
 
 
 def calibrate(

@@ -65,6 +65,7 @@ class Stack(JsonRecord):
     either_sequence: bool = False  # a table that does not say may mean either
     tensor_wait: float = 0.0  # seconds per layer and rank of ZeRO's collectives where each tensor has its own
     slot_wait: float = 0.0  # host seconds per layer, forward, and tensor rank where stages are on different nodes
+    head_wait: float = 0.0  # seconds per micro-batch at the output layer where tensor ranks are on many nodes
     weighs_stages: bool = False  # stages get equal shares of the weights, output layer included, not of the layers
     gradient_traffic: float = 0.0  # bytes per weight and step of copying, clipping and clearing gradients
     hop: float | None = None  # seconds per ring hop between nodes, where not the usual 6 microseconds

@@ -24,6 +24,7 @@ from scalecurve.training.inputs.layout import Grid, Recompute
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.inputs.transformer import Array, Shape
 
+SEVERAL_NODES = 1.26  # waits of tensor ranks on several nodes over those on one
 ACTIVATION_BYTES = 2.0
 TILE = 128.0
 
@@ -292,10 +293,9 @@ def waiting(device: Device, grid: Grid) -> Array | float:
     more where they are on several nodes."""
     if device.stack.slot_wait == 0.0:
         return 0.0
-    split = (grid.sequence_parallel > 0) & (grid.tp > grid.tp_inner)
-    between = (grid.tp > 1) & (((grid.pp > 1) & (grid.pp_crosses > 0)) | split)
-    nodes = grid.tp / grid.tp_inner
-    return np.where(between, device.stack.slot_wait * grid.tp * np.cbrt(nodes), 0.0)
+    several = grid.tp > grid.tp_inner
+    between = (grid.tp > 1) & (((grid.pp > 1) & (grid.pp_crosses > 0)) | ((grid.sequence_parallel > 0) & several))
+    return np.where(between, device.stack.slot_wait * grid.tp * np.where(several, SEVERAL_NODES, 1.0), 0.0)
 
 
 def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:

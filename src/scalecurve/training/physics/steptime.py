@@ -36,6 +36,8 @@ LOSS_TRAFFIC = 18.0  # bytes per score of the output layer: fp32 cast, max, exp,
 LOSS_BYTES = 4.0  # of a token's maximum, sum or score
 OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
 LONG_PIPELINE = 16  # micro-batches from which pipelines with gradients all-reduced were measured to stall
+MANY_REPLICAS = 32  # replicas from which pipelines with split optimiser states were measured to stall
+FEW_NODES = 2.0  # nodes of a tensor group beyond which it waits at the output layer and at messages
 HEAD_LAYERS = 1.0  # layers' worth of host waits at the output layer and its loss
 FORWARD_SHARE = 1.0 / 3.0  # of a layer's kernels; filling a pipeline waits for these alone
 LOSS_REDUCTIONS = 3.0  # over the vocabulary split between tensor ranks: maximum, sum and the score of the target
@@ -138,17 +140,20 @@ def host_seconds(device: Device, grid: Grid) -> Array:
 
 
 def stall_seconds(device: Device, grid: Grid) -> Array:
-    """Some stacks stall at each message between stages: in large jobs, from half as many nodes with split sequences of
-    several to a micro-batch, and in pipelines over nodes whose gradients are all-reduced after many micro-batches.  A
-    stage in the middle has four messages a micro-batch, one at an end two, and filling the pipeline takes one for each
-    further stage."""
+    """Some stacks stall at each message between stages: in large jobs; from half as many nodes with split sequences of
+    several to a micro-batch over more than two stages, and with many replicas that share the optimiser's states; below
+    that in pipelines over nodes whose gradients are all-reduced after many micro-batches; and wherever split sequences
+    have tensor ranks on more than two nodes.  A stage in the middle has four messages a micro-batch, one at an end two,
+    and filling the pipeline takes one for each further stage."""
     nodes = grid.tp * grid.pp * grid.dp * grid.cp / device.node
-    split = (grid.sequence_parallel > 0) & (grid.micro > 1) & (2.0 * nodes >= device.stack.stall_nodes)
+    split, large = grid.sequence_parallel > 0, 2.0 * nodes >= device.stack.stall_nodes
+    shared = (grid.zero > 0) & (grid.dp >= MANY_REPLICAS)
     reduced = (grid.zero == 0) & (grid.dp > 1) & (grid.pp_crosses > 0)
     reduced = reduced & (grid.accumulation >= LONG_PIPELINE) & (grid.tp * grid.dp >= device.node)
-    stalls = (grid.pp > 1) & (split | reduced | (nodes >= device.stack.stall_nodes))
+    stalls = np.where(large, (split & (grid.micro > 1) & (grid.pp > 2)) | shared, reduced)
+    stalls = stalls | (split & (grid.tp > FEW_NODES * grid.tp_inner)) | (nodes >= device.stack.stall_nodes)
     messages = 2.0 * np.minimum(grid.pp - 1.0, 2.0) * grid.accumulation + (grid.pp - 1.0)
-    return np.where(stalls, device.stack.stall * messages, 0.0)
+    return np.where(stalls & (grid.pp > 1), device.stack.stall * messages, 0.0)
 
 
 def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
@@ -161,7 +166,8 @@ def head_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
     scores = reduce_seconds(device, LOSS_BYTES * tokens, grid.tp_inner, outer)
     traffic = np.where(grid.pp > 1, 1.0, 2.0) * whole + LOSS_REDUCTIONS * scores
     loss = LOSS_TRAFFIC * tokens * shape.vocab / grid.tp / device.memory_rate
-    return forward + backward + loss + traffic
+    waits = np.where(outer > FEW_NODES, device.stack.head_wait, 0.0)
+    return forward + backward + loss + traffic + waits
 
 
 def pipeline_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
