@@ -24,7 +24,7 @@ from scalecurve.explorer.questions.mechanisms import networks
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
-from scalecurve.formats.loading import StudyLike, as_study
+from scalecurve.formats.loading import StudyLike, load
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
@@ -148,7 +148,10 @@ def page_data(
         start = {"data": {name: mine[name] for name in ("name", "text", "regime")}}
     for case in cases:
         body = {name: case[name] for name in ("text", "name", "regime")}
-        answers |= {f"data/{part} {case['name']}": _answered(f"data/{part}", body) for part in DATA_PARTS}
+        curves = (_answered("data/table", body).get("curves") or {"names": [""]})["names"]
+        for curve in curves:
+            key, asked = f"{case['name']} {curve}", body | {"series": curve}
+            answers |= {f"data/{part} {key}": _answered(f"data/{part}", asked) for part in DATA_PARTS}
     options = choices(Nothing())
     limited = options | {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": limited, "cases": cases, "answers": answers}
@@ -182,7 +185,7 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
     """A study as the My data view takes it: the text of its file, or of a study file made from it."""
-    loaded = as_study(study, regime=regime)
+    loaded = load(study, regime=regime)
     name, text = page_text(study, loaded)
     return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
 

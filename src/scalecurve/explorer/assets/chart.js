@@ -14,6 +14,7 @@ const LINE = 16;
 const ZOOMS = 14; // pixels from which a drag over the plot is a zoom, not a click
 const NARROW = 440; // pixels below which a plot has no room for texts beside its points
 const PALE = 0.12; // opacity of a shaded stretch
+const HALO = 'stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'; // behind letters
 const REACH = 16; // pixels within which a handle can be grabbed
 
 export class Chart {
@@ -250,7 +251,7 @@ class Drawing {
     const { width, height, spec } = this;
     const drawn = spec.series.map((series, place) => this.series(series, place)).join("");
     const clip = `<clipPath id="${this.clip}"><rect x="${this.left}" y="${this.top - 6}" width="${this.right - this.left}" height="${this.bottom - this.top + 6}"/></clipPath>`;
-    const parts = [clip, this.zones(), this.grid(), this.levels(), `<g clip-path="url(#${this.clip})">${drawn}</g>`, this.labels(), this.marks(), this.handles(), this.frame(), this.strip(), this.legendText()];
+    const parts = [clip, this.zones(), this.grid(), this.levels(), `<g clip-path="url(#${this.clip})">${drawn}</g>`, this.marks(), this.labels(), this.handles(), this.frame(), this.strip(), this.legendText()];
     return `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="${escape(visible(spec.alt))}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, DejaVu Sans, sans-serif" font-size="12">${parts.join("")}</svg>`;
   }
 
@@ -285,16 +286,19 @@ class Drawing {
   labels() {
     const beside = (this.width < NARROW ? [] : this.spec.labels ?? []).map((label) => this.label(label.text, this.x.place(label.x), this.y.place(label.y), label.color));
     const areas = this.spec.series.filter((series) => series.kind === "area").map((series) => this.areaName(series));
-    return `<g font-size="11" stroke="var(--paper)" stroke-width="3" stroke-linejoin="round" paint-order="stroke">${[...beside, ...areas].join("")}</g>`;
+    return `<g font-size="11" ${HALO}>${[...beside, ...areas].join("")}</g>`;
   }
 
   /** A text above or below a place, at the first height that is free. @param {string} words @param {number} x @param {number} y @param {string} [color] */
   label(words, x, y, color = "var(--ink)") {
     if (x < this.left || x > this.right || y < this.top - 4 || y > this.bottom + 4) return "";
     const half = words.length * LETTER / 2;
-    const middle = Math.min(Math.max(x, this.left + half), this.right - half);
-    const free = [-12, 20, -26, 34, -40, 48].map((apart) => y + apart).find((at) => at > this.top + 8 && at < this.bottom - 2 && this.isFree(middle - half, middle + half, at));
-    if (free === undefined) return "";
+    const inside = (/** @type {number} */ at) => Math.min(Math.max(at, this.left + half + 2), this.right - half - 2);
+    const heights = [-12, 20, -26, 34, -40, 48].map((apart) => y + apart).filter((at) => at > this.top + 8 && at < this.bottom - 2);
+    const places = [x, x - half, x + half].flatMap((at) => heights.map((height) => ({ middle: inside(at), free: height })));
+    const place = places.find(({ middle, free }) => this.isFree(middle - half, middle + half, free));
+    if (place === undefined) return "";
+    const { middle, free } = place;
     this.taken.push({ left: middle - half, right: middle + half, y: free });
     const far = Math.abs(free - y) > 22 ? `<path d="M${round(x)} ${round(free < y ? free + 3 : free - 11)}V${round(free < y ? y - 5 : y + 5)}" stroke="${color}" stroke-width="0.8"/>` : "";
     return far + text(middle, free, words, "middle", color);
@@ -303,6 +307,7 @@ class Drawing {
   /** Whether a line of text on this base line touches no other text and no curve. @param {number} left @param {number} right @param {number} y */
   isFree(left, right, y) {
     if (this.taken.some((box) => box.right > left && box.left < right && Math.abs(box.y - y) < 14)) return false;
+    if (this.upright.some((x) => x > left - 2 && x < right + 2)) return false;
     return this.curves.every((curve) => curve.every((point, place) => {
       const next = curve[place + 1] ?? point;
       const [from, to] = [Math.max(left, point.x), Math.min(right, next.x)];
@@ -311,6 +316,9 @@ class Drawing {
       return Math.min(at(from), at(to)) > y + 5 || Math.max(at(from), at(to)) < y - 13;
     }));
   }
+
+  /** Where vertical lines stand. */
+  get upright() { return (this.spec.marks ?? []).map((mark) => this.x.place(mark.x ?? 0)); }
 
   /** The curves that are drawn as lines or points, in pixels. */
   get curves() {
@@ -325,7 +333,10 @@ class Drawing {
     if (!widest || thick(widest) < 18) return "";
     const half = series.name.length * LETTER / 2;
     const x = Math.min(Math.max(this.x.place(widest.x), this.left + half + 4), this.right - half - 4);
-    return text(x, (this.y.place(widest.low ?? 0) + this.y.place(widest.high ?? widest.y)) / 2 + 4, series.name, "middle", "var(--ink)", "600");
+    const y = (this.y.place(widest.low ?? 0) + this.y.place(widest.high ?? widest.y)) / 2 + 4;
+    if (this.taken.some((box) => box.right > x - half && box.left < x + half && Math.abs(box.y - y) < 14)) return ""; // the legend has it
+    this.taken.push({ left: x - half, right: x + half, y });
+    return text(x, y, series.name, "middle", "var(--ink)", "600");
   }
 
   grid() {
@@ -439,20 +450,24 @@ class Drawing {
     return { count: ends.length, places };
   }
 
+  /** Vertical lines, and above all of them their names on the colour of the paper: no line strikes a name through. */
   marks() {
     const { places } = this.notes;
-    return (this.spec.marks ?? []).map((mark) => {
+    /** @type {string[]} */
+    const names = [];
+    const lines = (this.spec.marks ?? []).map((mark) => {
       const x = this.x.place(mark.x ?? 0);
       if (x < this.left - 1 || x > this.right + 1) return "";
       const color = mark.color ?? "var(--red)";
       const note = places.get(mark);
       const high = note ? 12 + note.row * LINE : this.top;
-      const words = note ? text(Math.max(2, note.start), high, mark.label, "start", color) : "";
+      if (note) names.push(text(Math.max(2, note.start), high, mark.label, "start", color));
       const inside = (/** @type {number} */ value) => round(Math.min(this.right, Math.max(this.left, this.x.place(value))));
       const spread = mark.low && mark.high ? `<path d="M${inside(mark.low)} ${this.top + 6}H${inside(mark.high)}" stroke="${color}" stroke-width="7" stroke-opacity="0.3"/>` : "";
       const grip = mark.param ? `<rect x="${round(x - 8)}" y="${this.bottom - 11}" width="16" height="11" rx="3" fill="${color}"/>` : "";
-      return `<path d="M${round(x)} ${high + 4}V${this.bottom}" stroke="${color}" stroke-width="1.6" stroke-dasharray="2 3"/>${spread}${grip}${words}`;
-    }).join("");
+      return `<path d="M${round(x)} ${high + 4}V${this.bottom}" stroke="${color}" stroke-width="1.6" stroke-dasharray="2 3"/>${spread}${grip}`;
+    });
+    return `${lines.join("")}<g ${HALO}>${names.join("")}</g>`;
   }
 
   handles() {
@@ -461,8 +476,9 @@ class Drawing {
       const color = mark.color ?? "var(--red)";
       const width = mark.label.length * LETTER;
       const places = [[x + 12, y + 22], [x - 12 - width, y - 10], [x + 12, y - 10], [x - 12 - width, y + 22]];
-      const [left, at] = places.find(([from, base]) => from > this.left && from + width < this.right && base < this.bottom && this.isFree(from, from + width, base)) ?? places[0];
-      return `<circle cx="${x}" cy="${y}" r="8" fill="${color}" stroke="var(--paper)" stroke-width="2"/>${text(left, at, mark.label, "start", color)}`;
+      const [wanted, at] = places.find(([from, base]) => from > this.left && from + width < this.right && base < this.bottom && this.isFree(from, from + width, base)) ?? places[0];
+      const left = Math.max(this.left + 2, Math.min(wanted, this.right - width));
+      return `<circle cx="${x}" cy="${y}" r="8" fill="${color}" stroke="var(--paper)" stroke-width="2"/><g ${HALO}>${text(left, at, mark.label, "start", color)}</g>`;
     }).join("");
   }
 

@@ -25,7 +25,7 @@ export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const billions = (value) => short(value).replace("G", "B");
 
 /** Whole numbers as they are: 1024 is not 1020. @param {number} value */
-export const count = (value) => (Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : short(value));
+export const count = (value) => (Number.isInteger(value) && Math.abs(value) < 1e6 ? whole(value) : short(value));
 
 /** Whole percent, below ten with a digit more, below a tenth as small as it is. @param {number} value */
 export const percent = (value) => `${value > 0 && value < 0.0005 ? Number((value * 100).toPrecision(1)) : (value * 100).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`;

@@ -19,8 +19,8 @@ export async function answerHere(name, body) {
   if (name === "training/choices") return data.choices;
   if (name === "data/cases") return { cases: data.cases };
   const batch = data.choices.batches.reduce((/** @type {number} */ best, /** @type {number} */ one) => (Math.abs(Math.log(one / body.batch_tokens)) < Math.abs(Math.log(best / body.batch_tokens)) ? one : best), data.choices.batches[0]);
-  const key = name === "training" ? `training ${body.model} ${body.cluster} ${batch} ${body.weak ? "weak" : "strong"}` : `${name} ${body.name}`;
-  const answer = data.answers[key];
+  const key = name === "training" ? `training ${body.model} ${body.cluster} ${batch} ${body.weak ? "weak" : "strong"}` : `${name} ${body.name} ${body.series}`;
+  const answer = data.answers[key] ?? data.answers[Object.keys(data.answers).find((each) => each.startsWith(`${name} ${body.name} `)) ?? ""];
   if (!answer) throw new Error("this page has no server and was made without this answer: run scalecurve explore");
   if (answer.error) throw new Error(answer.error);
   return answer;

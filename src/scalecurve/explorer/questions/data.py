@@ -15,19 +15,21 @@ import numpy as np
 from pydantic import Field
 
 import scalecurve as sc
+from scalecurve.analysis.side_by_side import best_scaling
 from scalecurve.auditing.claim import load_claim
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, html_of, table_of
 from scalecurve.files import read_text
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
-from scalecurve.formats.loading import as_study
+from scalecurve.formats.loading import load
+from scalecurve.formats.reading import ReadOptions
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
-from scalecurve.study.file import json_bytes, study_to_dict
+from scalecurve.study import StudySet
+from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
 
 if TYPE_CHECKING:
     from scalecurve.analysis import SpeedupTable
-    from scalecurve.fitting.fit import Fits
     from scalecurve.formats.loading import StudyLike
     from scalecurve.study import Study
 
@@ -47,6 +49,7 @@ class DataRequest(Request):
     threshold: float = Field(0.7, gt=0, lt=10, description="efficiency floor")
     rule: Literal["efficiency", "marginal", "knee"] = Field("efficiency", description="the bend's rule")
     level: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
+    series: str = Field("", max_length=500, description="the curve, where the file holds several; empty is the first")
 
     @property
     def file(self) -> str:
@@ -54,8 +57,21 @@ class DataRequest(Request):
         return re.sub(r"[^\w.\- ]", "_", Path(self.name).name)[-80:].lstrip(".") or "pasted.csv"
 
     @property
+    def curves(self) -> StudySet | None:
+        """The curves of a file that holds several."""
+        loaded = _load(self.text, self.file, self.regime)
+        return loaded if isinstance(loaded, StudySet) else None
+
+    @property
+    def curve(self) -> str:
+        """The name of the curve that is shown; empty for a file that holds one."""
+        curves = self.curves
+        return "" if curves is None else self.series if self.series in curves.names else curves.names[0]
+
+    @property
     def study(self) -> Study:
-        return _load(self.text, self.file, self.regime)
+        loaded = _load(self.text, self.file, self.regime)
+        return loaded[self.curve] if isinstance(loaded, StudySet) else loaded
 
     @property
     def table(self) -> SpeedupTable:
@@ -65,7 +81,8 @@ class DataRequest(Request):
     def command(self, verb: str, options: str = "") -> str:
         """The command that gives the same answer; a study file states its own regime."""
         regime = "" if _is_study(self.text) else f"--regime {self.study.regime}"
-        return " ".join(filter(None, ("scalecurve", verb, shlex.quote(self.file), regime, options)))
+        series = f"--series={shlex.quote(self.curve)}" if self.curve else ""
+        return " ".join(filter(None, ("scalecurve", verb, shlex.quote(self.file), regime, series, options)))
 
 
 class ForecastRequest(DataRequest):
@@ -83,12 +100,13 @@ class CostRequest(DataRequest):
     deadline_hours: float | None = Field(None, gt=0, le=1e7)
 
 
-def page_text(source: StudyLike, loaded: Study) -> tuple[str, str]:
+def page_text(source: StudyLike, loaded: Study | StudySet) -> tuple[str, str]:
     """A study's name and its text for the page: that of a plain table in UTF-8, else of a study file made from it."""
     if isinstance(source, str | Path) and Path(source).suffix in (".csv", ".tsv", ".txt") and Path(source).is_file():
         with suppress(FormatError):  # text in another encoding
             return Path(source).name, read_text(Path(source))
-    return f"{loaded.name or 'study'}.json", json_bytes(study_to_dict(loaded)).decode()
+    content = set_to_dict(loaded) if isinstance(loaded, StudySet) else study_to_dict(loaded)
+    return f"{loaded.name or 'study'}.json", json_bytes(content).decode()
 
 
 @contextmanager
@@ -109,19 +127,26 @@ def _is_study(text: str) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _load(text: str, name: str, regime: str | None) -> Study:
+def _load(text: str, name: str, regime: str | None) -> Study | StudySet:
     with _as_file(text, name) as path:
-        study = as_study(path, regime=None if _is_study(text) else regime)
-    if len(study.samples) > MOST_SAMPLES:
+        loaded = load(path, regime=None if _is_study(text) else regime)
+    samples = sum(len(study.samples) for study in (loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]))
+    if samples > MOST_SAMPLES:
         hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
-        raise InputError(Fault("too many samples", value=str(len(study.samples)), remedy=hint))
-    return study
+        raise InputError(Fault("too many samples", value=str(samples), remedy=hint))
+    return loaded
 
 
 @lru_cache(maxsize=8)
-def _fits(text: str, name: str, regime: str | None) -> Fits:
-    fits: Fits = sc.fit(_load(text, name, regime))
-    return fits
+def _rows(text: str, name: str, regime: str | None) -> dict[str, list[dict[str, float]]]:
+    """S and E of every curve of a file that holds several; those that have no table are left out."""
+    rows: dict[str, list[dict[str, float]]] = {}
+    loaded = _load(text, name, regime)
+    for curve, study in loaded.items() if isinstance(loaded, StudySet) else ():
+        with suppress(ScalecurveError):
+            own = sc.tabulate(study).rows
+            rows[curve] = [{"k": row.k, "speedup": row.speedup.value, "efficiency": row.efficiency.value} for row in own]
+    return rows
 
 
 def cases(_: Nothing) -> dict[str, Any]:
@@ -146,11 +171,28 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
     material = Material(study=request.study, table=table)
     settings = f"--threshold {request.threshold:g} --level {request.level:g} --bend {request.rule}"
     return {
+        "curves": _curves(request),
         "table": table.to_dict(),
         "html": html_of(table.document()),
         "shown": table_of(table.document()),
         "sentences": [how_far(material), what_to_do(material)],  # the cause takes longer and comes with the diagnosis
         "commands": [request.command("table", settings), request.command("report", "-o report.html")],
+    }
+
+
+def _curves(request: DataRequest) -> dict[str, Any] | None:
+    """The curves of a file that holds several: their names, which one is shown, which scales best, and S and E of each."""
+    curves = request.curves
+    if curves is None:
+        return None
+    best = best_scaling(curves, level=request.level)
+    missing = f"There is no curve {request.series!r}; " if request.series not in ("", request.curve) else ""
+    shown = f"{missing}{request.curve} is shown, one of {len(curves)} curves."
+    return {
+        "names": list(curves.names),
+        "shown": request.curve,
+        "sentences": [shown, *([] if best is None else [best.sentence()])],
+        "rows": _rows(request.text, request.file, request.regime),
     }
 
 
@@ -169,12 +211,14 @@ def answer_audit(request: DataRequest) -> dict[str, Any]:
     """The audit of the file as the command reads it: a table is a claim, a study file brings its own regime."""
     with _as_file(request.text, request.file) as path:
         regime = None if _is_study(request.text) else request.regime
-        audit = sc.audit(load_claim(path, regime=regime))
+        options = ReadOptions.checked(regime, series=request.curve or None)
+        audit = sc.audit(load_claim(path, options=options))
     return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
 
 
 def answer_fits(request: DataRequest) -> dict[str, Any]:
-    study, fits = request.study, _fits(request.text, request.file, request.regime)
+    study = request.study
+    fits = sc.fit(study)
     first, last = study.all_k[0], study.all_k[-1]  # places evenly apart on a logarithmic axis
     places = [first * (last / first) ** (step / CURVE_POINTS) for step in range(CURVE_POINTS + 1)]
     return {

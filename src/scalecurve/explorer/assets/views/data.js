@@ -10,12 +10,15 @@ import { View } from "../view.js";
 /** @typedef {import("../types.js").Params} Params */
 
 /** @type {Params} */
-export const DATA = { text: "", name: "pasted.csv", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
+export const DATA = { text: "", name: "pasted.csv", series: "", regime: "strong", threshold: 0.7, rule: "efficiency", level: 0.95, reach: 4, price: 2.5, jobs: 1 };
 const MOST_TEXT = 2_000_000;
+/** Rows of a cost table by where they come from. @type {Record<string, {name: string, color: string, marker: string}>} */
+const KINDS = { measured: { name: "measured", color: "var(--green)", marker: "dot" }, interpolated: { name: "interpolated between measured K", color: "var(--blue)", marker: "square" }, forecast: { name: "forecast (not measured)", color: "var(--orange)", marker: "diamond" } };
 const FAR = 5; // times between costs from which a linear axis would press the small ones together
 
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
+  { id: "series", label: "Curve", kind: "choice", open: true, options: [], help: "this file holds several", shown: () => false },
   { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "never guessed; a study file states its own" },
   { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
   { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
@@ -56,7 +59,7 @@ export class DataView extends View {
     this.lead.append(this.empty, this.charts);
     this.stage.append(this.filled);
     this.side.prepend(this.chooser());
-    if (carried()) for (const control of this.controls.controls) Object.assign(control, { frozen: !["text", "regime"].includes(control.id), shown: () => false }); // computed with the usual settings
+    if (carried()) for (const control of this.controls.controls) Object.assign(control, { frozen: !["text", "regime", "series"].includes(control.id), shown: () => false }); // computed with the usual settings
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.dropped(event));
     this.examples();
@@ -77,7 +80,7 @@ export class DataView extends View {
     this.cases?.append(...cases.map((/** @type {any} */ each, /** @type {number} */ place) => el("option", { value: place }, each.label)));
     this.cases?.addEventListener("change", () => {
       const chosen = cases[Number(this.cases?.value)];
-      if (this.cases?.value && chosen) this.store.set({ text: chosen.text, name: chosen.name, regime: chosen.regime });
+      if (this.cases?.value && chosen) this.store.set({ text: chosen.text, name: chosen.name, regime: chosen.regime, series: "" });
     });
   }
 
@@ -92,7 +95,7 @@ export class DataView extends View {
   async read(file) {
     if (carried()) return toast("This page has no server to analyse a file: run scalecurve explore");
     if (file.size > MOST_TEXT) return toast(`${file.name} is larger than the page takes (2 MB); use the command line`);
-    this.store.set({ text: await file.text(), name: file.name });
+    this.store.set({ text: await file.text(), name: file.name, series: "" });
   }
 
   async refresh() {
@@ -104,7 +107,8 @@ export class DataView extends View {
     const answer = await ask("data/table", tableRequest(this.params));
     this.answer = answer;
     this.others = await Promise.all(this.settings.slice(1).map(async (each) => ({ name: each.name, answer: await ask("data/table", tableRequest(each.params)) })));
-    if (!this.more.diagnosis) this.say(answer.sentences);
+    this.offer(answer.curves);
+    if (!this.more.diagnosis) this.tell(answer.sentences);
     this.showCommands(answer.commands);
     this.table.replaceChildren(el("h2", {}, "Table"), showDocument(answer.html));
     this.sayOnce();
@@ -112,10 +116,26 @@ export class DataView extends View {
     for (const part of PARTS) this.fill(part);
   }
 
+  /** The curves of a file that holds several, to choose from. @param {{names: string[], shown: string} | null} curves */
+  offer(curves) {
+    const names = curves?.names ?? [];
+    const control = this.controls.control("series");
+    const select = /** @type {HTMLSelectElement | null} */ (this.controls.element.querySelector("#data-series"));
+    if (!control || !select) return;
+    control.shown = () => names.length > 1;
+    if (JSON.stringify([...select.options].map((option) => option.value)) !== JSON.stringify(names)) select.replaceChildren(...names.map((value) => el("option", { value }, value)));
+    this.controls.shown.delete("series");
+    this.controls.show();
+    select.value = curves?.shown ?? "";
+  }
+
+  /** The answer, and which curve of several it is about. @param {string[]} sentences */
+  tell(sentences) { this.say([...sentences.slice(0, 1), ...(this.answer?.curves?.sentences ?? []), ...sentences.slice(1)]); }
+
   /** A part that takes longer comes when it comes; the table and the curve do not wait. @param {typeof PARTS[number]} part */
   fill(part) {
-    const { text, name, regime } = this.params;
-    const asked = { text, name, regime, ...Object.fromEntries(part.settings.map((setting) => [setting, this.params[setting]])) };
+    const { text, name, regime, series } = this.params;
+    const asked = { text, name, regime, series, ...Object.fromEntries(part.settings.map((setting) => [setting, this.params[setting]])) };
     const box = /** @type {HTMLElement} */ (this.parts.get(part.name));
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
@@ -129,7 +149,7 @@ export class DataView extends View {
       this.sayOnce();
       this.more[part.name] = found.error ? null : found;
       if (part.name === "cost") this.drawCost(found);
-      else if (part.name === "diagnosis" && found.sentences) this.say(found.sentences);
+      else if (part.name === "diagnosis" && found.sentences) this.tell(found.sentences);
       else if (this.answer) this.draw(this.answer);
     });
   }
@@ -148,15 +168,15 @@ export class DataView extends View {
     this.money.element.hidden = Boolean(found.error);
     if (found.error) return;
     const { rows, cheapest } = found.cost;
-    const points = (/** @type {boolean} */ measured) => rows.filter((/** @type {any} */ row) => (row.kind === "measured") === measured).map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, low: row.cost_low, high: row.cost_high, label: `${dollars(row.cost)} (K = ${row.k})` }));
+    const points = (/** @type {string} */ kind) => rows.filter((/** @type {any} */ row) => row.kind === kind).map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, low: row.cost_low, high: row.cost_high, label: `${dollars(row.cost)} (K = ${whole(row.k)})` }));
     const costs = rows.map((/** @type {any} */ row) => row.cost);
     const apart = Math.max(...costs) > FAR * Math.min(...costs);
     const least = rows.find((/** @type {any} */ row) => row.k === cheapest);
     this.money.show({
       id: "cost", title: "Time against cost", alt: rows.map((/** @type {any} */ row) => `K = ${row.k}: ${dollars(row.cost)} in ${formatSeconds(row.elapsed_seconds)}`).join("; "),
-      x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost", ...(apart ? { scale: "log10" } : { scale: "linear", min: 0 }), format: dollars },
-      series: [{ name: "measured", points: points(true), color: "var(--green)", kind: "points" }, { name: "forecast (not measured)", points: points(false), color: "var(--orange)", kind: "points", marker: "diamond" }].filter((each) => each.points.length),
-      labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K ${whole(row.k)}${row === least ? ", cheapest" : ""}`, color: row.kind === "measured" ? "var(--green)" : "var(--orange)" })),
+      x: { label: "time of all results", scale: "log10", format: formatSeconds }, y: { label: "cost, USD", ...(apart ? { scale: "log10" } : { scale: "linear", min: 0 }), format: dollars },
+      series: Object.entries(KINDS).map(([kind, style]) => ({ ...style, points: points(kind), kind: /** @type {const} */ ("points") })).filter((each) => each.points.length),
+      labels: rows.map((/** @type {any} */ row) => ({ x: row.elapsed_seconds, y: row.cost, text: `K = ${whole(row.k)}${row === least ? ", cheapest" : ""}`, color: KINDS[row.kind]?.color })),
     }, { columns: ["K", "time", "cost", "cost/cost(K0)", "kind"].map((header) => ({ header })), rows: rows.map((/** @type {any} */ row) => [String(row.k), formatSeconds(row.elapsed_seconds), dollars(row.cost), row.relative_cost.toFixed(3), row.kind].map((text) => ({ text, tone: row.kind === "measured" ? "plain" : "assumed" }))) }, found.commands[0]);
   }
 
@@ -166,19 +186,21 @@ export class DataView extends View {
     const shown = answer.shown;
     const strong = table.regime === "strong";
     const bend = table.bend ? [{ x: table.bend.k, label: `bend at K = ${whole(table.bend.k)}: ${ruleWords(this.params)}` }] : [];
+    const decades = table.rows.length > 1 && table.rows.every((/** @type {any} */ row) => Number.isInteger(Math.log10(row.k)));
+    const axis = { label: `K (${table.k_unit})`, scale: /** @type {"log10" | "log2"} */ (decades ? "log10" : "log2") };
     const points = (/** @type {string} */ what) => table.rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what], low: row[`${what}_low`], high: row[`${what}_high`] }));
     this.curve.element.hidden = !strong;
     if (strong) {
       this.curve.show({
         id: "curve", title: table.name, alt: `Speedup of ${table.name}: ${points("speedup").map((/** @type {any} */ point) => `${short(point.y)} at K = ${point.x}`).join(", ")}.`,
-        x: { label: `K (${table.k_unit})`, scale: "log2" }, y: { label: "speedup S(K)", scale: "log2" },
+        x: axis, y: { label: "speedup S(K)", scale: axis.scale },
         series: [{ name: "ideal S = K", points: points("speedup").map((/** @type {any} */ point) => ({ x: point.x, y: point.x })), color: "var(--muted)", dash: "5 4", width: 1.3 },
           { name: "measured S", points: points("speedup"), color: "var(--blue)", kind: "both" }, ...this.beyond(answer, "speedup")], marks: bend,
       }, shown, answer.commands[0], "Strong scaling: total work fixed.");
     }
     this.efficiency.show({
       id: "efficiency", title: table.name, alt: `Efficiency of ${table.name}: ${points("efficiency").map((/** @type {any} */ point) => `${percent(point.y)} at K = ${point.x}`).join(", ")}.`,
-      x: { label: `K (${table.k_unit})`, scale: "log2" }, y: { label: strong ? "efficiency E(K)" : "weak-scaling efficiency E(K)", scale: "linear", min: 0, max: Math.max(1.05, ...table.rows.map((/** @type {any} */ row) => row.efficiency_high ?? row.efficiency)), format: percent },
+      x: axis, y: { label: strong ? "efficiency E(K)" : "weak-scaling efficiency E(K)", scale: "linear", min: 0, max: Math.max(1.05, ...table.rows.map((/** @type {any} */ row) => row.efficiency_high ?? row.efficiency)), format: percent },
       series: [{ name: "measured E", points: points("efficiency"), color: strong ? "var(--blue)" : "var(--green)", kind: "both", marker: strong ? "" : "square" }, ...this.beyond(answer, "efficiency")],
       levels: [{ y: 1, label: "ideal E = 1", color: "var(--muted)" }, { y: table.threshold, label: "threshold (drag)", color: "var(--red)", param: "threshold" }], marks: bend,
     }, shown, answer.commands[0], strong ? "" : "Weak scaling: work per worker fixed.");
@@ -192,9 +214,16 @@ export class DataView extends View {
     }));
   }
 
+  /** The other curves of the file, thin. @param {any} answer @param {string} what @returns {any[]} */
+  otherCurves({ curves }, what) {
+    return Object.entries(curves?.rows ?? {}).filter(([name]) => name !== curves.shown).map(([name, rows]) => ({
+      name: "other curves of the file", points: rows.map((/** @type {any} */ row) => ({ x: row.k, y: row[what] })), color: "var(--muted)", width: 1, quiet: true,
+    }));
+  }
+
   /** Fitted laws within the data and the forecast beyond it. @param {any} answer @param {string} what @returns {any[]} */
   beyond(answer, what) {
-    const drawn = this.pinnedSeries(answer, what);
+    const drawn = [...this.otherCurves(answer, what), ...this.pinnedSeries(answer, what)];
     const best = this.more.fits ? this.more.fits.fits.laws[0].name : null;
     if (best) drawn.push({ name: `law: ${best}`, points: this.more.fits.curves[best].map((/** @type {any} */ row) => ({ x: row.k, y: row[what] })), color: "var(--purple)", dash: "2 3", width: 1.5, quiet: true });
     if (!this.more.forecast) return drawn;
@@ -212,6 +241,6 @@ function ruleWords({ rule, threshold }) {
 }
 
 /** @param {Params} params */
-function tableRequest({ text, name, regime, threshold, rule, level }) {
-  return { text, name, regime, threshold, rule, level };
+function tableRequest({ text, name, series, regime, threshold, rule, level }) {
+  return { text, name, series, regime, threshold, rule, level };
 }

@@ -260,8 +260,14 @@ export class TrainingView extends View {
     }
     if (answer.exact) marks.push({ x: answer.cost_effective_gpus, label: `cost-effective ${whole(answer.cost_effective_gpus)}`, color: "var(--green)" });
     if (answer.exact && answer.choice && answer.chosen_gpus) marks.push({ x: answer.chosen_gpus, label: `chosen ${whole(answer.chosen_gpus)}`, color: "var(--purple)" });
-    marks.push({ x: this.row(answer).gpus, label: "", color: "var(--ink)" });
+    marks.push(this.looked(answer));
     return marks;
+  }
+
+  /** The line at the P looked at. @param {any} answer @returns {import("../types.js").Mark} */
+  looked(answer) {
+    const at = this.row(answer).gpus;
+    return { x: at, label: `P = ${whole(at)}`, color: "var(--ink)" };
   }
 
   /** @param {any} answer @param {any} row */
@@ -284,7 +290,7 @@ export class TrainingView extends View {
       id: "shares", title: "Communication and waiting", alt: answer.rows.map((/** @type {any} */ row) => `${percent(1 - row.efficiency)} at ${row.gpus}`).join(", "),
       x: { label: "P (accelerators)", scale: "log2", min: 8, max: LARGEST, format: thousands }, y: { label: "share of the step", scale: "linear", min: 0, max: 1, format: percent }, pick: "at",
       series: used.map((part, place) => ({ name: part, kind: /** @type {const} */ ("area"), color: PART_COLORS[part], points: answer.rows.map((/** @type {any} */ row) => ({ x: row.gpus, y: under(row, place) + share(row, part), low: under(row, place), high: under(row, place) + share(row, part), label: `${percent(share(row, part))}, ${formatSeconds(row.breakdown[part])}` })) })),
-      marks: [{ x: this.row(answer).gpus, label: "", color: "var(--ink)" }],
+      marks: [this.looked(answer)],
     }, tableOf(["P", ...used, "all of it"], answer.rows.map((/** @type {any} */ row) => [row.gpus, ...used.map((part) => percent(share(row, part))), percent(1 - row.efficiency)])), answer.commands[0], "What is not computing, from tensor parallelism up to the pipeline's bubble; above it the accelerators compute.");
   }
 
