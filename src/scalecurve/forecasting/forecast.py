@@ -146,7 +146,7 @@ class Forecast(Result):
             rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
             f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "
-            f"medians of the repeats continued, S and E against the mean at K0 = {study.baseline_k}; "
+            f"T continues the medians, S and E are relative to the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])

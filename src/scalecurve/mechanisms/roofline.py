@@ -208,5 +208,5 @@ def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: C
         return "launch bound: fuse it with its neighbours or give it more work"
     if bound.limited_by == level and ratio:
         cut = ceilings.ridge(level) / ratio
-        return f"{level} bound: reuse or fuse so that {_plain(cut)}x fewer bytes move, then arithmetic is the limit"
+        return f"{level} bound: move {_plain(cut)}x fewer bytes (reuse, fuse) until arithmetic is the limit"
     return f"{bound.limited_by} bound: move fewer bytes over it, or overlap them with arithmetic"
