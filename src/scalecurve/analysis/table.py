@@ -254,7 +254,7 @@ class TableBasis:
         return tuple(rows)
 
     def efficiency(self, k: int, share: float, level: float) -> Estimate:
-        """E at K with its interval around `share`: exact at the baseline, compared within blocks where there are some."""
+        """E at K with its interval around `share`: exact at the baseline, within blocks where the order is stored."""
         k0 = self.study.baseline_k
         if k == k0:
             return exact(1.0)
