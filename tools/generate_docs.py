@@ -139,15 +139,15 @@ def reliability_page() -> str:
         "If the watchdog is killed too, the next start ends what was left running.",
         "If the disk is full, or another measurement writes the same file, there is one message and exit code 2;",
         "finished runs stay ([when something goes wrong](guide/measuring.md#when-something-goes-wrong)).",
-        "What happens with a damaged or hostile file? It is refused with a message, or read rightly, never run.",
+        "What happens with a damaged or hostile file? It is refused with a message or read correctly, and never run.",
         "",
-        "These harnesses try to break both. `make faults` runs them; a short form runs with the tests.",
+        "These harnesses try to break measurements and readers. `make faults` runs them; the tests run a short form.",
         "",
         "- **kills**: a measurement, its watchdog, or both are ended by a signal at a random moment, also before any",
         "  run is complete. The harness looks for processes left running and runs that were lost, resumes, and looks",
         "  again. The jobs try to hide: the local one clears its environment, starts its own session and forks twice;",
-        "  those of Dask and Ray clear their environment and start their own session; that of MPI clears its",
-        "  environment; that of Slurm does not hide.",
+        "  the jobs of Dask and Ray clear their environment and start their own session; the MPI job clears its",
+        "  environment; the Slurm job does not hide.",
         "- **files**: samples of every format are damaged at random and read. The answer must be a study or an error.",
         "- **command lines**: options and values are mixed at random over all commands that start no program.",
         "- **explorer**: many clients at once, slow ones, and slow questions beside quick ones; memory must stay flat.",
@@ -160,12 +160,12 @@ def reliability_page() -> str:
     for name, entry in entries:
         figures = {**entry, **entry.get("figures", {})}
         shown = [
-            f"{key.replace('_', ' ')} {value:,}"
+            f"{key.replace('_', ' ')}: {value:,}"
             for key, value in figures.items()
             if key not in ("tried", "failed") and isinstance(value, int | float)
         ]
         what = f"{entry['what']}. " if "what" in entry else ""
-        lines += ["", f"**{name}**: {what}{', '.join(shown)}."]
+        lines += ["", f"**{name}**: {what}Figures: {'; '.join(shown)}."]
     return "\n".join(lines) + "\n"
 
 

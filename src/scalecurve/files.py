@@ -63,7 +63,7 @@ def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
 
 @contextmanager
 def keeping_inputs() -> Iterator[None]:
-    """Within it no file that was read is replaced; the command line runs every command so."""
+    """A context in which no file that was read can be replaced; the command line runs every command in it."""
     token = _inputs.set(set())
     try:
         yield

@@ -80,9 +80,9 @@ class Described(Protocol):
 
 
 def carried(*studies: Described, own: Iterable[Finding] = ()) -> tuple[Finding, ...]:
-    """What is said of the studies behind a result, then what the result says itself, each sentence once.
+    """The findings of the studies behind a result, then those of the result itself, each once.
 
-    What only one of several studies says gets the study's name.
+    A finding of only one of several studies gets the name of that study.
     """
     every = {(item.code, item.message): item for study in studies for item in study.findings}
     for key, item in every.items():

@@ -196,6 +196,24 @@ def test_options_named_in_prose_exist(page: Path) -> None:
     assert not wrong
 
 
+NAMED_FILE = re.compile(r"(?<![\w/.<*-])((?:[\w.-]+/)+[\w.-]+\.(?:py|toml|json|csv|md|yml|js)|[\w-]+\.py)\b")
+NOT_HERE = {  # files that a guide lets the reader write, and one of nanotron
+    "src/scalecurve/measurement/launchers/prun.py", "stopwatch.py", "docs/laws/device.md", "models/base.py",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [*EVERYWHERE, ROOT / "SECURITY.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_named_in_prose_exist(page: Path) -> None:
+    folders = ("src", "tests", "tools", "bench", "docs", "examples", "requirements", ".github")
+    files = [str(file.relative_to(ROOT)) for name in folders for file in (ROOT / name).rglob("*") if file.is_file()]
+    ends = {end for file in files for end in itertools.accumulate(reversed(file.split("/")), lambda a, b: f"{b}/{a}")}
+    text = BLOCK.sub("", GENERATED.sub("", page.read_text()))
+    wrong = [
+        name for name in NAMED_FILE.findall(text) if name not in ends | NOT_HERE and not (page.parent / name).exists()
+    ]
+    assert not wrong
+
+
 def test_make_targets_named_anywhere_exist() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     files = [*EVERYWHERE, *ROOT.glob(".github/workflows/*.yml"), ROOT / "SECURITY.md"]

@@ -42,8 +42,8 @@ def check_table(study: Study, curve: Curve, rows: Sequence[TableRow], shape: Seq
         yield warning("single-sample", message, remedy="make at least 3, better 5, fresh launches per K", k=single)
     if few := curve.k[(curve.n > 1) & (curve.n < FEW_REPEATS)].tolist():
         message = (
-            f"fewer than {FEW_REPEATS} samples at K = {_listed(few)}: the intervals there are wide, and hold for noise "
-            "near normal only (runs of two speeds would not show)"
+            f"fewer than {FEW_REPEATS} samples at K = {_listed(few)}: the intervals there are wide and assume noise "
+            "that is nearly normal; runs of two speeds would not show"
         )
         yield info("few-repeats", message, remedy="make 5 fresh launches per K", k=few)
     if above := [row for row in rows if (row.efficiency.low or 0.0) > 1]:
@@ -201,12 +201,12 @@ def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
     factor = least if least == most else f"{least} to {most}"
     message = f"{len(slow)} of {len(every)} runs took {factor} times as long"
     if without:
-        message += f"; none at K = {_listed(without)}, whose means and intervals may miss them by chance"
+        message += f"; none of these at K = {_listed(without)}: by chance the means there may be too low"
     return warning("rare-slow-runs", message, remedy="use --statistic median, or many more runs", count=len(slow))
 
 
 def two_modes(samples: dict[int, FloatArray]) -> dict[int, tuple[float, float, float]]:
-    """For each K whose samples fall into two groups: their means and the share of the slower; no K where none does.
+    """For each K whose samples fall into two groups: their means and the share of the slower one.
 
     The samples of a K are cut where the squared distances from both group means are smallest.  What is left of the
     distances is compared with simulated samples of one group, for every K with enough runs by itself and for the mean
@@ -238,7 +238,7 @@ def two_modes(samples: dict[int, FloatArray]) -> dict[int, tuple[float, float, f
 
 @cache
 def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
-    """What the best cut leaves of samples of these sizes, on average, below which one group goes with chance `alpha`.
+    """The limit of what the best cut leaves, on average over K: a single group falls below it with chance `alpha`.
 
     The least of three shapes of noise: normal, with an exponential tail, and with the heavy tails of Student's t(3).
     """

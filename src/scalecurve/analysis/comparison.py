@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scalecurve.analysis.checks import check_shape, common_spread, spread_of_neighbours
-from scalecurve.analysis.curve import curve_of, log_ratio
+from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
 from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
@@ -98,43 +98,34 @@ def compare(
         fault = Fault("the studies have no K in common", value=counts, remedy="measure one K in both")
         raise InputError(fault, subject=f"{first.name} and {second.name}")
     level_of_one = level ** (1 / len(common))  # Sidak: all K together hold at `level`
-    shape = (
-        *check_shape(first),
-        *check_shape(second),
-    )  # runs of two speeds in one study are no less likely in the other
+    shape = (*check_shape(first), *check_shape(second))  # two speeds in one study are no less likely in the other
     curves = (common_spread(curve_of(study), shape) for study in (first, second))
     old, new = (spread_of_neighbours(curve, level_of_one) for curve in curves)
     rising = first.quantity.higher_is_better
-    rows = []
-    for k in common:
-        ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(level_of_one)
-        verdict = "one sample"
-        if ratio.low is not None and ratio.high is not None:
-            better = "faster" if (ratio.value > 1) == rising else "slower"
-            verdict = "no difference seen" if ratio.low <= 1.0 <= ratio.high else better
-        efficiency, i, j = None, old.index(k), new.index(k)
-        if k not in (first.baseline_k, second.baseline_k):
-            spread = log_ratio(
-                (new, k, 1.0), (new, second.baseline_k, 1.0), (old, k, 1.0), (old, first.baseline_k, 1.0)
-            )
-            efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), level_of_one)
-        rows.append(
-            ComparisonRow(
-                k=k,
-                first=float(old.mean[i]),
-                second=float(new.mean[j]),
-                value=ratio,
-                efficiency=efficiency,
-                verdict=verdict,
-            )
-        )
     return Comparison(
         first=first.name,
         second=second.name,
         quantity=first.quantity,
         level=level,
-        rows=tuple(rows),
+        rows=tuple(comparison_row(old, new, k, level_of_one, rising=rising) for k in common),
         only_first=tuple(k for k in first.all_k if k not in common),
         only_second=tuple(k for k in second.all_k if k not in common),
         findings=carried(first, second, own=findings),
+    )
+
+
+def comparison_row(old: Curve, new: Curve, k: int, level: float, *, rising: bool) -> ComparisonRow:
+    """New over old at K with intervals at `level`; `rising` says that a larger value is a faster one."""
+    ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(level)
+    verdict = "one sample"
+    if ratio.low is not None and ratio.high is not None:
+        better = "faster" if (ratio.value > 1) == rising else "slower"
+        verdict = "no difference seen" if ratio.low <= 1.0 <= ratio.high else better
+    efficiency, i, j = None, old.index(k), new.index(k)
+    k_old, k_new = int(old.k[old.base]), int(new.k[new.base])
+    if k not in (k_old, k_new):
+        spread = log_ratio((new, k, 1.0), (new, k_new, 1.0), (old, k, 1.0), (old, k_old, 1.0))
+        efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), level)
+    return ComparisonRow(
+        k=k, first=float(old.mean[i]), second=float(new.mean[j]), value=ratio, efficiency=efficiency, verdict=verdict
     )

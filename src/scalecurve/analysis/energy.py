@@ -96,7 +96,7 @@ def tabulate_energy(study: StudyLike, *, level: float = 0.95) -> EnergyTable:
     counted = [run for run in whole.runs if _joules(run) is not None]
     sources = sorted({str(source) for run in counted for source in run.observed["energy"]["sources"]})
     findings = [
-        info("whole-launch", "Joules are of the whole launch and of everything that its machines did meanwhile.")
+        info("whole-launch", "The joules cover the whole launch and everything else that its machines did meanwhile.")
     ]
     missing = sorted({run.k for run in whole.runs if run.counts} - {row.k for row in rows})
     if missing:

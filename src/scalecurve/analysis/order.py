@@ -114,5 +114,5 @@ def _dependence(runs: tuple[Run, ...], *, is_paired: bool) -> Iterator[Finding]:
     likeness = float(left[1:] @ left[:-1]) / float(left @ left) if left.any() else 0.0
     score = (likeness + len(counts) / len(runs) / 2) * math.sqrt(len(runs))
     if 1 - float(ndtr(score)) < SURE:
-        message = f"runs are like the runs before them (correlation {likeness:.2f}): fewer are independent than counted"
+        message = f"each run resembles the one before it (correlation {likeness:.2f}): the intervals are too narrow"
         yield warning("runs-not-independent", message, remedy="wait between runs, or spread them", correlation=likeness)

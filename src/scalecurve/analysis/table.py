@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -19,14 +21,14 @@ from scalecurve.analysis.curve import (
     median_of,
     ratio_of,
 )
-from scalecurve.analysis.order import PAIRED, blocks_of, check_order
+from scalecurve.analysis.order import PAIRED, Blocks, blocks_of, check_order
 from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.laws.amdahl import serial_fraction
-from scalecurve.study import Quantity, Regime
+from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import what_scales
 from scalecurve.units import as_number, level_faults
 
@@ -187,6 +189,87 @@ def rule_words(result: SpeedupTable) -> str:
     }[result.rule]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableBasis:
+    """What the rows of a table are computed from.
+
+    `measured` is the curve of the means, `curve` the same with the spread that runs of two speeds need, and `centre`
+    the curve of the means or of the medians.  `samples` are empty where there are too many to rank.
+    """
+
+    study: Study
+    statistic: str
+    shape: tuple[Finding, ...]
+    measured: Curve
+    curve: Curve
+    centre: Curve
+    samples: Mapping[int, np.ndarray]
+    blocks: Blocks | None
+
+    @classmethod
+    def of(cls, study: Study, statistic: str) -> Self:
+        """The basis of a study for means or for medians."""
+        shape, measured = tuple(check_shape(study)), curve_of(study)
+        curve = common_spread(measured, shape)
+        is_mean = statistic == "mean"
+        samples = study.samples.by_k() if not is_mean or len(study.samples) <= MOST_RANKED else {}
+        return cls(
+            study=study,
+            statistic=statistic,
+            shape=shape,
+            measured=measured,
+            curve=curve,
+            centre=curve if is_mean else median_curve(curve, samples),
+            samples=samples,
+            blocks=blocks_of(study) if is_mean else None,
+        )
+
+    def rows(self, threshold: float, level: float, *, simultaneous: bool) -> tuple[TableRow, ...]:
+        """A row for each K; with `simultaneous` all intervals of T hold together at `level`, and so do those of E."""
+        count = len(self.curve.k)
+        of_time, of_ratio = (level ** (1 / count), level ** (1 / (count - 1))) if simultaneous else (level, level)
+        study, k0, means = self.study, self.study.baseline_k, mean_intervals(self.curve, of_time)
+        oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
+        disturbed = {k for own in study.findings if own.code == "disturbed" for k in own.evidence.get("k", ())}
+        shows_serial = study.regime is Regime.STRONG and k0 == 1
+        rows = []
+        columns = (self.curve.k, self.curve.n, self.measured.std, self.centre.efficiency)
+        for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            efficiency = self.efficiency(k, share, of_ratio)
+            low, high = efficiency.low, efficiency.high
+            sure = None if low is None or high is None else not low < threshold <= high
+            rows.append(
+                TableRow(
+                    k=k,
+                    n=n,
+                    mean=means[place],
+                    median=median_of(self.samples[k], of_time) if self.samples else None,
+                    std=std if n > 1 else None,
+                    speedup=efficiency.scaled(k),
+                    relative_speedup=efficiency.value * k / k0,
+                    efficiency=efficiency,
+                    verdict="superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
+                    sure=True if k == k0 else sure,
+                    karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
+                    oversubscribed=k in oversubscribed,
+                    disturbed=k in disturbed,
+                )
+            )
+        return tuple(rows)
+
+    def efficiency(self, k: int, share: float, level: float) -> Estimate:
+        """E at K with its interval around `share`: exact at the baseline, within blocks where the order is stored."""
+        k0 = self.study.baseline_k
+        if k == k0:
+            return exact(1.0)
+        if self.statistic == "median":
+            is_rate = self.study.quantity is not Quantity.SECONDS
+            ends = (self.samples[k], self.samples[k0]) if is_rate else (self.samples[k0], self.samples[k])
+            return ratio_of(*ends, share, level)
+        paired = None if self.blocks is None else self.blocks.ratio(self.curve, k0, k)
+        return (paired or log_ratio((self.curve, k0, 1.0), (self.curve, k, -1.0))).around(share, level)
+
+
 def tabulate(
     study: StudyLike,
     *,
@@ -207,9 +290,11 @@ def tabulate(
     intervals of T hold for all K together at `level`, and so do those of S and E.
     """
     study = as_study(study, regime=regime)
-    faults = []
-    if not 0 < as_number(threshold, "threshold") < 10:
-        faults.append(Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}"))
+    faults = (
+        []
+        if 0 < as_number(threshold, "threshold") < 10
+        else [Fault("the threshold is a share above 0", where="threshold", value=f"{threshold:g}")]
+    )
     faults += level_faults(level)
     if statistic not in STATISTICS:
         faults.append(Fault("unknown statistic", value=statistic, remedy=f"use one of {', '.join(STATISTICS)}"))
@@ -218,51 +303,11 @@ def tabulate(
         faults.append(Fault("scaling needs at least two worker counts", value=counts, remedy="measure another K"))
     if faults:
         raise InputError(faults, subject=study.name)
-    shape, k0 = tuple(check_shape(study)), study.baseline_k
-    curve = common_spread(measured := curve_of(study), shape)
-    ranks = statistic == "median" or len(study.samples) <= MOST_RANKED
-    samples = study.samples.by_k() if ranks else {}
-    centre = curve if statistic == "mean" else median_curve(curve, samples)
-    blocks = blocks_of(study) if statistic == "mean" else None
-    level_of_one = (level ** (1 / len(curve.k)), level ** (1 / (len(curve.k) - 1))) if simultaneous else (level, level)
-    means = mean_intervals(curve, level_of_one[0])
-    oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
-    disturbed = {k for finding in study.findings if finding.code == "disturbed" for k in finding.evidence.get("k", ())}
-    shows_serial = study.regime is Regime.STRONG and k0 == 1
-    rows = []
-    columns = (curve.k, curve.n, measured.std, centre.efficiency)
-    for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        if k == k0:
-            efficiency = exact(1.0)
-        elif statistic == "median":
-            is_rate = study.quantity is not Quantity.SECONDS
-            ends = (samples[k], samples[k0]) if is_rate else (samples[k0], samples[k])
-            efficiency = ratio_of(*ends, share, level_of_one[1])
-        else:
-            paired = None if blocks is None else blocks.ratio(curve, k0, k)
-            efficiency = (paired or log_ratio((curve, k0, 1.0), (curve, k, -1.0))).around(share, level_of_one[1])
-        low, high = efficiency.low, efficiency.high
-        sure = None if low is None or high is None else not low < threshold <= high
-        rows.append(
-            TableRow(
-                k=k,
-                n=n,
-                mean=means[place],
-                median=median_of(samples[k], level_of_one[0]) if ranks else None,
-                std=std if n > 1 else None,
-                speedup=efficiency.scaled(k),
-                relative_speedup=efficiency.value * k / k0,
-                efficiency=efficiency,
-                verdict="superlinear" if (low or 0.0) > 1 else "ok" if share >= threshold else "below",
-                sure=True if k == k0 else sure,
-                karp_flatt=serial_fraction(k, k * efficiency.value) if shows_serial else None,
-                oversubscribed=k in oversubscribed,
-                disturbed=k in disturbed,
-            )
-        )
+    basis = TableBasis.of(study, statistic)
+    rows = basis.rows(threshold, level, simultaneous=simultaneous)
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
-    bent, no_bend = find_bend(centre, bend, threshold, rng or np.random.default_rng(SEED))
-    if disturbed:  # others are in the times: how sure the bend is cannot be told from their spread
+    bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
+    if any(row.disturbed for row in rows):  # the spread of disturbed times does not say how sure the bend is
         bent, no_bend = bent and replace(bent, probability=None, neighbours=(), beyond=None), None
     order = check_order(study, is_paired=PAIRED in methods)
     return SpeedupTable(
@@ -271,18 +316,18 @@ def tabulate(
         quantity=study.quantity,
         k_unit=study.k_unit,
         unit=study.unit,
-        baseline_k=k0,
+        baseline_k=study.baseline_k,
         threshold=threshold,
         level=level,
         rule=bend,
         method="; ".join(sorted(methods)) or WELCH_LOG,
         bend=bent,
-        rows=tuple(rows),
+        rows=rows,
         karp_flatt=karp_flatt,
         statistic=statistic,
         simultaneous=simultaneous,
         no_bend=no_bend,
-        findings=(*study.findings, *check_table(study, measured, rows, shape), *order),
+        findings=(*study.findings, *check_table(study, basis.measured, rows, basis.shape), *order),
     )
 
 

@@ -139,7 +139,7 @@ def _is_impossible(claim: Claim, point: ClaimPoint, e: float) -> bool:
 
 @rule(
     "superlinear", WARNING, Item.BASELINE, MISSING,
-    remedy="audit the baseline before celebrating", source="memory hierarchy effects; samyama-ai/samyama-graph#1315",
+    remedy="check the baseline before you quote this", source="memory hierarchy effects; samyama-ai/samyama-graph#1315",
     asks="Does the working set fit in one worker's memory and cache, and what is T(1) where it does?",
 )  # fmt: skip
 def superlinear(claim: Claim) -> Iterator[Hit]:

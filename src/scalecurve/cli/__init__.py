@@ -1,1 +1,1 @@
-"""cli"""
+"""The command line: one file for each group of commands; only this package prints."""

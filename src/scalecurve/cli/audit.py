@@ -63,7 +63,7 @@ def command(
 @click.argument("code", required=False)
 @output_options
 def explain(code: str | None, output: Output) -> None:
-    """What a finding's CODE means and what to do, for example `scalecurve explain order-unknown`.
+    """Say what a finding's CODE means and what to do, for example `scalecurve explain order-unknown`.
 
     Codes stand in brackets in front of every warning.  Without CODE, all of them are listed.
     """

@@ -125,7 +125,7 @@ def command(
 @plot_option
 @output_options
 def history(checks: Path, name: str | None, plot: Plot | None, output: Output) -> None:
-    """T and E per K over the checks in FILE (written by `check --history`), and the commits where T changed."""
+    """Show T and E at each K over the checks in FILE (from `check --history`), and the commits where T changed."""
     from scalecurve.auditing.history import history as read_history
 
     emit_drawn(read_history(checks, name=name), plot, output)

@@ -18,7 +18,7 @@ Workers = tuple[int, ...]
 
 @click.group(cls=SectionedGroup)
 def command() -> None:
-    """The laws themselves: tables of T, S and E, ceilings, best K, without data.
+    """Tabulate a scaling law without data: T, S and E, ceilings, best K.
 
     Parameters take several values (0.01,0.05,20%); every combination becomes a case.
     """
@@ -33,7 +33,7 @@ def _common(function: Function) -> Function:
 @command.command()
 @click.option("--serial", type=NUMBERS, help="Serial shares s of the K = 1 time.")
 @click.option("--below", type=SHARE, help="Also give the smallest K with E below this.")
-@click.option("--serial-for-efficiency", type=SHARE, help="Instead: the largest s that keeps E at or above this, by K.")
+@click.option("--serial-for-efficiency", type=SHARE, help="Give the largest s that keeps E at or above this, by K.")
 @_common
 def amdahl(
     *,
@@ -44,7 +44,7 @@ def amdahl(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """T = s + (1-s)/K: a fixed job with a serial share."""
+    """Tabulate T = s + (1-s)/K: a fixed job with a serial share."""
     if serial is None and serial_for_efficiency is None:
         raise click.UsageError("give --serial, such as --serial 0.05, or --serial-for-efficiency 0.8")
     table = law_table("amdahl", workers, serial=serial, below=below, serial_for_efficiency=serial_for_efficiency)
@@ -55,7 +55,7 @@ def amdahl(
 @click.option("--serial-scaled", "--serial", type=NUMBERS, required=True, help="Serial share of the K-worker run.")
 @_common
 def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """S = f + (1-f) K: the work grows with the workers."""
+    """Tabulate S = f + (1-f) K: the work grows with the workers."""
     emit_drawn(law_table("gustafson", workers, serial_scaled=serial_scaled), plot, output)
 
 
@@ -66,7 +66,7 @@ def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Plot | None, ou
 )
 @_common
 def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """Memory-bounded scaling: the work grows as K^growth."""
+    """Tabulate memory-bounded scaling: the work grows as K^growth."""
     emit_drawn(law_table("sun-ni", workers, serial=serial, growth=growth), plot, output)
 
 
@@ -81,7 +81,7 @@ def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Plot | N
 )
 @_common
 def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """S = K/(1 + contention (K-1) + coherency K (K-1)): the peak and the limit."""
+    """Tabulate S = K/(1 + contention (K-1) + coherency K (K-1)), its peak and its limit."""
     emit_drawn(law_table("usl", workers, contention=contention, coherency=coherency), plot, output)
 
 
@@ -101,7 +101,7 @@ def logcomm(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """T = s + (1-s)/K + c log2 K (strong), 1 + c log2 K (weak)."""
+    """Tabulate T = s + (1-s)/K + c log2 K (strong) or 1 + c log2 K (weak)."""
     table = law_table("logcomm", None if optimum else workers, serial=serial, comm=comm, regime=regime)
     emit_drawn(table, plot, output)
 
@@ -124,7 +124,7 @@ def isoefficiency(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """The work per worker w(K) that holds an efficiency."""
+    """Find the work per worker w(K) that holds an efficiency."""
     table = law_table(
         "isoefficiency", workers, serial=serial, comm=comm, hold=hold, growth=growth, serial_share=serial_share
     )
@@ -135,7 +135,7 @@ def isoefficiency(
 @click.option("--speedups", type=NUMBERS, required=True, help="Measured speedups, one for each of --workers.")
 @_common
 def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """The serial share that would explain a measured speedup."""
+    """Find the serial share that would explain a measured speedup."""
     emit_drawn(law_table("karp-flatt", workers, speedups=speedups), plot, output)
 
 
@@ -143,5 +143,5 @@ def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Plot | None, output
 @click.option("--spread", type=NUMBERS, required=True, help="Standard deviation of the logarithm of a worker's time.")
 @_common
 def stragglers(*, spread: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """A fixed job in K parts that waits for the slowest (lognormal times)."""
+    """Tabulate a fixed job in K parts that waits for the slowest (lognormal times)."""
     emit_drawn(law_table("stragglers", workers, spread=spread), plot, output)

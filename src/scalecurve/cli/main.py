@@ -113,7 +113,7 @@ def app() -> None:
 
 
 def main() -> NoReturn:
-    """Entry point: never a traceback."""
+    """The entry point: every error ends as a message and an exit code, never as a traceback."""
     mend_streams()
     sys.exit(run(sys.argv[1:]))
 

@@ -40,7 +40,7 @@ SLO_SHARE = click.option(
 
 @click.group(cls=SectionedGroup)
 def collective() -> None:
-    """What a collective operation costs: modelled, measured, fitted."""
+    """Price collective operations: by a model, by a measurement, or fitted to timings."""
 
 
 @collective.command("cost")
@@ -75,7 +75,7 @@ def collective_cost(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """Time of an operation over ranks by its best algorithm, with lower bounds."""
+    """Compute the time of an operation over ranks by its best algorithm, with lower bounds."""
     if not per_step:
         result = mechanisms.collective_cost(
             operation,
@@ -124,7 +124,7 @@ def collective_fit(
     holdout: bool,
     output: Output,
 ) -> None:
-    """Latency and bandwidth from timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
+    """Fit latency and bandwidth to timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
     if holdout:
         tests = mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
         emit(tests, output)
@@ -168,7 +168,7 @@ def collective_measure(
 
 @click.group(cls=SectionedGroup)
 def roofline() -> None:
-    """Ceilings of a machine, and kernels placed under them."""
+    """Measure the ceilings of a machine, and place kernels under them."""
 
 
 def _machine(function: Function) -> Function:
@@ -197,7 +197,7 @@ def _machine(function: Function) -> Function:
 )
 @output_options
 def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
-    """This machine's ceilings: BLAS peak and a triad that streams from memory."""
+    """Measure this machine's ceilings: BLAS peak and a triad that streams from memory."""
     from scalecurve.measurement.roofline_calibration import measure_roofline
 
     emit(measure_roofline(threads, size=size), output)
@@ -248,7 +248,7 @@ def roofline_torch(
 @plot_option
 @output_options
 def workdepth(*, graph: str, workers: tuple[int, ...], plot: Plot | None, output: Output) -> None:
-    """Work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
+    """Compute work W, depth D, parallelism W/D, bounds and a greedy schedule for each P.
 
     GRAPH is a JSON or DOT file, a chrome trace, an .npz of arrays, module:attribute with a Dask graph or recorder, or
     a textbook graph: classic:reduction:1000, classic:scan:64, classic:matmul:8, classic:pipeline:4,16.
@@ -284,7 +284,7 @@ def straggler(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """What waiting for the slowest of K workers costs: barriers, backup workers, workers that are always slow."""
+    """Say what waiting for the slowest of K workers costs: barriers, backup workers, workers that are always slow."""
     name, _, rest = distribution.partition(":")
     pairs = [item.partition("=") for item in rest.split(",") if item]
     try:
@@ -306,7 +306,7 @@ def straggler(
 
 @click.group(cls=SectionedGroup)
 def latency() -> None:
-    """Percentiles with intervals, load curves, tails; and an open-loop load test."""
+    """Summarise latencies: percentiles with intervals, load curves, tails; or load a server at constant rates."""
 
 
 @latency.command("summary")
@@ -327,7 +327,7 @@ def latency_summary(
     merge: bool,
     output: Output,
 ) -> None:
-    """Percentiles of .hlog, wrk, wrk2, hey, oha, k6, access logs or a column of latencies."""
+    """Compute percentiles of .hlog, wrk, wrk2, hey, oha, k6, access logs or a column of latencies."""
     emit(mechanisms.summarise_latencies(files, unit=unit, slo=slo, rate=rate, merge=merge), output)
 
 
@@ -344,7 +344,7 @@ def latency_summary(
 def latency_tails(
     *, files: tuple[Path, ...], unit: float | None, fan_out: tuple[int, ...], hedge_after: float, output: Output
 ) -> None:
-    """What p99 becomes at fan-out, and what hedging gains and costs."""
+    """Say what p99 becomes at fan-out, and what hedging gains and costs."""
     emit(mechanisms.tail_latency(files, fan_out=fan_out, hedge_after=hedge_after, unit=unit), output)
 
 
@@ -366,7 +366,7 @@ def latency_load(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """Throughput against latency over several loads: knee, goodput, queue models, replicas."""
+    """Compare throughput with latency over several loads: knee, goodput, queue models, replicas."""
     curve = mechanisms.load_curve(files, unit=unit, slo=slo, slo_share=slo_share, rates=rates)
     emit_drawn(curve, plot, output)
 
@@ -405,5 +405,5 @@ def latency_measure(
 @SLO_SHARE
 @output_options
 def latency_replicas(*, rate: float, service: float, slo: float, slo_share: float, output: Output) -> None:
-    """How many replicas an SLO needs (M/M/c), and what one more or less does."""
+    """Count the replicas that an SLO needs (M/M/c), and show what one more or less does."""
     emit(mechanisms.replicas_needed(rate=rate, service=service, slo=slo, slo_share=slo_share), output)

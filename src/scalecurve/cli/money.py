@@ -115,7 +115,7 @@ def cost(
     output: Output,
     **parameters: float | None,
 ) -> None:
-    """What a result costs at every K; the cheapest K within a deadline, the fastest within a budget, the Pareto front.
+    """Price a result at every K: the cheapest K within a deadline, the fastest within a budget, the Pareto front.
 
     STUDY is a study file, a plain CSV, the JSON of a training plan, or - for standard input; --law needs none.
     """
@@ -196,7 +196,7 @@ def next_command(
     run_seconds: float | None,
     output: Output,
 ) -> None:
-    """Which K to measure next, and how often: the cheapest runs that narrow a forecast or separate two laws."""
+    """Say which K to measure next, and how often: the cheapest runs that narrow a forecast or separate two laws."""
     from scalecurve.planning.next_runs import next_runs
 
     with working("weighing the next runs", output):
@@ -237,7 +237,7 @@ def scaleup(
     workers: tuple[int, ...] | None,
     output: Output,
 ) -> None:
-    """One big machine against K small ones: which is faster, which is cheaper, and from which K on."""
+    """Compare one big machine with K small ones: which is faster, which is cheaper, and from which K on."""
     from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
 

@@ -131,7 +131,7 @@ def plot_option(function: Function) -> Function:
     """Add --plot and how it looks; the command receives them as one `plot`, which is None without --plot."""
 
     add, widths = partial(click.option, cls=PlotOption), click.Choice(["screen", "column", "page"])
-    about_width = "Width: of a screen, of one column (3.4 in) or of the page (7 in) of a paper."
+    about_width = "Width of a screen, or of a column (3.4 in) or page (7 in) of a paper."
 
     @add("--plot", "path", type=click.Path(path_type=Path), metavar="FILE", help="Draw to a .svg, .png or .pdf file.")
     @add("--width", "plot_width", type=widths, default="screen", help=about_width)

@@ -124,7 +124,7 @@ def command(
     output: Output,
     **options: object,
 ) -> None:
-    """The best way to split a model over each P, what stops it, and what it costs.
+    """Find the best way to split a model over each P, what stops it, and what it costs.
 
     FILE is a plan.toml with the same names as the options, which win over it; with --score, files of measured steps.
     """

@@ -95,18 +95,17 @@ def make_price(
     hourly = Money(offer.median, offer.currency) if offer is not None else price or Money(0.0)
     amounts = {"price": hourly, "spot_price": spot_price, "reserved_price": reserved_price, "kwh_price": kwh_price}
     unit = same_currency(*amounts.items(), *(others or {}).items(), currency=currency)
-    both, power = "give both or neither", "the power of one worker"
-    rules = [
-        ("--spot-price needs --interruptions", spot_price is not None and interruptions is None, both),
-        ("--interruptions needs --spot-price", spot_price is None and interruptions is not None, both),
-        ("--reserved needs --reserved-price", reserved is not None and reserved_price is None, both),
-        ("--reserved-price needs --reserved", reserved is None and reserved_price is not None, both),
-        ("--per-node needs --node-size", per_node and node_size is None, "how many workers is a node?"),
-        ("catalog prices are per accelerator", per_node and offer is not None, "leave out --per-node"),
-        ("--kwh-price needs --watts", kwh_price is not None and watts is None, power),
-        ("--co2 needs --watts", co2 is not None and watts is None, power),
+    both, power, size = "give both or neither", "give the power of one worker", "say how many workers a node has"
+    faults = [
+        *needs_other("--spot-price", spot_price, "--interruptions", interruptions, both),
+        *needs_other("--interruptions", interruptions, "--spot-price", spot_price, both),
+        *needs_other("--reserved", reserved, "--reserved-price", reserved_price, both),
+        *needs_other("--reserved-price", reserved_price, "--reserved", reserved, both),
+        *needs_other("--per-node", per_node or None, "--node-size", node_size, size),
+        *([Fault("catalog prices are per accelerator", remedy="leave out --per-node")] if per_node and offer else []),
+        *needs_other("--kwh-price", kwh_price, "--watts", watts, power),
+        *needs_other("--co2", co2, "--watts", watts, power),
     ]
-    faults = [Fault(message, remedy=remedy) for message, broken, remedy in rules if broken]
     if faults:
         raise InputError(faults, subject="price")
     spot = None
@@ -118,7 +117,9 @@ def make_price(
             checkpoint_seconds=checkpoint_time,
             restart_seconds=restart,
         )
-    kept = reserved_price is not None and reserved is not None
+    kept = None
+    if reserved is not None and reserved_price is not None:
+        kept = Reserved(units=reserved, per_hour=reserved_price.amount)
     kwh = None if kwh_price is None else kwh_price.amount
     tariff = Tariff(
         per_hour=hourly.amount,
@@ -128,8 +129,13 @@ def make_price(
         step_seconds=billing_step,
         setup_seconds=setup,
         spot=spot,
-        reserved=Reserved(units=reserved or 0, per_hour=reserved_price.amount) if kept and reserved_price else None,
+        reserved=kept,
         energy=None if watts is None else Energy(watts=watts, per_kwh=kwh, grams_co2_per_kwh=co2, pue=pue),
         source="stated" if offer is None else offer.origin,
     )
     return tariff, () if offer is None else offer_findings(offer)
+
+
+def needs_other(name: str, value: object, other: str, partner: object, remedy: str) -> list[Fault]:
+    """The fault of an option that is given without the one it needs; none where both or neither are given."""
+    return [Fault(f"{name} needs {other}", remedy=remedy)] if value is not None and partner is None else []

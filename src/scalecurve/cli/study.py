@@ -51,7 +51,7 @@ def table(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """T, S and E with intervals for every K, and where the curve bends.
+    """Show T, S and E with intervals for every K, and where the curve bends.
 
     STUDY is a study file, a plain table (CSV, Markdown, LaTeX ...) with worker counts and times or rates, or - for
     standard input.  A table with several curves is answered curve by curve.
@@ -106,7 +106,7 @@ def fit(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """Laws ranked by how well they predict K they were not fitted to, with intervals of their parameters.
+    """Rank laws by how well they predict K they were not fitted to, with intervals of their parameters.
 
     Curves that differ in problem size (a column `size`, or --axis-size) are fitted together: T(N, K), and the size that
     holds an efficiency at each K.
@@ -165,10 +165,11 @@ def forecast(
     plot: Plot | None,
     output: Output,
 ) -> None:
-    """T (or throughput), S and E at larger K with intervals, tested on the study itself and compared with published
-    curves.
+    """Predict T (or throughput), S and E at larger K, with intervals.
 
-    Beyond 4 times the largest measured K an answer is shown in grey, beyond 16 times it is refused.  With --size,
+    The forecast is tried on the study itself, and the study is compared with published curves.
+
+    Beyond 4 times the largest measured K a row is shown in grey, beyond 16 times it is refused.  With --size,
     curves that differ in problem size are predicted together.
     """
     if size is not None:
@@ -218,7 +219,7 @@ def regime(
     name: str,
     output: Output,
 ) -> None:
-    """Strong, weak, mixed or neither: which work is fixed, and which efficiency and plot apply.
+    """Tell strong, weak and mixed scaling apart: which work is fixed, and which efficiency and plot apply.
 
     From a STUDY that counts its work, from a table with a column of work or batch, or from numbers:
     --workers 4,16,64 --total 50000.
@@ -234,7 +235,7 @@ def regime(
 @curves_options
 @output_options
 def diagnose(study: Study | StudySet, output: Output) -> None:
-    """Why the curve bends: communication, stragglers, imbalance, contention or the serial part.
+    """Say why the curve bends: communication, stragglers, imbalance, contention or the serial part.
 
     Uses the strongest evidence the study holds: phases of every worker, the workers' own times, or the shape and
     noise of T(K); from T(K) alone the answer may be "undetermined".
@@ -250,7 +251,7 @@ def diagnose(study: Study | StudySet, output: Output) -> None:
 @click.option("--allow-mixed", is_flag=True, help="Compare other machines, versions or workloads; leaves a finding.")
 @output_options
 def compare(studies: list[Study], level: float, allow_mixed: bool, output: Output) -> None:
-    """The ratio of T and of E at each K, SECOND over FIRST, with intervals.
+    """Compare T and E of two studies at each K: the ratios SECOND over FIRST, with intervals.
 
     With more than two studies, or a file with several curves, each is compared with the first.  Studies from
     different machines, versions or workloads are refused unless --allow-mixed.

@@ -50,7 +50,7 @@ def report(
     history: Path | None,
     quiet: bool,
 ) -> None:
-    """One page with the answer first and its evidence below; two studies stand side by side.
+    """Write one page, the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
@@ -83,7 +83,7 @@ def explore(
     models: str | None,
     clusters: str | None,
 ) -> None:
-    """Sliders that answer at once: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
+    """Open a page with sliders: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
     STUDY is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
@@ -119,7 +119,7 @@ def explore(
 @click.option("--noise-time", type=SECONDS, default="2s", show_default=True, help="Time to measure the noise floor.")
 @output_options
 def doctor(noise_time: float, output: Output) -> None:
-    """What this machine can measure: usable launchers (with the missing piece named) and the noise floor."""
+    """List what this machine can measure: usable launchers (with the missing piece named) and the noise floor."""
 
     with working("measuring the noise of this machine", output):
         result = sc.measurement.doctor(seconds=noise_time)

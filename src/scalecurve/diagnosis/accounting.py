@@ -379,7 +379,7 @@ class PopMetrics(JsonRecord):
 
 
 def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
-    """Of the runs of one K, against the useful worker-seconds that the same work took at the baseline."""
+    """POP efficiencies of the runs of one K, against the useful worker-seconds of the same work at the baseline."""
     useful = [(own.compute + own.data + own.serial + own.outside, own.span) for own in runs]
     parallel = float(np.mean([seconds.mean() / span for seconds, span in useful]))
     scalability = useful_at_baseline / float(np.mean([seconds.sum() for seconds, _ in useful]))

@@ -93,8 +93,8 @@ SPREAD_OUT = (
 REPEAT = "repeat each K more often: the loss is not clearly beyond the noise"
 MEASURE_NETWORK = "time the job's collectives alone at each K (`scalecurve collective`): serial work is not in them"
 MEASURE_MESSAGES = (
-    "time the same messages alone at each K (`scalecurve collective`): what they take longer in the job is waiting, as "
-    "in a pipeline that fills"
+    "time the same messages alone at each K (`scalecurve collective`): if they take longer in the job, the difference "
+    "is waiting, as in a pipeline that fills"
 )
 PROFILE = "profile one run at the largest K"
 NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds at the largest K is no bend

@@ -202,8 +202,8 @@ class Diagnosis(Result):
                     cells.append([Cell(title), *(_graded(value) for value in values)])
             columns = [Column("POP metric", "left"), *(Column(str(row.k)) for row in self.by_k)]
             caption = (
-                f"POP efficiencies by K, from the phases of the parallel program alone, so that they are not E of the "
-                f"table; {ACCEPTABLE} and above is acceptable"
+                f"POP efficiencies by K; {ACCEPTABLE} and above is acceptable. They count the phases of the parallel "
+                "program alone, so they differ from E of the table"
             )
             blocks.append(table(columns, cells, caption=caption))
         blocks += [Paragraph(sentence) for sentence in self.evidence]

@@ -254,7 +254,7 @@ def hidden_waiting(by_k: Runs) -> Iterator[tuple[float, dict[int, float]]]:
 
 
 def _likelihood(misfit: float) -> float:
-    """Of residuals whose norm is `misfit` standard deviations."""
+    """The likelihood of residuals whose norm is `misfit` standard deviations."""
     return float(np.exp(-0.5 * min(misfit, 30.0) ** 2))
 
 
@@ -264,7 +264,7 @@ def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
     own, base = split.components[k], next(iter(by_k))
     words = {
         "transfer": "collectives on every worker",
-        "alone": "waiting for one worker's constant extra",
+        "alone": "waiting for one worker's constant extra work",
         "named_serial": "waiting for serial phases",
         "uneven": "waiting for workers that did more work",
         "lasting": "waiting for workers that are always slow",
@@ -282,7 +282,7 @@ def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
         for name, text in words.items()
         if getattr(own, name) > 0.005 * own.spent
     ]
-    yield f"Of the worker-seconds at K = {k}, lost to: {', '.join(lost) or 'nothing above 0.5 %'}."
+    yield f"Lost at K = {k}, as shares of all worker-seconds: {', '.join(lost) or 'nothing above 0.5 %'}."
     ratio = useful_seconds(runs) / (useful_seconds(by_k[base]) * (k / base if weak else 1.0))
     yield f"Useful time of all workers together at K = {k} is {ratio:.2f} times that at K = {base}."
     if split.alone is not None:
@@ -294,7 +294,7 @@ def account_evidence(by_k: Runs, split: Split, weak: bool) -> Iterator[str]:
         who = f"rank {slowest.pop()} every time" if len(slowest) == 1 else f"{len(slowest)} different ranks"
         yield f"The slowest worker at K = {k} computes {above:.2f} times the mean; over {len(runs)} runs it was {who}."
         if own.p_lasting is not None:
-            sure = "Some workers are" if own.p_lasting < 0.01 else "It is not sure that some workers are"
+            sure = "Some workers are" if own.p_lasting < 0.01 else "It is not certain that some workers are"
             yield f"{sure} consistently slower at K = {k} (p = {own.p_lasting:.2g})."
 
 

@@ -125,7 +125,7 @@ def shape_evidence(study: Study, verdict: ShapeVerdict) -> Iterator[str]:
             f"({first:.1%} at K = {first_k}, {last:.1%} at K = {last_k})."
         )
     if verdict.fits:
-        yield f"The sum of shapes that fits best, of many that fit: {verdict.likeliest}."
+        yield f"Many sums of shapes fit; the best is {verdict.likeliest}."
     else:
         yield f"No sum of shapes fits (chance of a worse fit {verdict.fit:.2g}); the nearest: {verdict.likeliest}."
 

@@ -205,7 +205,7 @@ class Moments:
 
     @property
     def variance_of_mean(self) -> FloatArray:
-        """Of the mean logarithm of each K; each K's own spread is drawn to the common one."""
+        """The variance of the mean logarithm of each K; each K's own spread is drawn to the common one."""
         common = self.pooled**2 if np.any(self.n > 1) else UNREPEATED_ERROR**2
         own: FloatArray = (SHRINKAGE * common + self.squares) / (SHRINKAGE + self.n - 1) / self.n
         return own

@@ -114,7 +114,7 @@ class Fits(Result):
         caption = f"Laws by predictive density of left-out K; intervals at {self.level:.0%}"
         blocks: list[Block] = [Paragraph(f"{best[0].upper()}{best[1:]}."), table(columns, rows, caption=caption)]
         same = [f"{fit.name} reduces to {fit.reduces_to}" for fit in self.laws if fit.reduces_to]
-        blocks += [Paragraph(f"Not rivals, since their further terms add nothing: {', '.join(same)}.")] if same else []
+        blocks += [Paragraph(f"Larger laws whose extra terms add nothing: {', '.join(same)}.")] if same else []
         return Document(f"Fits of {self.name}", (*blocks, FindingList(self.findings)))
 
 
@@ -166,7 +166,7 @@ def fit(
 
 
 def _reductions(solved: Solutions) -> dict[str, str]:
-    """Laws that are a smaller law again, by name: no rivals, the same law twice.
+    """Laws that add nothing to a smaller law: the name of each, with the name of the smaller one.
 
     Its parameters contain those of the smaller law, the rest may be 0 within the noise, and even at four times the
     largest K their fits differ by less than 20 %: the larger law adds nothing that the data could show.
@@ -267,7 +267,7 @@ def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
     limit = 0.02 + (2 * points.noise if points.noise is not None else 0.0)
     if {"amdahl", "usl"} & set(solved.by_law) and float(gain.max()) > limit:
         k = int(points.k[1:][int(np.argmax(gain))])
-        message = f"speedup is superlinear at K = {k} (by {float(np.expm1(gain.max())):.0%}); no law here can be"
+        message = f"speedup is superlinear at K = {k} (by {float(np.expm1(gain.max())):.0%}); no law here allows that"
         yield warning("superlinear", message, remedy="check the baseline, caches and memory", k=k)
 
 

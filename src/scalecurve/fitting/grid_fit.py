@@ -121,7 +121,7 @@ class GridFit(Result):
         others = [[text, f"{weight:.0%}"] for text, weight in self.rivals]
         if others:
             blocks.append(
-                table([Column("rival", "left"), Column("weight")], others, caption="Models that explain it too")
+                table([Column("rival", "left"), Column("weight")], others, caption="Other models that explain the data")
             )
         if self.backtest is not None:
             text = (

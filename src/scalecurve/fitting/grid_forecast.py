@@ -16,6 +16,7 @@ from scalecurve.fitting.surface import (
     AVERAGED,
     DRAWS,
     SEED,
+    Array,
     SizeCurve,
     Surface,
     fit_surface,
@@ -138,12 +139,7 @@ def forecast_grid(
     beyond = np.maximum(*ratios)
     logs = surface.quantiles(grown, k_at, level)
     slack = normal_width(level) * (points.noise or 0.0) / math.sqrt(float(points.runs.mean()))
-    base = float(points.k.min())
-    draws = surface.draws(
-        np.r_[grown, grown], np.r_[np.full(len(pairs), base), k_at], DRAWS, np.random.default_rng(SEED)
-    )
-    shares = np.exp(draws[:, : len(pairs)] - draws[:, len(pairs) :]) * base / k_at
-    ends = np.quantile(shares, [0.5, (1 - level) / 2, (1 + level) / 2], axis=0)
+    ends = efficiency_quantiles(surface, grown, k_at, level)
     rows = []
     for i, (own, k) in enumerate(pairs.tolist()):
         refused = beyond[i] > FARTHEST and not extrapolate
@@ -167,6 +163,15 @@ def forecast_grid(
         findings=(*curves.findings, *_forecast_findings(rows)),
         surface=surface,
     )
+
+
+def efficiency_quantiles(surface: Surface, size: Array, k: Array, level: float) -> Array:
+    """Rows (middle, low, high) of E at each (size, k), relative to the smallest measured K at the same size."""
+    base, count = float(surface.points.k.min()), len(k)
+    draws = surface.draws(np.r_[size, size], np.r_[np.full(count, base), k], DRAWS, np.random.default_rng(SEED))
+    shares = np.exp(draws[:, :count] - draws[:, count:]) * base / k
+    ends: Array = np.quantile(shares, [0.5, (1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends
 
 
 def _forecast_findings(rows: Sequence[GridForecastRow]) -> Iterator[Finding]:

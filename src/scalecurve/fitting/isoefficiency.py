@@ -8,7 +8,7 @@ N ~ K log K, as K for N ~ K^2 (Grama, Gupta, Kumar 1993; `laws.communication`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,36 +54,46 @@ def isoefficiency(
     rows: list[IsoRow] = []
     growth: dict[float, Estimate] = {}
     for hold in holds:
-        held = _first_size(efficiency, sizes, hold)
-        low, middle, high = np.quantile(held, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0, method="nearest")
-        anchor: tuple[int, float] | None = None
-        for i, k in enumerate(workers):
-            size = None
-            if math.isfinite(middle[i]):
-                least, most = (float(np.exp(own[i])) if math.isfinite(own[i]) else None for own in (low, high))
-                size = Estimate(float(np.exp(middle[i])), least, most, level, AVERAGED)
-                anchor = anchor or ((k, size.value) if k >= 2 else None)
-            theory = {}
-            if anchor is not None:
-                ratio = {
-                    name: k * GROWTHS[kind](k) / (anchor[0] * GROWTHS[kind](anchor[0]))
-                    for name, kind in THEORIES.items()
-                }
-                theory = {name: anchor[1] * own for name, own in ratio.items()}
-            rows.append(IsoRow(hold=hold, k=k, size=size, theory=theory, measured=k <= largest))
-        slopes = [
-            float(np.polyfit(np.log(np.array(workers, dtype=float)[ok]), own[ok], 1)[0])
-            for own in held
-            if (ok := np.isfinite(own)).sum() >= 2
-        ]
-        if len(slopes) >= DRAWS * level:
-            low_end, value, high_end = np.quantile(slopes, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
-            growth[hold] = Estimate(value, low_end, high_end, level, AVERAGED)
+        held = first_sizes(efficiency, sizes, hold)
+        rows += iso_rows(held, workers, hold, level, largest)
+        if (rate := growth_of(held, workers, level)) is not None:
+            growth[hold] = rate
     return tuple(rows), growth
 
 
-def _first_size(efficiency: Array, sizes: Array, hold: float) -> Array:
-    """Log of the smallest size from which E is at least `hold`, by draw and K; -inf or inf where it is out of range."""
+def iso_rows(held: Array, workers: Sequence[int], hold: float, level: float, largest: int) -> Iterator[IsoRow]:
+    """A row for each K from the log sizes of the draws; the textbook answers are anchored at the first size, K >= 2."""
+    low, middle, high = np.quantile(held, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0, method="nearest")
+    anchor: tuple[int, float] | None = None
+    for i, k in enumerate(workers):
+        size: Estimate | None = None
+        theory: dict[str, float] = {}
+        if math.isfinite(middle[i]):
+            least, most = (float(np.exp(own[i])) if math.isfinite(own[i]) else None for own in (low, high))
+            size = Estimate(float(np.exp(middle[i])), least, most, level, AVERAGED)
+            anchor = anchor or ((k, size.value) if k >= 2 else None)
+        if anchor is not None:
+            first, own_size = anchor
+            for name, kind in THEORIES.items():
+                theory[name] = own_size * (k * GROWTHS[kind](k) / (first * GROWTHS[kind](first)))
+        yield IsoRow(hold=hold, k=k, size=size, theory=theory, measured=k <= largest)
+
+
+def growth_of(held: Array, workers: Sequence[int], level: float) -> Estimate | None:
+    """The exponent with which the size grows in K; None where too few draws have sizes at two K or more."""
+    slopes = [
+        float(np.polyfit(np.log(np.array(workers, dtype=float)[ok]), own[ok], 1)[0])
+        for own in held
+        if (ok := np.isfinite(own)).sum() >= 2
+    ]
+    if len(slopes) < DRAWS * level:
+        return None
+    low, value, high = np.quantile(slopes, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+    return Estimate(value, low, high, level, AVERAGED)
+
+
+def first_sizes(efficiency: Array, sizes: Array, hold: float) -> Array:
+    """Log of the smallest size at which E is at least `hold`, by draw and K; -inf or inf where it is out of range."""
     above = efficiency >= hold
     place = np.argmax(above, axis=2)
     logs, before = np.log(sizes), np.maximum(place - 1, 0)

@@ -274,7 +274,7 @@ class View:
             yield warning("beyond-the-cores", message, remedy=f"stay at K <= {self.cores}", k=k, cores=self.cores)
 
     def up_to(self, count: int) -> View:
-        """The same study had only its first `count` fitted K been measured."""
+        """The same view as if only its first `count` fitted K had been measured."""
         fitted = self.fitted.part(slice(count))
         return replace(self, points=fitted, fitted=fitted)
 

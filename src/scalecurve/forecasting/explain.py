@@ -73,7 +73,7 @@ class ForecastExplanation(JsonRecord):
     alike: tuple[AlikeCurve, ...]
 
     def blocks(self) -> Iterator[Block]:
-        """What a document of the forecast says of it."""
+        """The blocks that a document of the forecast shows."""
         yield Heading(f"Why, at K = {self.k}")
         name = Column("expert", "left")
         shares = [[one.expert, f"{100 * one.share:.0f} %", f"{one.gain:.3g}x"] for one in self.experts]

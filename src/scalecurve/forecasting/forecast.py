@@ -146,7 +146,7 @@ class Forecast(Result):
             rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
             f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "
-            f"medians of the repeats continued, S and E against the mean at K0 = {study.baseline_k}; "
+            f"T continues the medians, S and E are relative to the mean at K0 = {study.baseline_k}; "
             f"intervals at {self.level:.0%}, calibrated on published curves from other sources"
         )
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])
@@ -236,18 +236,11 @@ def forecast_all(
 ) -> list[Forecast]:
     """Forecast many studies in one go; options as in `forecast`, the same for all."""
     learned = calibration or shipped()
-    faults, workers = [], None
+    faults, workers = faults_of_knowledge(node_size, cores, serial), None
     highest = min(width.highest_level for width in learned.widths.values())
     if not 0 < as_number(level, "level") <= highest:
         hint = f"intervals were calibrated up to {highest:g}"
-        faults.append(Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
-    if node_size is not None and node_size < 1:
-        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
-    if cores is not None and cores < 1:
-        faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
-    if serial is not None and not 0 < as_number(serial, "serial") < 1:
-        hint = "a share such as 0.05 or 5%"
-        faults.append(Fault("a serial share lies between 0 and 1", where="serial", value=f"{serial:g}", remedy=hint))
+        faults.insert(0, Fault("not a level for an interval", where="level", value=f"{level:g}", remedy=hint))
     if at is not None:
         try:
             workers = as_workers(at)
@@ -270,6 +263,19 @@ def forecast_all(
         ]
     forecasts = _forecast_views(views, workers, level, extrapolate, domain, learned)
     return [replace(one, explained=True) for one in forecasts] if explain else forecasts
+
+
+def faults_of_knowledge(node_size: int | None, cores: int | None, serial: float | None) -> list[Fault]:
+    """What is wrong with what the user knows of the machine and the program."""
+    faults = []
+    if node_size is not None and node_size < 1:
+        faults.append(Fault("a node holds at least one worker", where="node_size", value=str(node_size)))
+    if cores is not None and cores < 1:
+        faults.append(Fault("a machine has at least one core", where="cores", value=str(cores)))
+    if serial is not None and not 0 < as_number(serial, "serial") < 1:
+        hint = "a share such as 0.05 or 5%"
+        faults.append(Fault("a serial share lies between 0 and 1", where="serial", value=f"{serial:g}", remedy=hint))
+    return faults
 
 
 def _forecast_views(

@@ -302,7 +302,7 @@ def sibling_finding(prediction: Prediction, at: Sequence[int]) -> Finding | None
     moved = {k: float(np.expm1(shift)) for k, shift in zip(at, prediction.shift.tolist(), strict=True)}
     listed = ", ".join(f"{change:+.1%} at K = {k}" for k, change in moved.items())
     count = "1 sibling" if prediction.siblings == 1 else f"{prediction.siblings} siblings"
-    message = f"the errors of forecasts of {count} moved the expected performance by {listed}"
+    message = f"the forecast errors of {count} changed the expected performance by {listed}"
     return info("siblings-used", message, siblings=prediction.siblings, moved={str(k): v for k, v in moved.items()})
 
 

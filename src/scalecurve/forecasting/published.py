@@ -42,7 +42,7 @@ class Width:
         return float(self.levels[-1])
 
     def quantile(self, level: float) -> float:
-        """Of |residual| / scale; levels below the first are interpolated from zero."""
+        """The quantile of |residual| / scale; levels below the first are interpolated from zero."""
         return float(np.interp(level, np.r_[0.0, self.levels], np.r_[0.0, self.quantiles]))
 
 

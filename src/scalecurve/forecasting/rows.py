@@ -55,7 +55,7 @@ class ForecastRow:
 
     @property
     def throughput(self) -> float | None:
-        """Of all workers together."""
+        """The rate of all workers together."""
         if self.quantity is Quantity.THROUGHPUT_PER_WORKER:
             return None if self.value is None else self.value * self.k
         return self.value if self.quantity is Quantity.THROUGHPUT else None
@@ -117,14 +117,14 @@ def rows_of(own: View, at: Sequence[int], ahead: Prediction, level: float, extra
 
 
 def _doubt(own: View, k: int, ratio: float, unsure: bool) -> tuple[Finding, ...]:
-    """Findings about a row beyond the measured range: only an interval can be told, or it is far."""
+    """Findings about a row beyond the measured range: only an interval is stated, or the row is far away."""
     points = len(own.fitted.k)
     if ratio > 1 and points < FEWEST:
-        message = f"K = {k}: {points} worker counts show a slope but no bend; only the interval is told"
+        message = f"K = {k}: {points} worker counts show a slope but no bend: only the interval is stated"
         remedy = "measure a third K, better five"
         return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k, points=points),)
     if unsure:
-        message = f"K = {k}: the experts disagree by more than a forecast can bear; only the interval is told"
+        message = f"K = {k}: the predictors are too far apart for a value: only the interval is stated"
         remedy = "measure a K in between, or name siblings with like= (--like)"
         return (warning(INTERVAL_ONLY, message, remedy=remedy, k=k),)
     if ratio > GREY:
@@ -163,7 +163,7 @@ class BacktestRow(JsonRecord):
 
     @property
     def error(self) -> float:
-        """Relative, positive where the forecast was too high."""
+        """The relative error, positive where the forecast was too high."""
         return self.predicted / self.measured - 1
 
     @property

@@ -209,11 +209,11 @@ def _unpacked(raw: bytes, most: int) -> bytes:
     content, packer, end = bytearray(), _packer(raw), 0
     for _ in range(MOST_MEMBERS):
         if _packer(raw, end) != packer:
-            raise ValueError(f"{len(raw) - end} bytes behind its end are not {packer}; are parts of it missing?")
+            raise ValueError(f"{len(raw) - end} bytes after its end are not {packer}; are parts of it missing?")
         if raw.startswith(_ZSTD_NOTES, end):
             end += 8 + int.from_bytes(raw[end + 4 : end + 8], "little")
             if end > len(raw):
-                raise EOFError("it ends before its end")
+                raise EOFError("it is cut short")
         else:
             end = _add_member(content, _unpacker(packer), raw, end, most)
         end = cast(re.Match[bytes], _ZEROS.match(raw, end)).end()  # tapes and xz fill up with zeros
@@ -231,7 +231,7 @@ def _add_member(content: bytearray, member: Any, raw: bytes, begin: int, most: i
         if member.eof:
             return begin - len(member.unused_data)
     if len(content) < most:
-        raise EOFError("it ends before its end")
+        raise EOFError("it is cut short")
     return begin
 
 

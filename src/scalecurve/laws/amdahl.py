@@ -17,6 +17,8 @@ def amdahl_time(k: float, serial: float) -> float:
 
         T(K)/T(1) = s + (1 - s)/K        S(K) = 1/(s + (1 - s)/K)        E(K) = 1/(1 + s (K - 1))
 
+    Here s is the serial share of T(1), from 0 to 1.
+
     Source: G. M. Amdahl, Validity of the single processor approach, AFIPS Spring Joint Computer Conference, 1967.
     Worked number: s = 0.05 gives S(16) = 9.14, E(16) = 0.571, and never more than S = 20.
     Limits: s is a property of the program *and* its problem size; nothing here communicates, so T never rises again.
@@ -90,7 +92,7 @@ def gustafson_work(k: float, serial_scaled: float) -> float:
 
     Source: J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988.
     Worked number: f = 0.05 gives S(64) = 60.85.
-    Limits: assumes that somebody wants a K times larger problem and that its serial part takes no longer.
+    Limits: the law assumes that somebody wants a K times larger problem and that its serial part takes no longer.
     """
     return serial_scaled + (1.0 - serial_scaled) * k
 
@@ -122,12 +124,14 @@ def sun_ni_time(k: float, serial: float, growth: float) -> float:
 
         S(K) = (s + (1-s) G) / (s + (1-s) G/K),     G(K) = K^growth
 
+    Here s is the serial share of T(1), and G(K) the parallel work at K relative to K = 1.
+
     Use it instead of Gustafson's law where the memory of K workers, and not the time, sets the size of the problem.
     growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix product (memory n^2, work n^3).
 
     Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.
     Worked number: s = 0.05, growth 1.5, K = 64 gives S = 63.6.
-    Limits: assumes that memory limits the problem size and that somebody wants the larger problem.
+    Limits: the law assumes that memory limits the problem size and that somebody wants the larger problem.
     """
     return float(serial + (1.0 - serial) * k**growth / k)
 

@@ -1,7 +1,8 @@
 """Collectives: what does exchanging n bytes among p ranks cost?
 
 Every algorithm is a list of rounds; a round costs its largest message, alpha + beta x bytes, and gamma for every byte
-reduced (one port, full duplex).  With q = 2^floor(lg p):
+reduced (one port, full duplex).  alpha is seconds per message, beta seconds per byte (1/bandwidth), gamma seconds per
+byte that is added up; lg is log2, and q = 2^floor(lg p):
 
     all-reduce, ring                 2(p-1) alpha + 2(p-1)/p n beta + (p-1)/p n gamma
     all-reduce, recursive doubling   lg p (alpha + n beta + n gamma)
@@ -17,7 +18,9 @@ reduced (one port, full duplex).  With q = 2^floor(lg p):
     all-to-all, pairwise             (p-1) alpha + (p-1)/p n beta
     all-to-all, Bruck                ceil(lg p) alpha + (n/2) lg p beta for p = 2^k, slightly less otherwise
 
-n is the full vector; for all-to-all all that one rank sends.  Blocks are ceil(n/p) bytes; p = 1 costs nothing.
+n is the full vector in bytes; for all-to-all it is everything that one rank sends.  Blocks are ceil(n/p) bytes; p = 1
+costs nothing.  With two levels, g ranks share each of N nodes; a_i and b_i hold inside a node, a_e and b_e outside.
+
 Source: Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005; Chan et al., 2007; Sanders, Speck, Träff, 2009; Bruck et al.,
 1997.
 Worked number: 350 MB among 8 GPUs over NVLink (450 GB/s): 2 x 7/8 x 350 MB / 450 GB/s = 1.36 ms at best.

@@ -64,9 +64,10 @@ def strong_time_ratio(k: float, serial: float, comm: float) -> float:
 
         strong:  T(K)/T(1) = s + (1 - s)/K + c log2 K          weak:  T(K)/T(1) = 1 + c log2 K
 
+    Here s is the serial share of T(1), and c the cost of communication for each doubling of K, as a share of T(1).
+
     Strong scaling has a best K: dT/dK = 0 at K* = (1 - s) ln 2 / c.  T falls, then rises, so the best whole K is one of
-    its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot
-    determine it.
+    its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot determine it.
 
     Source: the log2 K term is the latency of tree collectives (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
     Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1248, S = 8.01; weak E(128) = 0.935; K* = 65.8.
@@ -131,7 +132,8 @@ GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": lamb
 def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: str = "log") -> float | None:
     """Isoefficiency: how fast must the work per worker grow to hold an efficiency?
 
-    A worker has its share of work w, a replicated serial part s, and pays c g(K) for communication:
+    A worker has its share of work w, a replicated serial part s, and pays c g(K) for communication, all three as
+    multiples of one unit of time (such as T(1) of today's job):
 
         E = (w + s)/(w + s + c g(K))     =>     w(K) = E/(1 - E) c g(K) - s,     g = log2 K or K
 
@@ -146,7 +148,7 @@ def work_per_worker(k: float, serial: float, comm: float, hold: float, growth: s
 
     Source: A. Grama, A. Gupta, V. Kumar, Isoefficiency: measuring the scalability of parallel algorithms, 1993.
     Worked number: s = 0.05, c = 0.01, E = 0.95 at K = 64: w = 1.09 (log), 12.11 (linear).
-    Limits: assumes that the overhead does not grow with the work.
+    Limits: the formula assumes that the overhead does not grow with the work.
     """
     cost = comm * growth_function(growth)(check_k(k))
     if hold >= 1:

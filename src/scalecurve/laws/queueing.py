@@ -10,7 +10,7 @@ lambda arrivals per second, mu served per second and server, rho = lambda/(c mu)
 of variation of arrivals and service. Little: L = lambda W. At rho >= 1 the queue grows without bound: None.
 Source: L. Kleinrock, Queueing Systems I, 1975; Erlang C through Erlang B's recursion, which cannot overflow.
 Worked number: lambda = 80/s, mu = 100/s, one server: W = 50 ms and p99 = 230 ms.
-Limits: steady state, first come first served; bursts and correlated service times wait longer.
+Limits: the formulas hold in a steady state, first come first served; bursts and correlated service times wait longer.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
     P <= min(pi, bw I),   I = F/Q (flop per byte),   ridge I* = pi/bw
     T >= max(F/pi, max_l Q_l/bw_l)   with everything overlapped, at most the sum of the terms without
 
+pi is the peak in flop/s, bw the bandwidth in bytes/s, F the flop and Q the bytes of the kernel, P its flop/s and T its
+seconds; l runs over the levels of memory.
+
 The time form works where F = 0 (copies) or Q = 0, takes any number of levels (caches, memory, network) and a launch
 floor.
 Source: S. Williams, A. Waterman, D. Patterson, Roofline, Communications of the ACM 52(4), 2009; hierarchical form: C.

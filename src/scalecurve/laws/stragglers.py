@@ -4,7 +4,8 @@ A barrier waits for the maximum of K draws.  For any distribution
 
     E[max of K] = integral_0^1 isf(1 - v^(1/K)) dv,     barrier efficiency = mean / E[max of K]
 
-by quadrature: sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
+Here isf is the inverse survival function: isf(q) is the time that a share q of the draws exceeds.  The integral is
+computed by quadrature; sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
 
 Source: order statistics, H. A. David and H. N. Nagaraja, Order Statistics, Wiley 2003, section 3.1.
 Worked number: a normal with 10 % spread: E[max of 64] = 1.234 means.

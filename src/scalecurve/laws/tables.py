@@ -132,7 +132,7 @@ class LawTable(Result):
             texts = {answer.label: answer.text for answer in case.answers}
             own = [case.regime] if regimes else []
             rows.append([*own, *map(_number, case.parameters.values()), *map(texts.get, labels)])
-        hint = Paragraph("The rows of each case: --json or --csv, or ask for one parameter set.", "muted")
+        hint = Paragraph("--json and --csv give the rows of each case; one parameter set prints its rows.", "muted")
         formulas = dict.fromkeys(f"{case.title}: {case.formula}" for case in self.cases)
         answers = table(columns, rows, caption="\n".join(formulas))
         return Document(None, (answers, hint) if has_rows else (answers,))
@@ -269,7 +269,7 @@ def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, reg
             )
             cases.append(replace(case, answers=answers, regime="strong"))
     if "weak" in regimes[regime]:
-        cancels = Answer("serial_identifiable", "serial share", False, "cancels: weak scaling cannot determine it")
+        cancels = Answer("serial_identifiable", "serial share", False, "cancels, so weak scaling cannot determine it")
         weak = _cases(communication.LOGCOMM_WEAK, workers, parameters)
         cases += [replace(case, answers=(cancels,), regime="weak") for case, _ in weak]
     return LawTable(law="logcomm", cases=tuple(cases))
@@ -302,7 +302,7 @@ def sun_ni_table(workers: Sequence[int], serial: Numbers, growth: Numbers) -> La
     """As K grows, S tends to 1/s for growth 0, to a share of K for growth 1, and to K beyond it."""
     cases = []
     for case, values in _cases(amdahl.SUN_NI, workers, {"serial": serial, "growth": growth}):
-        answer = Answer("ceiling", "ceiling", None, "none: the work grows with K")
+        answer = Answer("ceiling", "ceiling", None, "none, because the work grows with K")
         if values["growth"] == 0:
             top = amdahl.ceiling(values["serial"])
             answer = Answer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")

@@ -151,7 +151,7 @@ class MetricSettings(SettingsSection):
     """a further figure that the job prints, kept with every run; NAME[:TAKE]=PATTERN[:UNIT] on the command line"""
 
     pattern: str = _option(..., "A regular expression whose group is the number.", r"'Performance: (\S+) tau/day'")
-    unit: str | None = _option(None, "Its unit, recorded as it is.", '"tau/day"')
+    unit: str | None = _option(None, "The unit of the number, recorded as written.", '"tau/day"')
     take: Literal["last", "first", "max", "min", "sum", "mean"] = _option("last", "Which of several matches counts.")
 
 
@@ -163,23 +163,25 @@ class SamenessSettings(SettingsSection):
         "A regular expression whose group is the work done, which must not change with K.",
         "'cells updated: ([0-9]+)'",
     )
-    digest_pattern: str | None = _flag(None, "Likewise for the answer or its checksum.", r"'checksum: (\S+)'")
-    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(1e-9, "Relative difference that is rounding.")
-    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "Relative, for answers that are numbers.")
+    digest_pattern: str | None = _flag(None, "The same for the answer or its checksum.", r"'checksum: (\S+)'")
+    work_tolerance: Annotated[FiniteFloat, Field(ge=0, lt=1)] = _option(
+        1e-9, "Relative difference of the work that counts as rounding."
+    )
+    digest_tolerance: Annotated[FiniteFloat, Field(ge=0)] = _option(0.0, "The same for answers that are numbers.")
 
 
 class TargetSettings(SettingsSection):
     """with timing.what = "target": T is the time until probe.quality(...) reaches it"""
 
     quality: FiniteFloat = _option(..., "The quality to reach.", "0.93")
-    higher_is_better: bool = _option(True, "false for a loss.")
+    higher_is_better: bool = _option(True, "Write false for a loss.")
 
 
 class BaselineCandidate(SettingsSection):
     """a candidate for T(1): a fast single-worker program; the fastest correct one is T(1)"""
 
     command: Arguments = _option(..., "A list of words, as above.", '["./solver-serial", "--cells", "{total}"]')
-    threads: Count | None = _option(None, "Recorded with the study.", "4")
+    threads: Count | None = _option(None, "Threads of this program, recorded with the study.", "4")
     env: dict[str, str] = _option({}, "Environment of this program.", '{ MODE = "serial" }')
 
 
@@ -191,12 +193,12 @@ class SlurmSettings(SettingsSection):
     )
     partition: str | None = _option(None, "", '"batch"')
     account: str | None = _option(None, "", '"project"')
-    time_limit: str | None = _option(None, "Of one job.", '"00:10:00"')
-    nodes: int | None = _option(None, 'Of the one allocation (allocation = "all").', "4")
+    time_limit: str | None = _option(None, "Time limit of one job.", '"00:10:00"')
+    nodes: int | None = _option(None, 'Nodes of the allocation (allocation = "all").', "4")
     tasks_per_node: Count | None = _option(None, "", "2")
-    throttle: Count = _option(1, "Of arrays: how many launches of one K may run at once.")
+    throttle: Count = _option(1, "Arrays: how many launches of one K may run at once.")
     mpi: str | None = _option(None, "The TYPE of srun --mpi.", '"pmi2"', flag="--srun-mpi")
-    launch: tuple[str, ...] = _option((), "Instead of srun.", '["mpirun", "-n", "{workers}"]')
+    launch: tuple[str, ...] = _option((), "What starts the ranks instead of srun.", '["mpirun", "-n", "{workers}"]')
     extra: tuple[str, ...] = _option((), "More arguments of sbatch.", '["--exclusive"]')
     poll: Seconds = _option(1.0, "Time between two questions to the queue.", '"1s"')
 
@@ -206,16 +208,18 @@ class BatchSettings(SettingsSection):
 
     queue: str | None = _option(None, "", '"normal"')
     account: str | None = _option(None, "", '"project"')
-    time_limit: str | None = _option(None, "Of one job, as the system writes it.", '"00:10:00"')
-    submit: tuple[str, ...] = _option((), "Instead of the system's own.", '["qsub", "-o", "{out}", "{script}"]')
-    status: tuple[str, ...] = _option((), "Answers while the job waits or runs.", '["qstat", "{job}"]')
+    time_limit: str | None = _option(None, "Time limit of one job, as the system writes it.", '"00:10:00"')
+    submit: tuple[str, ...] = _option(
+        (), "The command that submits a job, instead of the system's own.", '["qsub", "-o", "{out}", "{script}"]'
+    )
+    status: tuple[str, ...] = _option((), "The command that asks whether the job waits or runs.", '["qstat", "{job}"]')
     cancel: tuple[str, ...] = _option((), "", '["qdel", "{job}"]')
     number_pattern: str | None = _option(None, "Its group is the job's number in the answer of submit.", r"'(\d+)'")
     alive_pattern: str | None = _option(None, "Matches the answer of status until the job has ended.", "'QUEUED|RUN'")
     start: tuple[str, ...] = _option((), "Starts K workers inside the job.", '["mpirun", "-n", "{workers}"]')
-    extra: tuple[str, ...] = _option((), "More words of submit.", '["-pe", "mpi", "{workers}"]')
+    extra: tuple[str, ...] = _option((), "More arguments of submit.", '["-pe", "mpi", "{workers}"]')
     image: str | None = _option(None, "kubernetes: the image of the pods.", '"registry/solver:1.2"')
-    namespace: str | None = _option(None, "kubernetes.", '"team"')
+    namespace: str | None = _option(None, "kubernetes: the namespace.", '"team"')
     poll: Seconds = _option(2.0, "Time between two questions to the queue.", '"2s"')
 
 
@@ -237,7 +241,7 @@ class LauncherSettings(SettingsSection):
         "none", "local, mpi, slurm: bind workers to cores; the cores they got are recorded."
     )
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
-    hosts: tuple[str, ...] = _option((), "Filled host by host.", '["node1", "node2"]')
+    hosts: tuple[str, ...] = _option((), "Host names; each is filled before the next.", '["node1", "node2"]')
     workers_per_node: Count | None = _option(None, "", "4")
     program: str | None = _option(
         None, "mpi, torchrun: which program starts the ranks.", '"mpirun.mpich"', flag="--mpirun"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
@@ -18,6 +18,7 @@ from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
 from scalecurve.mechanisms.latencies import LatenciesLike, Percentile, clock_findings, latency_records, percentiles
+from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.units import format_seconds
 
 SATURATED = 0.95  # finished per offered below which the server no longer keeps up
@@ -148,54 +149,29 @@ def load_curve(
     replicas are given for `rates` (requests/s), by default for the measured loads.
     """
     records = latency_records(sources, unit=unit)
-    loads = [
-        (r.intended_rate or r.throughput, r.throughput, r.histogram, r) for r in records if r.histogram is not None
-    ]
-    usable = sorted(((o, x, h, r) for o, x, h, r in loads if o and x), key=lambda load: load[0])
-    if not usable:
+    loads = [(point, record) for record in records if (point := load_point(record, slo)) is not None]
+    if not loads:
         hint = "give the records of one or more loads, each with samples and its duration"
         raise InputError(Fault("no record has both latencies and a load", value=f"{len(records)} records", remedy=hint))
-    failed, several = any(record.errors for *_, record in usable), len(usable) > 1
-    coarse = any(histogram.resolution and histogram.mean < histogram.resolution for _, _, histogram, _ in usable)
+    loads.sort(key=lambda load: load[0].offered)
+    points, usable = [point for point, _ in loads], [record for _, record in loads]
+    failed, several = any(point.errors for point in points), len(points) > 1
+    coarse = any(own is not None and own.mean < own.resolution for own in (record.histogram for record in usable))
     service, servers = None, None
     if several and not failed and not coarse:
-        service, servers = _nearest_queue([(throughput, histogram.mean) for _, throughput, histogram, _ in usable])
-    lightest = usable[0][2]
-    values, counts = lightest.nonzero()
-    mean = float(values @ counts) / lightest.n
-    variation = float(((values - mean) ** 2) @ counts) / lightest.n / mean**2  # squared, of the service times
-    points = []
-    for offered, throughput, histogram, record in usable:
-        p50, p99 = percentiles(histogram, (0.5, 0.99))
-        arrivals = 0.0 if record.open_loop else 1.0  # squared variation of the arrivals
-        mmc = wait = None
-        if service is not None and servers is not None:
-            mmc = queueing.mmc_response(throughput, 1 / service, servers)
-            wait = queueing.allen_cunneen_wait(throughput, 1 / service, servers, arrivals, variation)
-        points.append(
-            LoadPoint(
-                offered=offered,
-                throughput=throughput,
-                mean=histogram.mean,
-                p50=p50,
-                p99=p99,
-                goodput=None if slo is None else record.goodput(slo),
-                in_flight=float(record.connections) if record.connections else None,
-                requests=histogram.n,
-                errors=record.errors,
-                timeouts=record.timeouts,
-                mmc=mmc,
-                kingman=None if wait is None or service is None else wait + service,
-            )
-        )
-    replica_rates = rates or [point.offered for point in points]
-    findings = [finding for *_, record in usable for finding in (*record.findings, *clock_findings(record))]
+        service, servers = _nearest_queue([(point.throughput, point.mean) for point in points])
+        points = beside_queues(loads, service, servers)
+    findings = [finding for record in usable for finding in (*record.findings, *clock_findings(record))]
     findings += _findings(points)
     if failed:
         text = "requests failed: there is no queue model and no advice on replicas from such a run"
         findings.append(warning("errors", text, remedy="find out why they fail, then load the address again"))
     if not several:
         findings.append(info("one-load", "one load has no knee and no queue model", remedy="offer several: --rates"))
+    replicas: dict[float, int | None] = {}
+    if slo is not None and service is not None:
+        for rate in rates or [point.offered for point in points]:
+            replicas[rate] = queueing.servers_for(slo, slo_share, rate, 1 / service)
     return LoadCurve(
         points=tuple(points),
         knee=max(points, key=lambda point: point.power).offered if several and not failed else None,
@@ -203,11 +179,55 @@ def load_curve(
         slo_share=slo_share,
         service_seconds=service,
         servers=servers,
-        replicas={r: queueing.servers_for(slo, slo_share, r, 1 / service) for r in replica_rates}
-        if slo is not None and service is not None
-        else {},
+        replicas=replicas,
         findings=tuple({finding.code + finding.message: finding for finding in findings}.values()),
     )
+
+
+def load_point(record: LatencyRecord, slo: float | None) -> LoadPoint | None:
+    """The load of a record, without a queue beside it; None where the record has no latencies or no rate."""
+    histogram, throughput = record.histogram, record.throughput
+    offered = record.intended_rate or throughput
+    if histogram is None or not throughput or not offered:
+        return None
+    p50, p99 = percentiles(histogram, (0.5, 0.99))
+    return LoadPoint(
+        offered=offered,
+        throughput=throughput,
+        mean=histogram.mean,
+        p50=p50,
+        p99=p99,
+        goodput=None if slo is None else record.goodput(slo),
+        in_flight=float(record.connections) if record.connections else None,
+        requests=histogram.n,
+        errors=record.errors,
+        timeouts=record.timeouts,
+        mmc=None,
+        kingman=None,
+    )
+
+
+def beside_queues(loads: Sequence[tuple[LoadPoint, LatencyRecord]], service: float, servers: int) -> list[LoadPoint]:
+    """The points with the mean latency in seconds that M/M/c and Allen-Cunneen expect at each load.
+
+    Allen-Cunneen takes the variation of the service times from the lightest load, the first.
+    """
+    lightest = loads[0][1].histogram
+    variation = 0.0 if lightest is None else squared_variation(lightest)
+    points = []
+    for point, record in loads:
+        arrivals = 0.0 if record.open_loop else 1.0  # squared variation of the arrivals
+        wait = queueing.allen_cunneen_wait(point.throughput, 1 / service, servers, arrivals, variation)
+        mmc = queueing.mmc_response(point.throughput, 1 / service, servers)
+        points.append(replace(point, mmc=mmc, kingman=None if wait is None else wait + service))
+    return points
+
+
+def squared_variation(histogram: Histogram) -> float:
+    """The squared coefficient of variation of the latencies."""
+    values, counts = histogram.nonzero()
+    mean = float(values @ counts) / histogram.n
+    return float(((values - mean) ** 2) @ counts) / histogram.n / mean**2
 
 
 def _nearest_queue(loads: Sequence[tuple[float, float]]) -> tuple[float, int]:

@@ -137,20 +137,7 @@ def place_kernels(
     if level not in ceilings.bandwidths:
         levels = ", ".join(ceilings.bandwidths)
         raise InputError(Fault("the machine has no such level", value=level, remedy=f"one of {levels}"))
-    placements = []
-    for kernel in listed:
-        bound = least_time(kernel.flops, kernel.moved, ceilings)
-        ratio = intensity(kernel.flops, kernel.moved.get(level, 0.0))
-        placements.append(
-            PlacedKernel(
-                kernel=kernel,
-                bound=bound,
-                intensity=ratio,
-                attainable=None if ratio is None else attainable(ratio, ceilings, level),
-                achieved=kernel.flops / kernel.seconds if kernel.seconds else None,
-                advice=_advice(kernel, bound, ratio, ceilings, level),
-            )
-        )
+    placements = [place_kernel(kernel, ceilings, level) for kernel in listed]
     findings = []
     above = [place.kernel.name for place in placements if place.share is not None and place.share > 1.05]
     if above:
@@ -167,6 +154,20 @@ def place_kernels(
         placements=tuple(placements),
         method=method,
         findings=tuple(findings),
+    )
+
+
+def place_kernel(kernel: Kernel, ceilings: Ceilings, level: str) -> PlacedKernel:
+    """A kernel under the roof; its intensity is counted at this level of memory."""
+    bound = least_time(kernel.flops, kernel.moved, ceilings)
+    ratio = intensity(kernel.flops, kernel.moved.get(level, 0.0))
+    return PlacedKernel(
+        kernel=kernel,
+        bound=bound,
+        intensity=ratio,
+        attainable=None if ratio is None else attainable(ratio, ceilings, level),
+        achieved=kernel.flops / kernel.seconds if kernel.seconds else None,
+        advice=_advice(kernel, bound, ratio, ceilings, level),
     )
 
 
@@ -208,5 +209,5 @@ def _advice(kernel: Kernel, bound: KernelBound, ratio: float | None, ceilings: C
         return "launch bound: fuse it with its neighbours or give it more work"
     if bound.limited_by == level and ratio:
         cut = ceilings.ridge(level) / ratio
-        return f"{level} bound: reuse or fuse so that {_plain(cut)}x fewer bytes move, then arithmetic is the limit"
+        return f"{level} bound: move {_plain(cut)}x fewer bytes (reuse, fuse) until arithmetic is the limit"
     return f"{bound.limited_by} bound: move fewer bytes over it, or overlap them with arithmetic"

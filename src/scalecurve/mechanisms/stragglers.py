@@ -375,8 +375,9 @@ def straggler_cost(
 ) -> StragglerCost:
     """What waiting for the slowest of K costs, for a scipy distribution or your own step times.
 
-    `samples` are step times, or a file of them; `steps` lie between two barriers at the end; `backups` are tried at
-    the largest K; `slow_share` of the workers are always slower by `slow_factor`.
+    `samples` are step times, or a file of them; `steps` is the number of steps of a run that has one barrier, at its
+    end; `backups` are tried at the largest K; a share `slow_share` of the workers always takes `slow_factor` times as
+    long.
     """
     if slow_share is not None and not 0 <= slow_share <= 1:
         raise InputError(Fault("the share of slow workers lies between 0 and 1", value=f"{slow_share:g}"))

@@ -286,7 +286,7 @@ def _require_possible(rows: Sequence[PricedRow], goal: Goal, k_unit: str, curren
     faults = []
     best = min(rows, key=lambda row: row.elapsed.value)
     if goal.deadline is not None and best.elapsed.value > goal.deadline:
-        by = " by forecast, which nobody measured" if best.kind is Kind.FORECAST else ""
+        by = " by a forecast, not measured" if best.kind is Kind.FORECAST else ""
         possible = f"the best possible is {format_seconds(best.elapsed.value)} at K = {best.k} {k_unit}{by}"
         hint = f"{possible}; allow more time, fewer jobs, or pack them into a larger fleet"
         limit = format_seconds(goal.deadline)
@@ -318,7 +318,7 @@ def cost_findings(
         idle = {row.k: campaign.fleet - row.lanes * row.k for row in rows if row.lanes * row.k < campaign.fleet}
         if idle:
             listed = ", ".join(f"{count} at K = {k}" for k, count in idle.items())
-            message = f"of the fleet of {campaign.fleet}, these workers are idle and not paid for here: {listed}"
+            message = f"some workers of the fleet of {campaign.fleet} are idle and not paid for here: {listed}"
             yield info("fleet-idle", message, idle={str(k): count for k, count in idle.items()})
     yield from _tariff_findings(tariff, rows)
     if budget is not None and not any(row.within_budget for row in rows):

@@ -158,18 +158,7 @@ def curve_of_study(
         repeated = row.std is not None and row.n > 1
         repeats = Repeats(row.n, (row.std or 0.0) / row.mean.value * seconds.value) if repeated else None
         measured.append(CurvePoint(k=row.k, seconds=seconds, kind=Kind.MEASURED, repeats=repeats))
-    smallest, largest = study.all_k[0], study.all_k[-1]
-    if at is None:
-        between = [
-            left * 2**i
-            for left, right in pairwise(study.all_k)
-            for i in range(1, right.bit_length())
-            if left * 2**i < right
-        ]
-        inside, outside = [*study.all_k, *between], [largest * 2, largest * DEFENSIBLE]
-    else:
-        inside = [k for k in at if smallest <= k <= largest]
-        outside = [k for k in at if not smallest <= k <= largest]
+    inside, outside = priced_k(study.all_k, at)
     points = {point.k: point for point in measured if point.k in (study.baseline_k, *inside)}
     points |= {k: interpolate(measured, k) for k in inside if k not in points}
     findings = list(table.findings)
@@ -192,6 +181,20 @@ def curve_of_study(
         result=result,
         findings=tuple(findings),
     )
+
+
+def priced_k(measured: Sequence[int], at: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    """The K to price inside the measured range and outside of it: those named, or the usual ones.
+
+    The usual ones are the measured K, the doublings between neighbours, and 2 and 4 times the largest.
+    """
+    smallest, largest = measured[0], measured[-1]
+    if at is not None:
+        return [k for k in at if smallest <= k <= largest], [k for k in at if not smallest <= k <= largest]
+    between = [
+        left * 2**i for left, right in pairwise(measured) for i in range(1, right.bit_length()) if left * 2**i < right
+    ]
+    return [*measured, *between], [largest * 2, largest * DEFENSIBLE]
 
 
 def curve_of_forecast(forecast: Forecast, *, work_per_job: float | None = None) -> TimeCurve:

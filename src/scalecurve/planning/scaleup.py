@@ -49,12 +49,12 @@ class ScaleRow(JsonRecord):
 
     @property
     def time(self) -> float:
-        """Of one result, in times of one small machine."""
+        """The time of one result, as a multiple of the time on one small machine."""
         return 1 / (self.workers * self.efficiency)
 
     @property
     def cost(self) -> float:
-        """Of one result, in costs of one small machine."""
+        """The cost of one result, as a multiple of the cost on one small machine."""
         return 1 / self.efficiency
 
     @property
@@ -97,8 +97,8 @@ class ScaleUp(Result):
 
     def document(self) -> Document:
         big = (
-            f"the big machine: {self.faster:g} times as fast at {self.price_ratio:g} times the price, so time "
-            f"{1 / self.faster:.4g} and cost {self.price_ratio / self.faster:.4g} of one small machine's"
+            f"the big machine is {self.faster:g} times as fast at {self.price_ratio:g} times the price: a result takes "
+            f"{1 / self.faster:.4g} of the time and {self.price_ratio / self.faster:.4g} of the cost on a small one"
         )
         ranges = any(row.low is not None for row in self.rows)
         heads = ["K", "E(K)", *(["interval"] if ranges else []), "time", "cost", "faster", "cheaper"]

@@ -112,7 +112,7 @@ class EfficiencyPoint(JsonRecord):
         return None
 
     def unsure(self, floor: float) -> bool:
-        """The value decides, but its interval contains the floor."""
+        """Whether the interval of E contains the floor, although the value alone would decide."""
         return None not in (self.value, self.low, self.high) and (self.low or 0) < floor <= (self.high or 0)
 
 

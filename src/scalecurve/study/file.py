@@ -312,7 +312,7 @@ def read_arrays(raw: bytes, *, subject: str, most: int = MAX_BYTES) -> dict[str,
                     header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
                     shape, _, kind = header[version](member)
                 if kind.hasobject or kind.kind not in "iufb" or math.prod(shape) * kind.itemsize > item.file_size:
-                    raise ValueError(f"{item.filename} is not an array of as many numbers as it says")
+                    raise ValueError(f"{item.filename} does not hold the numbers that its header states")
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
             return {key: np.asarray(arrays[key]) for key in arrays.files}
     except FormatError as problem:

@@ -338,7 +338,7 @@ def test_clients_of_a_server_are_not_rented() -> None:
 
 def test_what_is_only_forecast_is_called_so() -> None:
     study = sc.Study.from_samples({k: [100 / k, 101 / k, 99 / k] for k in (1, 2, 4, 8)}, regime="strong")
-    with pytest.raises(sc.InputError, match="by forecast, which nobody measured"):
+    with pytest.raises(sc.InputError, match="by a forecast, not measured"):
         sc.cost(study, 2.5, deadline=0.5)
     fastest = sc.cost(study, 2.5, budget=1000.0)
     assert "(forecast)" in str(fastest)

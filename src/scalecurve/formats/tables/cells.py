@@ -311,7 +311,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
 
 
 def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
-    """A column of parted numerals, of clock times or of `mean ± spread` alone, all at once; None for any other."""
+    """A column of grouped numerals, clock times or `mean ± spread` only, read in one pass; None for any other."""
     text = "\n".join(cells)
     shapes = set(text.translate(_ONE_DIGIT).split("\n"))
     if mark in (DecimalMark.COMMA, DecimalMark.POINT) and _all_match(_PARTED[mark], shapes):

@@ -300,7 +300,7 @@ def _grid(headers: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence
 
 
 def _plain_grid(source: Source, layout: TableLayout) -> CellGrid | None:
-    """A table without quotes, comments, empty lines, padding or rows of other lengths, all at once; None for others."""
+    """A table without quotes, comments, empty lines, padding or uneven rows, read in one pass; None for any other."""
     mark, width = layout.delimiter, len(layout.headers)
     if mark not in (",", ";", "\t"):
         return None

@@ -30,7 +30,7 @@ DEEPEST = 3
 _GENERAL = frozenset(("value", "values", "unit", "units", "mean", "median", "min", "max", "std", "stddev", "avg", "n"))
 MOST_ROWS = 1_000_000
 MOST_OPEN_DOCUMENT = 16 * 1024**2
-"""Of XML: its package keeps some twenty times as much in memory."""
+"""The most XML of an OpenDocument file: its package keeps some twenty times as much in memory."""
 ARROW, PARQUET, ZIP = b"ARROW1", b"PAR1", b"PK\x03\x04"
 _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
 

@@ -267,7 +267,7 @@ def _settle_by_cells(
         work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
     elif _counts_workers(work, head, labels):
         text = f"the column {work.name(i)} counts workers too, and varies at one K: these are different splits"
-        remedy = "keep the rows of one split, add a column that names the split, or choose K with --k-column"
+        remedy = "keep the rows of one split, or name the split in one column instead of these"
         faults.append(Fault(text, value=labels[0], remedy=remedy))
     elif (
         _are_words(work, labels)

@@ -17,7 +17,7 @@ from scalecurve.training.inputs.transformer import Transformer
 from scalecurve.units import format_count, format_memory, format_seconds, seconds_alike
 
 WORDS = {  # a term of the step: what a layout loses there
-    "compute": "products that are smaller or run slower", "recompute": "recomputation",
+    "compute": "smaller or slower matrix products", "recompute": "recomputation",
     "tensor": "tensor-parallel traffic", "context": "context-parallel traffic", "expert": "expert traffic",
     "data": "gradient and weight traffic", "pipeline": "messages between stages", "bubble": "the pipeline's bubble",
     "optimizer": "optimiser states per accelerator",

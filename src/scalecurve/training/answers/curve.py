@@ -329,7 +329,7 @@ def choose(rows: Sequence[PlanRow], request: PlanRequest) -> ChosenScale:
     ]
     if not judged:
         missing = "budget" if budget is not None else f"objective {objective}"
-        message = f"the {missing} needs a figure this cluster has not"
+        message = f"the {missing} needs a figure that this cluster does not have"
         return ChosenScale(None, None, (info("no-price", message, remedy="give --price"),))
     time = [] if deadline is None else [f"the deadline of {format_seconds(deadline)}"]
     limits = " and ".join(time + ([] if budget is None else [f"{budget:,.0f} USD"]))

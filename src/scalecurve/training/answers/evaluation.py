@@ -226,7 +226,7 @@ class StepOutcome(JsonRecord):
 
     @property
     def compute_seconds(self) -> float:
-        """What is not communication, bubble or waiting: products, attention, recomputation, optimiser."""
+        """Seconds of products, attention, recomputation and optimiser: no communication, bubble or waiting."""
         return sum(self.breakdown[name] for name in ("compute", "recompute", "optimizer"))
 
     @property

@@ -149,7 +149,7 @@ class Plan(Result):
         first = self.rows[0].outcome
         head = (
             f"{name} {self.batch.sentence}; a step is known within a factor of {math.exp(first.half_width):.2f} "
-            f"(90 %); memory is of {format_memory(first.job.cluster.accelerator.capacity)}"
+            f"(90 %); memory is a share of {format_memory(first.job.cluster.accelerator.capacity)}"
         )
         blocks: list[Block] = [Paragraph(head), rows_table(self.rows, self.chosen_gpus)]
         if self.basis is not None:
@@ -487,7 +487,7 @@ def _plan_findings(
         notes += _awkward_batch(task, best, batch)
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
-        message = f"no layout fits or honours the batch at P = {', '.join(map(str, gaps))} with stages of equal depth"
+        message = f"no layout fits and divides the batch at P = {', '.join(map(str, gaps))} with stages of equal depth"
         near = {gpus: nearest_batch(task, gpus, batch.sequences) for gpus in gaps} if regime == "strong" else {}
         ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
         remedy = "; ".join(ways) or "choose a larger P for memory"
