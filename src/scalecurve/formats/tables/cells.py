@@ -115,6 +115,11 @@ _FAILED = re.compile(  # Segmentation fault, OOM (80 GB), timeout after 1 h
     r"(?:oom|out[ -]of[ -]memory|timed?[ -]?out|fail(?:ed|ure)?|crash(?:ed)?|error|killed|cancell?ed|aborted|segfault"
     r"|segmentation fault|bus error|core dumped|skipped|diverged|did not (?:finish|run|converge)|sig[a-z]{3,5})\b(?!-)"
 )
+FAILED_MARK = re.compile(
+    r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
+    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
+    re.IGNORECASE,
+)
 SUMMARY_ROW = re.compile(
     r"(?:geo[\s-]?)?mean\b|average|avg\b|(?:grand |sub-?)?total|overall\b|sum\b|summe|"
     r"median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",

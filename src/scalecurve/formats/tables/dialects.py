@@ -62,7 +62,7 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _COLUMNS = re.compile(r"^(?:columns?|fields|format|header)\s*[:=]\s*", re.IGNORECASE)
-_STATES = re.compile(r"[\w)]\s*[=:]\s*\d")  # Number of processes: 4
+_STATES = re.compile(r"[\w)]\s*[=:]\s*\d|\d% cpu [\d.:]+ total")  # Number of processes: 4; what zsh's time prints
 _NOTE = re.compile(r"\s#(?!\d)")  # a comment behind a row; not PR #123
 _SENTENCE = re.compile(r"[^\W\d_]+")
 _MARKS = frozenset(("n", "num", "x", "c"))

@@ -29,6 +29,7 @@ from scalecurve.formats.headers import (
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
 from scalecurve.formats.tables.cells import (
     ABSENT,
+    FAILED_MARK,
     NO_RESULT,
     SAMPLE_ROWS,
     CellGrid,
@@ -82,11 +83,6 @@ MEASURED = vocabulary("measure measured measurement timed run benchmark bench st
 _FILLERS = vocabulary("is has was run job test did the")
 _NOTES = vocabulary("note notes comment comments remark remarks message info observation observations")
 _WARM_MARK = re.compile(r"\bwarm(?:ing)?[\s_-]?up\b|\bdiscard(?:ed)?\b", re.IGNORECASE)
-_FAILED_MARK = re.compile(
-    r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
-    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
-    re.IGNORECASE,
-)
 _RETRIED = re.compile(r"\b(?:first|1st|then|re-?ran|re-?run|retr(?:y|ied)|again|try|attempts?|worked)\b", re.IGNORECASE)
 
 SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
@@ -423,7 +419,7 @@ def _judged_notes(marks: set[str]) -> dict[str, bool | None] | None:
     """For each note whether its rows are measurements: not beside `crashed (OOM)`, unclear beside `node 7 crashed`."""
     plain = {label: label.strip(" .!()[]*").lower() for label in marks}
     words = NO_RESULT - {"x", "✗", "❌"} | {"total", "sum"}
-    failed = {label: _FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
+    failed = {label: FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
     bad = {label for label, note in plain.items() if note in words or _WARM_MARK.match(note)}
     bad |= {label for label, match in failed.items() if match and match.start() == 0 and match["ends"] is not None}
     unclear = {label for label in marks - bad if failed.get(label) or _WARM_MARK.search(label)}
