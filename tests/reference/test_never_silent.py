@@ -476,7 +476,7 @@ def test_k_is_the_product_where_no_column_counts_all_workers(
         ("ranks,rank0 samples/s\n1,100\n2,95\n4,87.5\n", "rank0"),
         ("threads,cumulative time (s)\n1,120\n2,182.5\n4,216.5\n", "cumulative"),
         ("threads,elapsed since start (s)\n1,120\n2,182.5\n4,216.5\n", "since start"),
-        ("procs: 1\n[10 s] read\n[90 s] solved\n[99 s] done\nprocs: 2\n[6 s] read\n[7 s] solved\n[55 s] end\n", "rises"),
+        ("procs: 1\n[10 s] read\n[90 s] solved\n[99 s] end\nprocs: 2\n[6 s] read\n[7 s] solved\n[55 s] end\n", "rises"),
         ("ranks,total time over all ranks (s)\n1,9.6\n2,10.2\n", "all workers together"),
         ("threads,sum of thread times (s)\n1,9.6\n2,10.2\n", "all workers together"),
         ("threads,task-clock (msec)\n1,9600\n2,10200\n", "all workers together"),
