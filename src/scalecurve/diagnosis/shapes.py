@@ -332,11 +332,11 @@ def explain(every: tuple[CauseShape, ...], ideal: FloatArray, data: Observed, rn
 def _square_root(covariance: FloatArray) -> FloatArray:
     """A matrix whose square is the covariance, also where rounding leaves that without one: times from 1e-9 to 64 s."""
     try:
-        return np.linalg.cholesky(covariance)
+        root = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         sizes, axes = np.linalg.eigh(np.nan_to_num(covariance))
-        root: FloatArray = axes * np.sqrt(np.maximum(sizes, 0.0))
-        return root
+        root = axes * np.sqrt(np.maximum(sizes, 0.0))
+    return np.asarray(root, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -316,7 +316,7 @@ def numbers_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, clock: float
 
 
 def _of_one_shape(cells: Sequence[str], mark: DecimalMark) -> Numbers | None:
-    """A column of parted numerals, of clock times or of `mean ± spread` alone, all at once; None for any other."""
+    """A column of which every cell is a parted numeral, a clock time or `mean ± spread`; None for any other."""
     text = "\n".join(cells)
     shapes = set(text.translate(_ONE_DIGIT).split("\n"))
     if mark in (DecimalMark.COMMA, DecimalMark.POINT) and _all_match(_PARTED[mark], shapes):
@@ -407,15 +407,10 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
         values = in_names
     elif named and 1 not in values:
         values[[is_serial(cell) for cell in cells]] = 1
-    if len(nouns - {None}) > 1 or _has_uneven_nodes(cells):
-        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing
+    nodes = [match for cell in cells if (match := _NODES_WITH.match(cell.strip())) is not None]
+    if len(nouns - {None}) > 1 or len({int(own["all"]) / max(int(own["nodes"]), 1) for own in nodes}) > 1:
+        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing, nor are 1 node (4 GPUs) and 1 node (8 GPUs)
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
-
-
-def _has_uneven_nodes(cells: Sequence[str]) -> bool:
-    """Whether cells count nodes and, in brackets, what is in them, and not every node has as many: 1 node (4 GPUs)."""
-    matches = [_NODES_WITH.match(cell.strip()) for cell in cells]
-    return len({int(match["all"]) / max(int(match["nodes"]), 1) for match in matches if match is not None}) > 1
 
 
 def _workers_in(text: str, named: bool) -> float:

@@ -121,7 +121,9 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
     """The table of a text with the marks of one of these forms; None where it has none of them."""
     if any(re.search(r"<(?:table|tr)\b", line, re.IGNORECASE) for _, line in lines):
         return _html_layout(source)
-    if any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines) or _all_end_in_slashes(lines):
+    rows = [line for _, line in lines if "&" in line]
+    has_latex_rows = len(rows) > 1 and all("\\\\" in row or row.rstrip().endswith("\\") for row in rows)
+    if has_latex_rows or any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines):
         return _latex_layout(source)
     if any(_HPL.match(line) for _, line in lines):
         return _hpl_layout(source)
@@ -151,13 +153,6 @@ def _all_lines(source: Source) -> list[tuple[int, str]]:
 def _plain_text(line: str) -> str:
     """A line of Markdown without links and tags."""
     return _TAG.sub(" ", _LINK.sub(r"\1", line)) if "<" in line or "](" in line or "&" in line else line
-
-
-def _all_end_in_slashes(lines: Lines) -> bool:
-    rows = [line for _, line in lines if "&" in line]
-    return len(rows) > 1 and all(
-        line.rstrip().rstrip("\\hline").rstrip().endswith("\\") or "\\\\" in line for line in rows
-    )
 
 
 def _latex_layout(source: Source) -> TableLayout:

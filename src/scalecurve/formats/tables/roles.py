@@ -175,7 +175,7 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
             faults += _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)))
         elif i in work.chosen.candidates or _is_measurement(head):
             work.use(i, Role.IGNORED, "another measurement of the same runs")
-        elif head.says(MACHINE_WORDS) and _is_complete(codes, places):
+        elif head.says(MACHINE_WORDS) and _pairs(codes, places) == (codes.max() + 1) * (places.max() + 1):
             work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
         elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS) and not _counts_workers(work, head, labels):
             work.use(i, Role.IGNORED, "a label that tells no curves apart")
@@ -267,7 +267,9 @@ def _settle_by_cells(
         faults.append(Fault(text, value=labels[0], remedy=remedy))
     elif (
         _are_words(work, labels)
-        or _names_groups(codes, places, words=numbers_of(labels, work.mark).bad)
+        or (
+            numbers_of(labels, work.mark).bad.all() and 2 * _pairs(codes, places) <= len(codes)
+        )  # words that name groups
         or (head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any())
     ):
         text = f"the column {work.name(i)} varies at one K, and no value of it was measured at two K"
@@ -284,16 +286,9 @@ def _counts_workers(work: TableWork, head: Header, labels: list[str]) -> bool:
     return named and not numbers_of(labels, work.mark).bad.any()
 
 
-def _names_groups(codes: IntArray, places: npt.NDArray[Any], words: npt.NDArray[Any]) -> bool:
-    """Whether the cells are words that name groups of rows: several at one K, each with rows to repeat."""
-    pairs = np.unique(codes * (int(places.max()) + 1) + places)
-    return bool(words.all()) and 2 * len(pairs) <= len(codes)
-
-
-def _is_complete(codes: IntArray, places: npt.NDArray[Any]) -> bool:
-    """Whether every value of a column was measured at every K."""
-    width = int(places.max()) + 1
-    return len(np.unique(codes * width + places)) == width * (int(codes.max()) + 1)
+def _pairs(codes: IntArray, places: npt.NDArray[Any]) -> int:
+    """How many different values of a column were measured at each K, added up over all K."""
+    return len(np.unique(codes * (int(places.max()) + 1) + places))
 
 
 def _numbers_rows(head: Header, labels: list[str], places: npt.NDArray[Any]) -> bool:
