@@ -36,6 +36,7 @@ from typing import Any
 
 from bench.mutation import mutated
 from bench.reliability import add_options, figures_of, record, runs_of
+from bench.written_tables import ANEW, FRESH, LATER, PER_WORKER, WRITTEN
 from scalecurve.cli.main import run
 from scalecurve.errors import ScalecurveError
 
@@ -70,6 +71,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "n16": ("--k-from", r"n(\d+)_"),
     "n8": ("--k-from", r"n(\d+)_"),
 }
+TABLES_APART = 12  # every twelfth of the written tables is a seed
 ANY: tuple[tuple[str, ...], ...] = ((), (), ("--k-from", r"(\d+)"), ("--series", "main"), ("--k-column", "threads"))
 
 
@@ -123,6 +125,10 @@ def seeds() -> list[Seed]:
     found.append(Seed("history", history.name, history.read_bytes(), (("history", "FILE"),)))
     for path in sorted((EXAMPLES / "reference").glob("*.csv")):
         found.append(Seed("table", path.name, path.read_bytes(), table_lines, packs=True))
+    for i, table in enumerate((*WRITTEN, *PER_WORKER, *ANEW, *FRESH, *LATER)):
+        if i % TABLES_APART == 0:
+            content = table.text.encode(table.encoding)
+            found.append(Seed("table", f"written-{i}.{table.ending}", content, table_lines, packs=True))
     for path in sorted(SAMPLES.rglob("*")):
         if path.is_file() and path.name != "README.md":
             found.append(Seed("tool", path.name, path.read_bytes(), (), packs=True))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.written_tables import ANEW, FRESH, PER_WORKER, WRITTEN
+from bench.written_tables import ANEW, FRESH, LATER, PER_WORKER, WRITTEN
 
 KS = (1, 2, 4, 8, 16)
 REPEATS = 3
@@ -260,7 +260,7 @@ def cases(seed: int = 11) -> Iterator[Case]:
     yield from _several_curves(rng, make)
     yield from _filters(rng, make)
     yield from _traps(rng, make)
-    for written in (*WRITTEN, *PER_WORKER, *ANEW, *FRESH):
+    for written in (*WRITTEN, *PER_WORKER, *ANEW, *FRESH, *LATER):
         curves = {
             name: {k: v if isinstance(v, list) else [v] for k, v in truth.items()}
             for name, truth in (written.curves or {}).items()

@@ -476,7 +476,10 @@ def test_k_is_the_product_where_no_column_counts_all_workers(
         ("ranks,rank0 samples/s\n1,100\n2,95\n4,87.5\n", "rank0"),
         ("threads,cumulative time (s)\n1,120\n2,182.5\n4,216.5\n", "cumulative"),
         ("threads,elapsed since start (s)\n1,120\n2,182.5\n4,216.5\n", "since start"),
-        ("procs: 1\n[10 s] read\n[90 s] solved\n[99 s] done\nprocs: 2\n[6 s] read\n[50 s] solved\n[55 s] done\n", "rises"),
+        ("procs: 1\n[10 s] read\n[90 s] solved\n[99 s] end\nprocs: 2\n[6 s] read\n[7 s] solved\n[55 s] end\n", "rises"),
+        ("ranks,total time over all ranks (s)\n1,9.6\n2,10.2\n", "all workers together"),
+        ("threads,sum of thread times (s)\n1,9.6\n2,10.2\n", "all workers together"),
+        ("threads,task-clock (msec)\n1,9600\n2,10200\n", "all workers together"),
     ],
 )  # fmt: skip
 def test_counts_and_times_of_two_readings_are_asked_about(tmp_path: Path, text: str, names: str) -> None:
@@ -497,6 +500,41 @@ def test_what_hyperfine_prints_is_its_mean(tmp_path: Path) -> None:
     text += "Summary\n  ./a --threads 2 ran\n    1.92 ± 0.05 times faster than ./a --threads 1\n"
 
     assert values(study(tmp_path, text)) == {1: [0.12], 2: [0.0625]}
+
+
+@pytest.mark.parametrize("header", ["avg per-GPU throughput (img/s)", "each worker req/s", "GFLOPS/node"])
+def test_the_rate_of_one_worker_is_no_total(tmp_path: Path, header: str) -> None:
+    assert study(tmp_path, f"GPUs,{header}\n1,100\n2,98\n").quantity == Quantity.THROUGHPUT_PER_WORKER
+
+
+LOG = "threads=1\n{one}threads=2\n{two}threads=4\n{four}"
+
+
+@pytest.mark.parametrize(
+    "end", ["FAILED after 0.5 s", "Segmentation fault (core dumped)\nreal 0m0.5s", "Killed\ntime: 1 s"]
+)
+def test_the_time_of_a_run_that_crashed_is_left_out_of_a_log(tmp_path: Path, end: str) -> None:
+    real = "real 0m{}s\n" if "real" in end else "time: {} s\n"
+    loaded = study(tmp_path, LOG.format(one=real.format(9.6), two=f"{end}\n", four=real.format(2.8)))
+
+    assert values(loaded) == {1: [9.6], 4: [2.8]}
+    assert "rows-left-out" in codes(loaded)
+
+
+def test_a_warning_in_a_log_is_no_crash(tmp_path: Path) -> None:
+    text = "WARNING: failed to load a plug-in\ntime: {} s\n"
+
+    loaded = study(tmp_path, LOG.format(one=text.format(9.6), two=text.format(5.1), four=text.format(2.8)))
+
+    assert values(loaded) == {1: [9.6], 2: [5.1], 4: [2.8]}
+
+
+def test_the_total_of_a_run_is_read_and_not_its_steps(tmp_path: Path) -> None:
+    steps = "iter 1: 1.0 s\niter 2: 0.5 s\niter 3: 0.5 s\ntotal: {} s\n"
+
+    loaded = study(tmp_path, LOG.format(one=steps.format(2.0), two=steps.format(1.5), four=steps.format(1.2)))
+
+    assert values(loaded) == {1: [2.0], 2: [1.5], 4: [1.2]}
 
 
 def test_a_unit_of_a_thousand_seconds_in_the_title_is_read(tmp_path: Path) -> None:

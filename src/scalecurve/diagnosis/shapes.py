@@ -312,7 +312,7 @@ def explain(every: tuple[CauseShape, ...], ideal: FloatArray, data: Observed, rn
     for weight, i in zip(weights / weights.sum(), order, strict=True):
         group, model = groups[owner[i]], int(place[i])
         chosen = group.places[model]
-        root = np.linalg.cholesky(group.covariance[model])
+        root = _square_root(group.covariance[model])
         sizes = np.abs(group.sizes[model] + rng.standard_normal((DRAWS, len(chosen))) @ root.T)
         own = np.zeros((DRAWS, *columns.shape))
         own[:, chosen] = sizes[:, :, None] * columns[chosen]
@@ -327,6 +327,16 @@ def explain(every: tuple[CauseShape, ...], ideal: FloatArray, data: Observed, rn
         _fit_chance(groups, data.kept),
         tuple(int(j) - 1 for j in best.places[place[order[0]]] if j > 0),
     )
+
+
+def _square_root(covariance: FloatArray) -> FloatArray:
+    """A matrix whose square is the covariance, also where rounding leaves that without one: times from 1e-9 to 64 s."""
+    try:
+        root = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        sizes, axes = np.linalg.eigh(np.nan_to_num(covariance))
+        root = axes * np.sqrt(np.maximum(sizes, 0.0))
+    return np.asarray(root, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -189,8 +189,8 @@ _NO_RATE = re.compile(
     r"[$€£¥]|(?:usd|eur|gbp|costs?|prices?|dollars?|errors?|fail\w*|timeouts?|retries|miss\w*|drop\w*)\b"
 )
 _PER_WORKER = re.compile(
-    r"(?:/|[_ ]per[_ ]|_)(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?"
-    r"(?=$|/|[_ ]per[_ ]|[\s_\])])"
+    r"(?:/|(?:^|[_ -])(?:per[_ -]|each[_ ](?:of[_ ])?)|_)"
+    r"(?:gpu|worker|node|rank|core|thread|process|proc|device|chip|tpu|cpu)s?(?=$|/|[_ ]per[_ ]|[\s_\])])"
 )
 _EACH = re.compile(r"(?:num(?:ber)?_(?:of_)?|n_?|#_?)?([a-z]+?)(?:_per_|_?/_?)([a-z]+?)")
 _PER_NODE = {
@@ -200,6 +200,9 @@ _PER_NODE = {
 _WORKER_TIME = re.compile(
     r"(?<![a-z])(?:core|cpu|gpu|node|worker|thread|rank|processor|device|accelerator|socket|chip|pe)[\s_-]?"
     r"(?:(?:h|hr|hour|minute|sec|second|day)s?|(?<=[\s_-])s)(?![a-z0-9])"
+    r"|\b(?:task|cpu)[\s_-]clock\b"  # as perf calls it
+    r"|\b(?:sum|summed|total|totals|aggregated?|added)\b.*\b(?:of|over|across|from)\s+(?:all\s+)?(?:the\s+)?"
+    r"(?:core|cpu|gpu|node|worker|thread|rank|process|device)(?:s|es)?\b"
 )
 _TENS = r"1[eE][-+]?\d{1,2}|10\^\{?[-+]?\d{1,2}\}?|10+"
 _SCALED = re.compile(

@@ -371,3 +371,11 @@ def test_a_heavy_share_that_goes_round_is_not_called_communication_alone() -> No
     result = diagnose(Study(regime=Regime.WEAK, runs=tuple(runs)))
 
     assert {"communication", "imbalance"} <= set(result.candidates)
+
+
+def test_times_of_eleven_orders_of_magnitude_are_answered() -> None:
+    runs = tuple(Run(k=k, value=seconds) for k, seconds in ((1, 10.0), (2, 64.0), (4, 1e-9)))
+
+    answer = diagnose(Study(regime=Regime.STRONG, runs=runs))
+
+    assert answer.to_dict()["causes"]

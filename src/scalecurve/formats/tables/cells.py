@@ -115,6 +115,11 @@ _FAILED = re.compile(  # Segmentation fault, OOM (80 GB), timeout after 1 h
     r"(?:oom|out[ -]of[ -]memory|timed?[ -]?out|fail(?:ed|ure)?|crash(?:ed)?|error|killed|cancell?ed|aborted|segfault"
     r"|segmentation fault|bus error|core dumped|skipped|diverged|did not (?:finish|run|converge)|sig[a-z]{3,5})\b(?!-)"
 )
+FAILED_MARK = re.compile(
+    r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
+    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
+    re.IGNORECASE,
+)
 SUMMARY_ROW = re.compile(
     r"(?:geo[\s-]?)?mean\b|average|avg\b|(?:grand |sub-?)?total|overall\b|sum\b|summe|"
     r"median\b|gesamt|mittelwert|moyenne|promedio|std|总计|平均|合計",
@@ -402,15 +407,10 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
         values = in_names
     elif named and 1 not in values:
         values[[is_serial(cell) for cell in cells]] = 1
-    if len(nouns - {None}) > 1 or _has_uneven_nodes(cells):
-        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing
+    nodes = [match for cell in cells if (match := _NODES_WITH.match(cell.strip())) is not None]
+    if len(nouns - {None}) > 1 or len({int(own["all"]) / max(int(own["nodes"]), 1) for own in nodes}) > 1:
+        values[:] = np.nan  # 4 cores and 1 GPU are no counts of one thing, nor are 1 node (4 GPUs) and 1 node (8 GPUs)
     return Numbers(values, ~np.isfinite(values), numbers.unit, ambiguous=ambiguous)
-
-
-def _has_uneven_nodes(cells: Sequence[str]) -> bool:
-    """Whether cells count nodes and, in brackets, what is in them, and not every node has as many: 1 node (4 GPUs)."""
-    matches = [_NODES_WITH.match(cell.strip()) for cell in cells]
-    return len({int(match["all"]) / max(int(match["nodes"]), 1) for match in matches if match is not None}) > 1
 
 
 def _workers_in(text: str, named: bool) -> float:

@@ -133,7 +133,10 @@ class Chooser:
         if not any(map(self._varies, places)) and any(self._varies(i) for i in loads if i not in places):
             places = [i for i in loads if i not in places]  # 8, 16, 32 clients on 2 threads
         places = places or loads
-        places = places or [i for i in range(len(names)) if self._counts_with_nouns(i)]
+        for i, column in () if places else enumerate(self.grid.columns):  # 16 GPUs, 32 GPUs
+            cells = column[:SAMPLE_ROWS]
+            if numbers_of(cells, self.mark).bad.all() and not counts_of(cells, self.mark, named=False).bad.any():
+                places.append(i)
         if not places and names == nameless(len(names)) and holds_counts(self.grid.columns[0], self.mark):
             places = [0]
         if len(places) > 1:
@@ -175,12 +178,6 @@ class Chooser:
         ranges = [f"{name} ({min(k):g} to {max(k):g})" for name, k in zip(names, counts, strict=True)]
         same = all(np.ptp(k / np.maximum(counts[0], 1)) == 0 for k in counts)
         return f"{' or '.join(ranges)}{'; E is the same either way' if same else ''}"
-
-    def _counts_with_nouns(self, i: int) -> bool:
-        """Whether every cell is a count with its noun, such as 16 GPUs."""
-        cells = self.grid.columns[i][:SAMPLE_ROWS]
-        named = counts_of(cells, self.mark, named=False)
-        return bool(numbers_of(cells, self.mark).bad.all()) and not named.bad.any()
 
     def _numeric(self, i: int) -> bool:
         """Whether some of the first cells are numbers and most of the others stand for no value."""
@@ -429,7 +426,13 @@ class Chooser:
         meaning = cells.unit or meaning
         bare = False
         if self.options.unit is not None and quantity in (None, Quantity.SECONDS):
-            meaning = self._with_option(head, meaning, name)
+            factor = self.options.unit
+            if head.unit is not None and not np.isclose(head.unit.factor, factor):
+                text = f"the header states another unit than --unit ({head.unit.factor:g} s and {factor:g} s)"
+                self.faults.append(Fault(text, value=name, remedy="leave --unit out"))
+            meaning = replace(
+                meaning or ValueColumn(Quantity.SECONDS), quantity=Quantity.SECONDS, factor=factor, unit="s"
+            )
         if quantity is None and meaning and meaning.quantity is not Quantity.SECONDS and is_of_one_worker(name):
             remedy = "give the rate of all workers, or say --quantity throughput_per_worker if all are alike"
             self.faults.append(Fault("this is the rate of one worker, not of all", value=name, remedy=remedy))
@@ -456,13 +459,6 @@ class Chooser:
             text = "the text around the table states several units of time"
             self.faults.append(Fault(text, value=names, remedy=remedy))
         return captions[0] if len(captions) == 1 and (quantity is Quantity.SECONDS or meaning is None) else None
-
-    def _with_option(self, head: Header, meaning: ValueColumn | None, name: str) -> ValueColumn:
-        factor = self.options.unit or 1.0
-        if head.unit is not None and not np.isclose(head.unit.factor, factor):
-            text = f"the header states another unit than --unit ({head.unit.factor:g} s and {factor:g} s)"
-            self.faults.append(Fault(text, value=name, remedy="leave --unit out"))
-        return replace(meaning or ValueColumn(Quantity.SECONDS), quantity=Quantity.SECONDS, factor=factor, unit="s")
 
     def _named(self, name: str, option: str) -> int | None:
         places = [i for i, header in enumerate(self.grid.headers) if header.strip() == name.strip()]

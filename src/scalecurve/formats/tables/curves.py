@@ -52,6 +52,7 @@ MOST_COMPARED = 100_000
 STEPS = frozenset(("step", "epoch", "iteration", "iter"))
 LONGEST_RUN = 9e8  # seconds; 28 years: a date in seconds since 1970
 _REGIME = re.compile(r"\b(strong|weak)[\s_-]+scal(?:ing|ability)", re.IGNORECASE)
+_HUNDREDS = re.compile(r"[1-9]\d{0,2},\d00\W*")
 _DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
 
 
@@ -163,7 +164,9 @@ def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
             return True
         if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
             return True
-    if numeric and all(_ends_in_zeros(column) for column in numeric) and all(map(str.isascii, grid.headers)):
+    with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
+    ends_in_zeros = [len(own) > 1 and all(map(_HUNDREDS.fullmatch, own)) for own in with_commas]
+    if numeric and all(ends_in_zeros) and all(map(str.isascii, grid.headers)):
         return True
     for column in numeric:
         plain = [int(cell) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"[1-9]\d\d", cell.strip())]
@@ -173,12 +176,6 @@ def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
         if not plain or len(plain) + len(parted) < len(column[:SAMPLE_ROWS]) or 10 * max(parted) > min(plain):
             return False
     return bool(numeric)
-
-
-def _ends_in_zeros(column: Sequence[str]) -> bool:
-    """Whether at least two cells have a comma, and all of those end in 00."""
-    parted = {cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell}
-    return len(parted) > 1 and all(re.fullmatch(r"[1-9]\d{0,2},\d00\W*", cell) for cell in parted)
 
 
 def _columns(work: TableWork, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:

@@ -62,7 +62,7 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _COLUMNS = re.compile(r"^(?:columns?|fields|format|header)\s*[:=]\s*", re.IGNORECASE)
-_STATES = re.compile(r"[\w)]\s*[=:]\s*\d")  # Number of processes: 4
+_STATES = re.compile(r"[\w)]\s*[=:]\s*\d|\d% cpu [\d.:]+ total")  # Number of processes: 4; what zsh's time prints
 _NOTE = re.compile(r"\s#(?!\d)")  # a comment behind a row; not PR #123
 _SENTENCE = re.compile(r"[^\W\d_]+")
 _MARKS = frozenset(("n", "num", "x", "c"))
@@ -564,11 +564,6 @@ def _workers_in(head: Header) -> int | None:
     return head.number if named and head.number and not head.statistic else None
 
 
-def _names_metric(head: Header) -> bool:
-    """Whether a name says that it stands beside times or rates, and nothing more: time (s), throughput, img/s."""
-    return value_meaning(head.text) is not None and (head.unit is not None or {*head.base} <= TIME_WORDS | METRIC_WORDS)
-
-
 def _numbered_runs(heads: Sequence[Header]) -> list[int]:
     """The columns run1, run2 ... or t1, t2 ..., numbered without a gap from 0 or 1."""
     groups: dict[tuple[Any, ...], list[int]] = {}
@@ -632,7 +627,11 @@ def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence
     k_header = nouns[0] if nouns else next((heads[i].text for i in others if worker_unit(heads[i].text)), "K")
     titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
     names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 and not titled else []
-    if any(map(_names_metric, names)) and not all(name.is_repeat for name in names):
+    is_metric = any(
+        value_meaning(name.text) is not None and (name.unit is not None or {*name.base} <= TIME_WORDS | METRIC_WORDS)
+        for name in names  # time (s), throughput, img/s beside the rows, and nothing more
+    )
+    if is_metric and not all(name.is_repeat for name in names):
         labels = [str(cell) for cell in grid.columns[others[0]]]
         cells = [_cells([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
         counts = [str(_workers_in(heads[i])) for i in places]

@@ -30,7 +30,7 @@ DEEPEST = 3
 _GENERAL = frozenset(("value", "values", "unit", "units", "mean", "median", "min", "max", "std", "stddev", "avg", "n"))
 MOST_ROWS = 1_000_000
 MOST_OPEN_DOCUMENT = 16 * 1024**2
-"""The most XML of an OpenDocument file: its package keeps some twenty times as much in memory."""
+"""Bytes of XML; odfpy needs about twenty times as much memory."""
 ARROW, PARQUET, ZIP = b"ARROW1", b"PAR1", b"PK\x03\x04"
 _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
 
@@ -112,15 +112,16 @@ def _json_rows(source: Source) -> list[dict[str, Any]]:
     """
     rows = [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
     lists = {key for row in rows[:1] for key, value in row.items() if isinstance(value, list) and value}
-    runs = [key for key in lists if "warm" not in key.lower() and all(_are_numbers(row.get(key)) for row in rows)]
+    runs = [
+        key
+        for key in lists
+        if "warm" not in key.lower()
+        and all(isinstance(own := row.get(key), list) and all(isinstance(x, int | float) for x in own) for row in rows)
+    ]
     if len(runs) != 1 or sum(len(row[runs[0]]) for row in rows) > MOST_ROWS:
         return rows
     name = "run" if parse_header(runs[0]).is_count else runs[0]
     return [{**row, name: value} for row in rows for value in row.pop(runs[0])]
-
-
-def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, int | float) for value in values)
 
 
 def _rows_in(data: Any) -> list[dict[str, Any]]:

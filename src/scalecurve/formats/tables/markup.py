@@ -15,6 +15,7 @@ from scalecurve.formats.headers import (
     LOAD_NAMES,
     RATE_WORDS,
     TIME_WORDS,
+    WHOLE_WORDS,
     WORKER_NOUNS,
     in_english,
     k_unit_of,
@@ -24,7 +25,7 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import CellGrid, parse_cell
+from scalecurve.formats.tables.cells import FAILED_MARK, CellGrid, parse_cell
 from scalecurve.formats.tables.dialects import (
     BARS,
     COMPARED,
@@ -76,6 +77,12 @@ _LAUNCHERS = re.compile(
     r"(?:mpirun|mpiexec|srun|aprun|jsrun|ibrun|prun|horovodrun|flux run)\b.*\s-{1,2}(?:n|np|ntasks)[\s=]*$"
     r"|torchrun\b.*\s--nproc[_-]per[_-]node[\s=]*$"
 )
+_JOINED_FLAG = re.compile(r"(?<=\s)-(j|t|np?)(?=\d+\b)")  # -j4
+_CRASHED = re.compile(
+    r"^(?:\S+:\s*(?:line \d+:\s*)?\d*\s*)?(?:Segmentation fault|Killed|Aborted|Bus error|Terminated)\b"
+    r"|Command (?:exited with non-zero|terminated by signal)|exited on signal|DUE TO TIME LIMIT|OutOfMemoryError"
+    r"|^Traceback \(most recent"
+)
 _RANK_PREFIX = re.compile(r"^\s*(?:\[[A-Za-z]\w*\]:?\s*)+")  # [rank0], [INFO]
 # What `time` prints on macOS, in csh, in zsh and as /usr/bin/time.
 _SHELL_TIMES = tuple(
@@ -114,7 +121,9 @@ def marked_layout(source: Source, lines: Lines) -> TableLayout | None:
     """The table of a text with the marks of one of these forms; None where it has none of them."""
     if any(re.search(r"<(?:table|tr)\b", line, re.IGNORECASE) for _, line in lines):
         return _html_layout(source)
-    if any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines) or _all_end_in_slashes(lines):
+    rows = [line for _, line in lines if "&" in line]
+    has_latex_rows = len(rows) > 1 and all("\\\\" in row or row.rstrip().endswith("\\") for row in rows)
+    if has_latex_rows or any("\\begin{tab" in line or _BEGINS.search(line) for _, line in lines):
         return _latex_layout(source)
     if any(_HPL.match(line) for _, line in lines):
         return _hpl_layout(source)
@@ -144,13 +153,6 @@ def _all_lines(source: Source) -> list[tuple[int, str]]:
 def _plain_text(line: str) -> str:
     """A line of Markdown without links and tags."""
     return _TAG.sub(" ", _LINK.sub(r"\1", line)) if "<" in line or "](" in line or "&" in line else line
-
-
-def _all_end_in_slashes(lines: Lines) -> bool:
-    rows = [line for _, line in lines if "&" in line]
-    return len(rows) > 1 and all(
-        line.rstrip().rstrip("\\hline").rstrip().endswith("\\") or "\\\\" in line for line in rows
-    )
 
 
 def _latex_layout(source: Source) -> TableLayout:
@@ -376,7 +378,8 @@ def _label_layout(lines: Lines) -> TableLayout | None:
     names = tuple(_labels(lines[first][1]))
     begins = re.compile(rf"(?<![\w./-]){re.escape(names[0])}\s*[=:]")
     alike = sum(tuple(_labels(line)) == names for _, line in lines)
-    if alike < 2 or not any(map(k_unit_of, names)) or not any(map(value_meaning, names)):
+    is_measured = any(value_meaning(name) or parse_header(name).statistic for name in names)
+    if alike < 2 or not any(map(k_unit_of, names)) or not is_measured:
         return None
 
     def values(line: str) -> list[str]:
@@ -425,18 +428,36 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     first = next(i for i, own in enumerate(facts) if any(fact.name == lead for fact in own))
     shared = {fact.name for own in facts[:first] for fact in own}
     rows, numbers = _runs(lines, facts, lead, shared)
+    rows, numbers = _rows_of_wholes(rows, numbers, lead)
     names = [name for name, count in Counter(name for row in rows for name in row).items() if 2 * count > len(rows)]
+    names += ["status"] if any("status" in row for row in rows) and "status" not in names else []
     names = [lead, *(name for name in names if name != lead)]
     values = [name for name in names if any(_is_measured(name, row.get(name, "")) for row in rows)]
     if len({row[lead] for row in rows}) < 2 or not values or shared & set(values) or len(names) > MOST_FACTS:
         return None
-    square = [[row.get(name, "") for name in names] for row in rows]
+    square = [[row.get(name, "ok" if name == "status" else "") for name in names] for row in rows]
     return TableLayout(":", str.split, tuple(names), 1, squared(names, numbers, square, (), ":"))
+
+
+def _rows_of_wholes(
+    rows: list[dict[str, str]], numbers: list[int], lead: str
+) -> tuple[list[dict[str, str]], list[int]]:
+    """The rows with a total, where every K has one beside its many steps; else all of them."""
+    once = [
+        name
+        for name, count in Counter(name for row in rows for name in row).items()
+        if 2 * count <= len(rows) and parse_header(name).says(WHOLE_WORDS)
+    ]
+    for name in once:
+        kept = [i for i, row in enumerate(rows) if _is_measured(name, row.get(name, ""))]
+        if {rows[i][lead] for i in kept} == {row[lead] for row in rows}:
+            return [rows[i] for i in kept], [numbers[i] for i in kept]
+    return rows, numbers
 
 
 def _without_prefix(line: str) -> str:
     """A line of a log without its date, its level and the rank that wrote it."""
-    return _RANK_PREFIX.sub("", _DATE.sub("", line))
+    return _JOINED_FLAG.sub(r"-\1 ", _RANK_PREFIX.sub("", _DATE.sub("", line)))
 
 
 def _runs(
@@ -456,7 +477,7 @@ def _runs(
         if not own and not is_rule(line):
             above = line if texts[line] < len(starts) - 1 else above
             below = line
-        is_said_again = begun.get(lead) == leads[0] if leads else True
+        is_said_again = begun.get(lead) == leads[0] and "status" not in rows[-1] if leads else True
         if leads and not (is_said_again and not any(starmap(_is_measured, rows[-1].items()))):
             says_more = len(own) > 1 or len(re.findall(r"[^\W\d]+", line)) > 1  # than `np = 2`
             kind = re.sub(r"\s+", " ", _NUMERAL.sub("#", line)) if says_more else ""
@@ -465,6 +486,9 @@ def _runs(
             numbers.append(number)
             behind = {}
             below = ""
+        is_timed = any(_is_measured(fact.name, fact.cell) for fact in own)
+        if rows and (_CRASHED.search(line) or (is_timed and FAILED_MARK.search(line))):
+            rows[-1]["status"] = "failed"
         for fact in own:
             if fact.name == lead:
                 continue
@@ -508,7 +532,8 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
     if noun in _KINDS and (following := re.match(r"\s+([^\W\d]+)", line[end:])):  # 4 MPI processes
         noun = in_english(following[1]).lower()
         end += following.end() if noun in WORKER_NOUNS else 0
-    if _LAUNCHERS.search(label) and not ("torchrun" in label and "--nnodes" in line):
+    before = line[: match.start()]
+    if _LAUNCHERS.search(before) and not ("torchrun" in before and "--nnodes" in line):
         return _Fact("ranks", cell, counts=cell.isdecimal()), end
     if (noun in WORKER_NOUNS or noun in _LOADS) and len(noun) > 1 and cell.isdecimal():
         return _Fact(noun if noun.endswith("s") else f"{noun}s", cell, counts=True), end
@@ -539,7 +564,8 @@ def _facts_named_behind(line: str) -> list[_Fact]:
     shell = next(filter(None, (pattern.search(line) for pattern in _SHELL_TIMES)), None)
     if shell is not None:
         cells = {name: cell if ":" in cell else f"{cell} s" for name, cell in shell.groupdict().items()}
-        return [_Fact(name, cell, counts=False) for name, cell in cells.items()]
+        before = [fact for fact in _facts(line[: shell.start()]) if fact.counts]  # make -j4 8.8s user ...
+        return [*before, *(_Fact(name, cell, counts=False) for name, cell in cells.items())]
     pairs = re.findall(r"([\d.]+)\s+(\S+)", line) if _NAMED_BEHIND.fullmatch(line) else []
     if any(unit_of(word) or in_english(word).lower() in WORKER_NOUNS for _, word in pairs):
         return []

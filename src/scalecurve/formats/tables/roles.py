@@ -29,6 +29,7 @@ from scalecurve.formats.headers import (
 from scalecurve.formats.reading import ColumnUse, ReadOptions, Role
 from scalecurve.formats.tables.cells import (
     ABSENT,
+    FAILED_MARK,
     NO_RESULT,
     SAMPLE_ROWS,
     CellGrid,
@@ -82,11 +83,6 @@ MEASURED = vocabulary("measure measured measurement timed run benchmark bench st
 _FILLERS = vocabulary("is has was run job test did the")
 _NOTES = vocabulary("note notes comment comments remark remarks message info observation observations")
 _WARM_MARK = re.compile(r"\bwarm(?:ing)?[\s_-]?up\b|\bdiscard(?:ed)?\b", re.IGNORECASE)
-_FAILED_MARK = re.compile(
-    r"(?<!\bno )(?<!\bnot )(?<!\b0 )(?<!never )(?<!without )\b(?:failed|crashed|killed|aborted|timed[ -]?out"
-    r"|segfault(?:ed)?|out of memory|oom)\b(?P<ends>\s*(?:[(:].*)?$)?",
-    re.IGNORECASE,
-)
 _RETRIED = re.compile(r"\b(?:first|1st|then|re-?ran|re-?run|retr(?:y|ied)|again|try|attempts?|worked)\b", re.IGNORECASE)
 
 SPREAD_OR_MEAN = (Statistic.DEVIATION, Statistic.SPREAD, Statistic.MEAN)
@@ -179,7 +175,7 @@ def settle_others(work: TableWork, workers: IntArray) -> tuple[list[int], list[i
             faults += _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)))
         elif i in work.chosen.candidates or _is_measurement(head):
             work.use(i, Role.IGNORED, "another measurement of the same runs")
-        elif head.says(MACHINE_WORDS) and _is_complete(codes, places):
+        elif head.says(MACHINE_WORDS) and _pairs(codes, places) == (codes.max() + 1) * (places.max() + 1):
             work.use(i, Role.SERIES, f"tells {codes.max() + 1} curves apart")
         elif head.says(LABEL_WORDS) and not head.says(SERIES_WORDS) and not _counts_workers(work, head, labels):
             work.use(i, Role.IGNORED, "a label that tells no curves apart")
@@ -271,7 +267,9 @@ def _settle_by_cells(
         faults.append(Fault(text, value=labels[0], remedy=remedy))
     elif (
         _are_words(work, labels)
-        or _names_groups(codes, places, words=numbers_of(labels, work.mark).bad)
+        or (
+            numbers_of(labels, work.mark).bad.all() and 2 * _pairs(codes, places) <= len(codes)
+        )  # words that name groups
         or (head.says(SERIES_WORDS) and not numbers_of(labels, work.mark).bad.any())
     ):
         text = f"the column {work.name(i)} varies at one K, and no value of it was measured at two K"
@@ -288,16 +286,9 @@ def _counts_workers(work: TableWork, head: Header, labels: list[str]) -> bool:
     return named and not numbers_of(labels, work.mark).bad.any()
 
 
-def _names_groups(codes: IntArray, places: npt.NDArray[Any], words: npt.NDArray[Any]) -> bool:
-    """Whether the cells are words that name groups of rows: several at one K, each with rows to repeat."""
-    pairs = np.unique(codes * (int(places.max()) + 1) + places)
-    return bool(words.all()) and 2 * len(pairs) <= len(codes)
-
-
-def _is_complete(codes: IntArray, places: npt.NDArray[Any]) -> bool:
-    """Whether every value of a column was measured at every K."""
-    width = int(places.max()) + 1
-    return len(np.unique(codes * width + places)) == width * (int(codes.max()) + 1)
+def _pairs(codes: IntArray, places: npt.NDArray[Any]) -> int:
+    """How many different values of a column were measured at each K, added up over all K."""
+    return len(np.unique(codes * (int(places.max()) + 1) + places))
 
 
 def _numbers_rows(head: Header, labels: list[str], places: npt.NDArray[Any]) -> bool:
@@ -423,7 +414,7 @@ def _judged_notes(marks: set[str]) -> dict[str, bool | None] | None:
     """For each note whether its rows are measurements: not beside `crashed (OOM)`, unclear beside `node 7 crashed`."""
     plain = {label: label.strip(" .!()[]*").lower() for label in marks}
     words = NO_RESULT - {"x", "✗", "❌"} | {"total", "sum"}
-    failed = {label: _FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
+    failed = {label: FAILED_MARK.search(note) for label, note in plain.items() if not _RETRIED.search(note)}
     bad = {label for label, note in plain.items() if note in words or _WARM_MARK.match(note)}
     bad |= {label for label, match in failed.items() if match and match.start() == 0 and match["ends"] is not None}
     unclear = {label for label in marks - bad if failed.get(label) or _WARM_MARK.search(label)}
