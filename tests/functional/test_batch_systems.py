@@ -100,7 +100,7 @@ def test_a_job_that_its_system_ends_says_why(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_a_job_that_hangs_is_cancelled(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = '[ "$0" = 1 ] || sleep 60'
-    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], timeout="1.5s")
+    study = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], timeout="4s")
 
     assert [run.status for run in study.runs if run.k == 2] == [RunStatus.TIMEOUT]
     assert any(

@@ -12,7 +12,7 @@ import pytest
 
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
-from scalecurve.measurement.launchers.batch import SYSTEMS, Queue, await_code, lives
+from scalecurve.measurement.launchers.batch import SYSTEMS, Queue, await_code, lives, seconds_between
 from scalecurve.measurement.launchers.direct import agents, flags, pinning, shape
 from scalecurve.measurement.launchers.functions import start_ray
 from scalecurve.measurement.launchers.slurm import (
@@ -319,3 +319,16 @@ def test_an_engine_that_does_not_start_at_once_is_started_again() -> None:
     assert slow.asked == 3
     with pytest.raises(Exception, match="timed out during startup"):
         start_ray(SlowRay(3), {})
+
+
+def test_a_clock_that_is_set_during_a_job_does_not_change_its_time(tmp_path: Path) -> None:
+    files = {"began": "1000.0", "ended": "4602.5", "uptime-began": "50.00 99.1", "uptime-ended": "52.51 101.0"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    assert seconds_between(tmp_path) == (pytest.approx(2.51), pytest.approx(3599.99))
+    (tmp_path / "ended").write_text("1002.512")  # not set: the clock of the day has more digits
+    assert seconds_between(tmp_path) == (pytest.approx(2.512), 0.0)
+    (tmp_path / "uptime-began").unlink()
+    (tmp_path / "ended").write_text("4602.5")
+    assert seconds_between(tmp_path) == (3602.5, 0.0)

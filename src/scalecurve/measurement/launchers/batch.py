@@ -27,6 +27,7 @@ from scalecurve.study import Placement, RunStatus
 
 PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 LONG_SECONDS = 60.0
+CLOCK_SET_SECONDS = 0.5  # a clock that is slewed, not set, stays below it
 SILENT_SECONDS = 600.0
 """A batch system that does not answer for so long is given up; shorter outages are waited for."""
 GONE = re.compile(
@@ -134,7 +135,7 @@ def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool
     Time in the queue does not count.  An interrupt cancels the job.
     """
     polls_after_end = 0
-    answered = world.clock.now()
+    answered, began = world.clock.now(), None
     try:
         while not (folder / "code").exists():
             alive = queue.alive()
@@ -146,8 +147,9 @@ def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool
             elif world.clock.now() - answered > SILENT_SECONDS:
                 what = f"the batch system has not answered for {SILENT_SECONDS / 60:.0f} minutes"
                 raise RunError(f"{what}; its job may still run: --resume finds it again")
-            began = number_in(folder / "began")
-            if job.timeout and began is not None and world.clock.unix() - began > job.timeout:
+            if began is None and (told := number_in(folder / "began")) is not None:
+                began = world.clock.now() - max(0.0, world.clock.unix() - told)  # from here a clock that is never set
+            if job.timeout and began is not None and world.clock.now() - began > job.timeout:
                 queue.cancel()
                 return True
             world.clock.sleep(queue.poll)
@@ -158,10 +160,24 @@ def await_code(queue: Queue, folder: Path, job: LaunchJob, world: World) -> bool
 
 
 def number_in(path: Path) -> float | None:
+    """The first word of a file as a number; None where there is none yet."""
     try:
-        return float(tail_of(path))
+        return float(tail_of(path).partition(" ")[0])
     except ValueError:
         return None
+
+
+def seconds_between(folder: Path) -> tuple[float | None, float]:
+    """How long the workers of a job ran, and by how much the clock of their node was set meanwhile.
+
+    Time since the node started has two digits only, so it counts where the clock of the day was set.
+    """
+    times = [number_in(folder / name) for name in ("began", "ended", "uptime-began", "uptime-ended")]
+    began, ended, first, last = times
+    if began is None or ended is None:
+        return None, 0.0
+    shift = 0.0 if first is None or last is None else (ended - began) - (last - first)
+    return (ended - began, 0.0) if abs(shift) < CLOCK_SET_SECONDS else (ended - began - shift, shift)
 
 
 def job_script(
@@ -189,10 +205,10 @@ def job_script(
             *(f"export {name}={quote(value)}" for name, value in sorted(env.items())),
             f"{nodes} > {place}/nodes",
             f"/bin/sh -c {shlex.quote(SCRIPT)} sh {shlex.quote(program_of(job, settings))} > {place}/site 2> /dev/null",
-            f"date +%s.%N > {place}/began",
+            f"cat /proc/uptime > {place}/uptime-began 2> /dev/null; date +%s.%N > {place}/began",
             shlex.join((*start, *arguments(job, settings))) + output,
             "code=$?",
-            f"date +%s.%N > {place}/ended",
+            f"date +%s.%N > {place}/ended; cat /proc/uptime > {place}/uptime-ended 2> /dev/null",
             f"echo $code > {place}/code.new && mv {place}/code.new {place}/code",
             "exit $code",
             "",
@@ -290,7 +306,8 @@ def outcome_in(
     folder: Path, job: LaunchJob, world: World, *, number: str, late: bool, state: str | None = None
 ) -> LaunchOutcome:
     """How a job ended, from the files in its folder; `state` is what its system calls an end without an exit code."""
-    began, ended, code = (number_in(folder / name) for name in ("began", "ended", "code"))
+    began, code = (number_in(folder / name) for name in ("began", "code"))
+    wall, shift = seconds_between(folder)
     status, error = RunStatus.OK, None
     if late:
         status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {number} was cancelled"
@@ -302,11 +319,15 @@ def outcome_in(
     return LaunchOutcome(
         status=status,
         launched=began if began is not None else world.clock.unix(),
-        wall_seconds=ended - began if began is not None and ended is not None else None,
+        wall_seconds=wall,
         error=error,
         output=tail_of(folder / "out-0", MOST_OUTPUT),
         errors=tail_of(folder / "err-0", MOST_OUTPUT),
-        observed={"batch_job": number, **({"site": site} if site else {})},
+        observed={
+            "batch_job": number,
+            **({"site": site} if site else {}),
+            **({"clock_set_seconds": round(shift, 3)} if shift else {}),
+        },
         placement=Placement(
             ranks=job.k, threads_per_rank=job.threads, hosts=tuple(tail_of(folder / "nodes").split()[:1])
         ),
