@@ -193,6 +193,11 @@ def _side(texts: Sequence[str]) -> Literal["left", "right"]:
     return "left" if 2 * words > len([text for text in texts if text != ABSENT]) else "right"
 
 
+def and_list(names: Sequence[str]) -> str:
+    """`amdahl`, `amdahl and usl`, `amdahl, usl and root`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
 def spreadsheet_safe(value: Any) -> Any:
     """A cell of a CSV file that no spreadsheet takes for a formula: text starting with = + - @ gets an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

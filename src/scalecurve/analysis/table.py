@@ -128,7 +128,8 @@ class SpeedupTable(Result):
             digits = _decimals(middle.value)
             cells: list[Cell | str | None] = [str(row.k), str(row.n), _fixed(middle.value, digits)]
             cells += [_interval(middle, digits), None if row.std is None else _fixed(row.std, digits)]
-            cells += [_fixed(row.speedup.value, 2), _interval(row.speedup, 2)]
+            places = 2 if row.speedup.value < 1000 else 0
+            cells += [_fixed(row.speedup.value, places), _interval(row.speedup, places)]
             cells += [_fixed(row.relative_speedup, 2)] if relative else []
             cells += [_fixed(row.efficiency.value, 3), _interval(row.efficiency, 3)]
             cells += [None if row.karp_flatt is None else f"{row.karp_flatt:.4f}"] if self.karp_flatt else []
@@ -153,7 +154,7 @@ def _fixed(value: float, digits: int | None) -> str:
 
 def _decimals(value: float) -> int | None:
     """Four decimals for values around one, more for small and fewer for large ones; None where neither fits."""
-    steps = ((LARGEST_FIXED, None), (1e4, 1), (1e2, 2), (1e-2, 4), (1e-5, 7))
+    steps = ((LARGEST_FIXED, None), (1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7))
     return next((digits for limit, digits in steps if value >= limit), None)
 
 

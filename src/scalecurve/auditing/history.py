@@ -125,7 +125,7 @@ class History(Result):
 
     def document(self) -> Document:
         marked = {change.place for change in self.changes if change.per_commit is None}
-        heads = ["commit", *(f"T({k})" for k in self.all_k), "verdict", ""]
+        heads = ["commit", *(f"T({k})" for k in self.all_k), "verdict", "note"]
         rows, efficiencies = [], []
         first = max(0, len(self.entries) - MOST_SHOWN)
         for place, entry in list(enumerate(self.entries))[first:]:

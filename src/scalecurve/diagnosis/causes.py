@@ -77,8 +77,8 @@ MEANINGS = {
 }
 
 RECORD_PHASES = (
-    'record where the time of every worker goes: with scalecurve.probe (phase("compute"), phase("barrier") before each '
-    'collective, phase("communication")), or with a profiler such as TALP or Caliper'
+    'record where the time of each worker goes, with scalecurve.probe (phases "compute", "barrier" before each '
+    'collective, "communication") or with a profiler such as TALP or Caliper'
 )
 PLACE_BARRIER = (
     'put a barrier before the collective and time it apart (probe.phase("barrier")), or record phases step by step '

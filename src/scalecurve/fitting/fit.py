@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    and_list,
+    table,
+)
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -89,7 +100,7 @@ class Fits(Result):
         beyond = tie.partition(", ")[2] if self.parting_k else ""
         way_out = f"measuring K = {self.parting_k} would separate these laws" if self.parting_k else NO_SINGLE_K
         way_out += f" ({beyond})" if beyond else ""
-        return f"the data cannot tell {', '.join(self.tied)} apart; {way_out}"
+        return f"the data cannot tell {and_list(self.tied)} apart; {way_out}"
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -223,7 +234,7 @@ def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int 
     """What the data cannot decide."""
     points = solved.points
     if len(tied) > 1:
-        message = f"the data cannot tell {', '.join(tied)} apart"
+        message = f"the data cannot tell {and_list(tied)} apart"
         remedy = f"measure K = {k}{beyond_reach(study, k)}" if k else NO_SINGLE_K
         yield warning("laws-tie", message, remedy=remedy, laws=list(tied), parting_k=k)
     if len(points) < FEWEST:

@@ -142,7 +142,9 @@ class Forecast(Result):
                 continue
             tone: Tone = "muted" if row.extrapolation > GREY else "plain"
             ends = (show(row.value), show(row.low), show(row.high))
-            texts = (*ends, f"{row.speedup or 0.0:.4g}", f"{row.efficiency or 0.0:.3f}", ratio)
+            times = row.speedup or 0.0
+            speedup = f"{times:.4g}" if times < 1e4 else f"{times:,.0f}"
+            texts = (*ends, speedup, f"{row.efficiency or 0.0:.3f}", ratio)
             rows.append([str(row.k), *(Cell(text, tone) for text in texts)])
         head = (
             f"{what_scales(study.regime, study.k_unit)}, measured to K = {self.view.largest_k:g} {study.k_unit}; "

@@ -238,15 +238,16 @@ class ExpectedBend(JsonRecord):
         """Where the bend lies; `measured_to` is the largest measured K, which an end of the interval may pass."""
         if self.k is None:
             edges = [end for end in (self.low, self.high) if end is not None]
-            earliest = f", but an edge of the interval bends at K = {min(edges):.3g}" if edges else ""
+            earliest = f", but an edge of the interval bends at K = {min(edges):,.0f}" if edges else ""
             return f"No bend expected within {HORIZON:g} times the largest measured K{earliest} ({self.rule})."
         ends = [math.inf if end is None else end for end in (self.low, self.high)]
         beyond = max(ends) > measured_to
         where = "expected" if not self.measured else "probably" if beyond else "already"
         where += " within the measured range" if self.measured else ""
-        texts = " to ".join("beyond the horizon" if math.isinf(end) else f"{end:.3g}" for end in ends)
-        past = f", past the largest measured K = {measured_to:g}" if self.measured and beyond else ""
-        return f"The bend is {where}, near K = {self.k:.3g} (from {texts}{past}; rule: {self.rule})."
+        texts = ["beyond the horizon" if math.isinf(end) else f"{end:,.0f}" for end in ends]
+        past = f", past the largest measured K = {measured_to:,.0f}" if self.measured and beyond else ""
+        span = "" if texts[0] == texts[1] == f"{self.k:,.0f}" else f"from {texts[0]} to {texts[1]}{past}; "
+        return f"The bend is {where}, near K = {self.k:,.0f} ({span}rule: {self.rule})."
 
 
 def expected_bend(view: View, level: float, calibration: Calibration) -> ExpectedBend:

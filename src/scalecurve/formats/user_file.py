@@ -48,7 +48,7 @@ Whole = Annotated[int, Field(ge=1)]
 class FileSection(BaseModel):
     """A part of such a file: it cannot be changed after reading, and a field it does not know is a fault."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # built on first use, not on import
 
 
 def validate(model: type[Model], data: dict[str, Any], *, subject: str) -> Model:

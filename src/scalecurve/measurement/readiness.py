@@ -72,13 +72,14 @@ class Readiness(Result):
         machine, noise = self.machine, self.noise
         gpus = machine.get("gpus") or []
         gpu_text = f"{len(gpus)} x {gpus[0]['model']}" if gpus else "no GPU"
+        sockets, nodes = machine.get("sockets"), machine.get("numa_nodes")
         machine_text = (
             f"{machine.get('cpu') or machine.get('architecture')}: {machine.get('usable_cores')} usable cores "
-            f"({machine.get('physical_cores')} physical, {machine.get('sockets')} sockets, "
-            f"{machine.get('numa_nodes')} NUMA nodes), load {machine.get('load_at_start')}; {gpu_text}"
+            f"({machine.get('physical_cores')} physical, {sockets} socket{'' if sockets == 1 else 's'}, "
+            f"{nodes} NUMA node{'' if nodes == 1 else 's'}), load {machine.get('load_at_start')}; {gpu_text}"
         )
         noise_text = (
-            f"{noise.quanta} quanta of {format_seconds(noise.quantum_seconds)} of fixed work in one thread: median "
+            f"{noise.quanta} pieces of {format_seconds(noise.quantum_seconds)} of fixed work in one thread: median "
             f"{noise.median:.3f}, 99th percentile {noise.p99:.2f}, worst {noise.worst:.1f} times the fastest; "
             f"{noise.slow_share:.1%} took over {SLOW_FACTOR:g} times as long. From one short run to the next: "
             f"{noise.run_to_run:.1%}. A more precise T on this machine needs more launches."

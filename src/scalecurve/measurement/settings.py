@@ -100,7 +100,7 @@ def _flag(default: Any, text: str, example: str | None = None, *, live: bool = F
 class SettingsSection(BaseModel):
     """A table of the file.  An unknown key is a fault."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # built on first use, not on import
 
 
 class TimingSettings(SettingsSection):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scalecurve.analysis.table import chance_words
 from scalecurve.document import (
     Block,
     Cell,
@@ -121,7 +122,9 @@ class Cost(Result):
     def document(self) -> Document:
         blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]
         if self.steps:
-            blocks.append(Paragraph("\n".join(step.sentence for step in self.steps[-MOST_STEPS:])))
+            rest = len(self.steps) - MOST_STEPS
+            first = [f"the last {MOST_STEPS} of {len(self.steps)} steps:"] if rest > 0 else []
+            blocks.append(Paragraph("\n".join([*first, *(step.sentence for step in self.steps[-MOST_STEPS:])])))
         if self.findings:
             blocks.append(FindingList(self.findings))
         return Document(None, tuple(blocks))
@@ -145,7 +148,7 @@ class Cost(Result):
         yield f"Cheapest: {self._choice(self.cheapest)}."
         if goal.deadline is not None:
             row = self.cheapest_in_time
-            chance = "" if row is None or row.chance is None else f", probability {row.chance:.2f}"
+            chance = "" if row is None or row.chance is None else f", probability {chance_words(row.chance)}"
             choice = f"no K with probability {goal.chance:g}" if row is None else f"{self._choice(row)}{chance}"
             yield f"Cheapest within {format_seconds(goal.deadline)}: {choice}."
         if goal.budget is not None:
@@ -162,7 +165,10 @@ class Cost(Result):
                 else "no larger K was priced"
             )
             yield f"At {worth} of waiting: {self._choice(best)}; {beyond}."
-        yield f"No other K is both faster and cheaper than K = {', '.join(str(row.k) for row in self.front)}."
+        if len(self.front) == len(self.rows) > 1:
+            yield "No K is both faster and cheaper than another: each larger K buys time with money."
+        else:
+            yield f"No other K is both faster and cheaper than K = {', '.join(str(row.k) for row in self.front)}."
 
     def _choice(self, row: PricedRow) -> str:
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""

@@ -82,7 +82,8 @@ class NextRuns(Result):
             for run in self.suggestions
         ]
         runs = table(["K", "repeats", "time of a run", "worker-hours"], rows, caption="Measure next")
-        change = f"{self.aim}: {self.before:.3g} now, {self.after:.3g} expected after these runs."
+        aim = self.aim[:1].upper() + self.aim[1:]
+        change = f"{aim}: {self.before:.3g} now, {self.after:.3g} expected after these runs."
         return Document(f"Next runs for {self.name}", (runs, Paragraph(change), FindingList(self.findings)))
 
 
@@ -212,7 +213,7 @@ def _narrow(
     chosen = int(np.flatnonzero(good)[np.argmin(costs[good])])
     return NextRuns(
         name=data.name,
-        aim=f"high/low at K = {goal:g} ({LEVEL:.0%})",
+        aim=f"the interval at K = {goal:,.0f} ({LEVEL:.0%}), high over low",
         budget=budget,
         suggestions=_suggest(plans[chosen], budget),
         before=float(np.exp(2 * now)),

@@ -14,11 +14,8 @@ from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.side_by_side import SideBySide
 from scalecurve.analysis.table import rule_words
 from scalecurve.errors import InputError
-from scalecurve.fitting.grid_fit import GridFit
-from scalecurve.fitting.grid_forecast import GridForecast
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import GREY as GREY_BEYOND
-from scalecurve.laws.tables import LawTable
 from scalecurve.render.plots import (
     AMBER,
     BLUE,
@@ -48,6 +45,9 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
     from scalecurve.diagnosis.phases import PhaseShares, RankStrip
+    from scalecurve.fitting.grid_fit import GridFit
+    from scalecurve.fitting.grid_forecast import GridForecast
+    from scalecurve.laws.tables import LawTable
 
 WIDE_GRID = (9.5, 4.6)
 DASHES = ("-", "--", "-.", ":")
@@ -455,6 +455,8 @@ def rank_heat(figure: Figure, strips: Sequence[RankStrip]) -> None:
 
 def paint_grid(figure: Figure, result: GridFit | GridForecast) -> None:
     """T over K with a curve for every size, measured and modelled; beside a fit the isoefficiency lines over K."""
+    from scalecurve.fitting.grid_fit import GridFit  # late: few pictures are of grids
+
     lines = result.curves()
     panels = 2 if isinstance(result, GridFit) else 1
     grid = (panels, 1) if figure.get_figwidth() < NARROW_INCHES else (1, panels)

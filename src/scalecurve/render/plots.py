@@ -18,11 +18,8 @@ from scalecurve.analysis import SpeedupTable, tabulate
 from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.document import Result, safe_lines
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.grid_fit import GridFit
-from scalecurve.fitting.grid_forecast import GridForecast
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.formats.loading import StudyLike, load
-from scalecurve.laws.tables import LawTable
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
 
@@ -156,6 +153,9 @@ def picture(result: Result, kind: str, look: Look = SCREEN) -> bytes:
 
 def painter_of(result: Any) -> tuple[Painter, Size]:
     """What draws a result, and its size in inches on a screen; InputError where there is no picture of it."""
+    from scalecurve.fitting.grid_fit import GridFit  # late, as are the painters: a report needs few of them
+    from scalecurve.fitting.grid_forecast import GridForecast
+    from scalecurve.laws.tables import LawTable
     from scalecurve.render.curve_plots import (
         WIDE_GRID,
         curve,
@@ -193,7 +193,6 @@ def paint(painter: Painter, kind: str, size: Size, look: Look = SCREEN) -> bytes
     """Run a painter on a fresh figure in the house style and return the bytes of the file."""
     import matplotlib as mpl
 
-    mpl.use("Agg")
     with mpl.rc_context(look.style):
         from matplotlib.figure import Figure as NewFigure
 

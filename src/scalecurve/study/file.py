@@ -55,7 +55,7 @@ class _Sidecar(BaseModel):
 class _StudyFile(BaseModel):
     """The shape of version 1; fields of later minor additions are ignored, not refused."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)  # built when a study file is read, not on import
 
     regime: Regime
     quantity: Quantity = Quantity.SECONDS

@@ -12,6 +12,7 @@ from scalecurve.explorer.questions.question import all_questions
 from scalecurve.explorer.worker import answer
 from scalecurve.render.html import fragment
 from scalecurve.render.terminal import to_text
+from tests.explorer_drag import command_line, unlike
 
 QUESTIONS = [*all_questions(), "openapi"]
 CSV = "gpus,seconds\n1,1.0\n1,1.02\n2,0.53\n2,0.54\n4,0.30\n4,0.31\n8,0.19\n8,0.20\n"
@@ -51,6 +52,42 @@ def test_the_page_shows_what_the_command_prints(tmp_path: Any) -> None:
     assert found["html"] == fragment(sc.tabulate(sc.load(path, regime="strong"), threshold=0.7).document())
     for row in found["shown"]["rows"]:
         assert "  ".join(cell["text"] for cell in row).split() in [line.split() for line in printed.splitlines()]
+
+
+SEVERAL = "variant,gpus,seconds\n" + "".join(
+    f"{name},{k},{share + (1 - share) / k:.6f}\n"
+    for name, share in (("-x", 0.3), ("two words", 0.02))
+    for k in (1, 2, 4, 8)
+)
+
+
+@pytest.mark.parametrize("part", ["table", "diagnosis", "forecast", "fits", "cost", "audit"])
+def test_a_curve_of_several_is_chosen_and_the_command_says_which(part: str, tmp_path: Any) -> None:
+    body = {"text": SEVERAL, "name": "both.csv", "regime": "strong"}
+    for series in ("-x", "two words"):
+        status, found = asked(f"data/{part}", **body, series=series)
+        assert status == 200
+        code, out, _ = command_line(found["commands"][0], {"both.csv": SEVERAL}, tmp_path, "--json")
+        key = {"table": "table", "diagnosis": "diagnosis", "fits": "fits", "cost": "cost", "audit": "audit"}.get(part)
+        assert code in (0, 1)
+        assert key is None or unlike(part, found[key], json.loads(out)) == []
+
+
+def test_the_first_of_several_curves_is_shown_and_the_others_are_named() -> None:
+    body = {"text": SEVERAL, "name": "both.csv", "regime": "strong"}
+    _, found = asked("data/table", **body)
+    assert found["curves"]["names"] == ["-x", "two words"]
+    assert found["curves"]["shown"] == "-x"
+    assert "two words scales best" in " ".join(found["curves"]["sentences"])
+    assert found["curves"]["rows"]["two words"][-1]["k"] == 8
+
+    _, other = asked("data/table", **body, series="of another file")
+    assert other["curves"]["shown"] == "-x"
+    assert "There is no curve 'of another file'" in other["curves"]["sentences"][0]
+
+    _, alone = asked("data/table", text=CSV, name="one.csv", regime="strong")
+    assert alone["curves"] is None
+    assert "--series" not in alone["commands"][0]
 
 
 def test_a_fault_names_the_dropped_file_and_not_where_we_put_it() -> None:

@@ -339,6 +339,8 @@ def test_a_bend_whose_interval_passes_the_data_is_only_probably_measured() -> No
     assert "already within the measured range, near K = 8 (from 4 to 16; " in sure
     wide = ExpectedBend(KNEE, 8.0, 4.0, 45.0, measured=True).sentence(16)
     assert "probably within the measured range, near K = 8 (from 4 to 45, past the largest measured K = 16; " in wide
+    assert "near K = 8 (rule: " in ExpectedBend(KNEE, 8.0, 8.0, 8.0, measured=True).sentence(16)
+    assert "near K = 1,024 (from 724 to " in ExpectedBend(KNEE, 1024.0, 724.08, None, measured=False).sentence(512)
     open_end = ExpectedBend(KNEE, 8.0, 4.0, None, measured=True).sentence(16)
     assert "from 4 to beyond the horizon, past the largest measured K = 16" in open_end
 
@@ -372,3 +374,9 @@ def test_a_bend_is_called_measured_only_where_its_whole_range_is() -> None:
 
     assert bend.high is None or bend.high >= 512
     assert "already within" not in bend.sentence(512)
+
+
+def test_a_large_speedup_is_written_without_an_exponent() -> None:
+    study = sc.Study.from_samples({k: [1000.0 / k] * 3 for k in (1, 10, 100, 1000, 10000)}, regime="strong")
+
+    assert "e+" not in str(forecast(study, at=[20000]))

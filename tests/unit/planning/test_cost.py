@@ -122,6 +122,14 @@ def test_no_saved_hour_has_no_price() -> None:
 
     assert table.row(512).saved_hour_cost is None
     assert [row.k for row in table.front] == [1, 64]
+    assert "No other K is both faster and cheaper than K = 1, 64." in str(table)
+
+
+def test_where_every_k_is_a_trade_and_where_steps_are_left_out_it_is_said() -> None:
+    table = cost(amdahl(*range(1, 31)), 2.5)
+
+    assert "No K is both faster and cheaper than another" in str(table)
+    assert "the last 16 of 29 steps:" in str(table)
 
 
 def test_packing_a_fleet() -> None:

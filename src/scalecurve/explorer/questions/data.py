@@ -130,7 +130,9 @@ def _is_study(text: str) -> bool:
 def _load(text: str, name: str, regime: str | None) -> Study | StudySet:
     with _as_file(text, name) as path:
         loaded = load(path, regime=None if _is_study(text) else regime)
-    samples = sum(len(study.samples) for study in (loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]))
+    samples = sum(
+        len(study.samples) for study in (loaded.studies.values() if isinstance(loaded, StudySet) else [loaded])
+    )
     if samples > MOST_SAMPLES:
         hint = f"the page takes {MOST_SAMPLES}; the command line takes all"
         raise InputError(Fault("too many samples", value=str(samples), remedy=hint))
@@ -145,7 +147,9 @@ def _rows(text: str, name: str, regime: str | None) -> dict[str, list[dict[str, 
     for curve, study in loaded.items() if isinstance(loaded, StudySet) else ():
         with suppress(ScalecurveError):
             own = sc.tabulate(study).rows
-            rows[curve] = [{"k": row.k, "speedup": row.speedup.value, "efficiency": row.efficiency.value} for row in own]
+            rows[curve] = [
+                {"k": row.k, "speedup": row.speedup.value, "efficiency": row.efficiency.value} for row in own
+            ]
     return rows
 
 
@@ -181,7 +185,7 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
 
 
 def _curves(request: DataRequest) -> dict[str, Any] | None:
-    """The curves of a file that holds several: their names, which one is shown, which scales best, and S and E of each."""
+    """The curves of a file that holds several: names, the one shown, the one that scales best, S and E of each."""
     curves = request.curves
     if curves is None:
         return None

@@ -332,8 +332,8 @@ def _sentences(plan: Plan) -> list[str]:
     paying = next(mark.meaning for mark in plan.marks if mark.name == "cost-effective scale")
     sentences = [
         f"{JOBS[plan.regime]}: cost-effective up to {best.gpus:,} accelerators ({paying}). From {first.gpus:,} to "
-        f"{last.gpus:,} the compute share goes from {first.outcome.efficiency:.2f} to {last.outcome.efficiency:.2f} "
-        f"and MFU from {100 * first.mfu:.1f}% to {100 * last.mfu:.1f}%.",
+        f"{last.gpus:,} the compute share goes from {100 * first.outcome.efficiency:.0f} % to "
+        f"{100 * last.outcome.efficiency:.0f} % and MFU from {100 * first.mfu:.1f} % to {100 * last.mfu:.1f} %.",
     ]
     caps = [
         f"{mark.name} at {mark.gpus:,.0f} ({mark.meaning})" for mark in plan.marks if "cap" in mark.name and mark.gpus

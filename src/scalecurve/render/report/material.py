@@ -8,11 +8,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
+import scalecurve as sc
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table import TableRow, chance_words, rule_words, tabulate
 from scalecurve.auditing.audit import GRADE_WORDS, audit
-from scalecurve.auditing.history import history as read_history
 from scalecurve.diagnosis.diagnosis import diagnose
 from scalecurve.document import Document
 from scalecurve.errors import ScalecurveError
@@ -20,7 +20,6 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity
 from scalecurve.fitting.fit import fit
 from scalecurve.forecasting.forecast import forecast
-from scalecurve.planning.cost import cost
 from scalecurve.study import Regime, Study
 from scalecurve.study.study import is_load
 
@@ -32,6 +31,15 @@ CAUSES = {
     "serial": "a part of the work that does not divide",
     "other": "a mechanism without a name",
     "none": "nothing beyond the noise",
+}
+SHORT = {  # where many are listed
+    "communication": "communication",
+    "straggler": "stragglers",
+    "imbalance": "uneven work",
+    "contention": "contention",
+    "serial": "a serial part",
+    "other": "another cause",
+    "none": "noise alone",
 }
 MOST_NAMED = 3
 INCOMPLETE = {"interrupted", "missing-points"}  # errors that remove points and leave the others valid
@@ -125,9 +133,9 @@ def gather(
         forecast=attempt(lambda: forecast(study, at=beyond, level=LEVEL)),
         diagnosis=attempt(lambda: diagnose(study)),
         audit=attempt(lambda: audit(study)),
-        cost=None if price is None else attempt(lambda: cost(study, price, level=LEVEL)),
+        cost=None if price is None else attempt(lambda: sc.cost(study, price, level=LEVEL)),
         proposal=None if proposal is None else _assess(proposal),
-        history=None if history is None else attempt(lambda: read_history(history, name=study.name)),
+        history=None if history is None else attempt(lambda: _checks(history, study.name)),
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{options}",
         version=f"scalecurve {__version__}",
     )
@@ -138,6 +146,13 @@ def _assess(proposal: str | Path) -> Showable:
     from scalecurve.proposals.assessment import assess
 
     return assess(proposal)
+
+
+def _checks(path: str | Path, name: str) -> Showable:
+    """The history of checks; imported late for the same reason."""
+    from scalecurve.auditing.history import history
+
+    return history(path, name=name)
 
 
 def attempt(verb: Callable[[], Any]) -> Any:
@@ -219,7 +234,7 @@ def why(material: Material) -> str:
     if diagnosis.get("reason") is not None:
         return f"The cause is undetermined ({diagnosis['reason']}){tail}"
     names = list(diagnosis["candidates"])
-    named = names if len(names) > MOST_NAMED else [CAUSES[name] for name in names]  # many: their short names
+    named = [(SHORT if len(names) > MOST_NAMED else CAUSES)[name] for name in names]
     words = " or ".join([", ".join(named[:-1]), named[-1]])
     return f"No single cause is sure: {words} cannot be told apart by {diagnosis['basis']}{tail}"
 
@@ -270,6 +285,7 @@ def _count(k: int, unit: str) -> str:
 
 def _with_interval(estimate: Estimate, unit: str = "") -> str:
     """`0.83 (0.81 to 0.84)`, or the value alone where it has no interval."""
+    form = ".2f" if estimate.value < 100 else ".1f" if estimate.value < 1000 else ",.0f"
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.2f}{unit}"
-    return f"{estimate.value:.2f}{unit} ({estimate.low:.2f} to {estimate.high:.2f})"
+        return f"{estimate.value:{form}}{unit}"
+    return f"{estimate.value:{form}}{unit} ({estimate.low:{form}} to {estimate.high:{form}})"

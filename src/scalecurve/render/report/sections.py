@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from scalecurve.analysis import SpeedupTable
-from scalecurve.auditing.history import History
 from scalecurve.diagnosis.phases import phase_shares, rank_strips
 from scalecurve.document import (
     Block,
@@ -29,9 +28,7 @@ from scalecurve.errors import one_line
 from scalecurve.findings import Severity
 from scalecurve.forecasting.forecast import Forecast
 from scalecurve.forecasting.rows import band
-from scalecurve.planning.cost import Cost
 from scalecurve.render.curve_plots import curve, multiples_size, phase_bars, rank_heat
-from scalecurve.render.planning_plots import paint_cost, paint_history
 from scalecurve.render.plots import Picture
 from scalecurve.render.report.material import Material, Part, Refusal
 from scalecurve.study import Regime, Study
@@ -289,7 +286,12 @@ def forecast_section(material: Material) -> Section | None:
 def cost_section(material: Material) -> Section | None:
     """The choices, then cost against time as a picture and a table."""
     section = part_section("cost", "What it costs", material.cost)
-    if section is None or not isinstance(material.cost, Cost):
+    if section is None:
+        return None
+    from scalecurve.planning.cost import Cost  # late: few reports have a price
+    from scalecurve.render.planning_plots import paint_cost
+
+    if not isinstance(material.cost, Cost):
         return section
     costs = material.cost
     points = ", ".join(f"K = {row.k}: {row.cost.value:.4g} in {row.elapsed.value:.4g} s" for row in costs.rows[:16])
@@ -302,7 +304,12 @@ def cost_section(material: Material) -> Section | None:
 def history_section(material: Material) -> Section | None:
     """T and E over the commits of a history of checks, changes marked."""
     section = part_section("history", "Over the commits", material.history)
-    if section is None or not isinstance(material.history, History):
+    if section is None:
+        return None
+    from scalecurve.auditing.history import History  # late: few reports have one
+    from scalecurve.render.planning_plots import paint_history
+
+    if not isinstance(material.history, History):
         return section
     past = material.history
     changes = "; ".join(map(str, past.changes)) or "no change beyond noise"

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
 
-from scalecurve.analysis.comparison import compare
+import scalecurve as sc
 from scalecurve.analysis.side_by_side import best_scaling
 from scalecurve.analysis.table import rule_words
-from scalecurve.document import Column, Paragraph, Result, Table, table
+from scalecurve.document import Column, Paragraph, Result, Table, and_list, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.grid_fit import fit_grid
 from scalecurve.formats.loading import StudyLike, load
 from scalecurve.render import markup
 from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
@@ -70,7 +69,7 @@ def write_report(
     if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
         together = surface_section(sources[0])
     elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
-        together = part_section("compared", "Compared K by K", attempt(lambda: compare(*loaded)))
+        together = part_section("compared", "Compared K by K", attempt(lambda: sc.compare(*loaded)))
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
@@ -97,7 +96,7 @@ def curve_names(studies: StudySet) -> list[str]:
 
 def surface_section(studies: StudySet) -> Section | None:
     """T(N, K) of a grid over sizes, which are different jobs and cannot be compared, or why it is refused."""
-    fit = attempt(lambda: fit_grid(studies))
+    fit = attempt(lambda: sc.fit_grid(studies))
     section = part_section("surface", "Over size and workers: T(N, K)", fit)
     if section is None or isinstance(fit, Refusal):
         return section
@@ -146,8 +145,7 @@ def page_of(materials: Sequence[Material], more: Section | None = None, title: s
         beside = _side_by_side(materials)
         shared = (beside,) if more is None else (beside, more)
     subtitle = " ".join(f"{words}{'' if count == 1 else ' on each curve'}." for words, count in subtitles.items())
-    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    joined = joined if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
+    joined = and_list(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more curves"
     whole = _answer_of_all(materials) if len(materials) > MOST_BESIDE else ()
     return Page(title=title or joined, subtitle=subtitle, answer=whole, parts=parts, shared=shared)
 

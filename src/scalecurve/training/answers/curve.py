@@ -268,10 +268,10 @@ def find_marks(
     if critical:
         replicas = critical.tokens.value / task.seq
         size = f"{format_count(critical.tokens.value)} tokens{critical.equivalent}"
-        meaning = f"B_crit = {size}: dp <= {replicas:,.0f} at one sequence each"
+        meaning = f"the critical batch, {size}, holds {replicas:,.0f} sequences: dp above that wastes data"
         marks.append(Mark(name="statistical cap", gpus=replicas * copies, meaning=meaning))
     if regime == "strong":
-        meaning = f"the batch holds {batch.sequences:,} sequences: dp cannot exceed them"
+        meaning = f"the batch holds {batch.sequences:,} sequences, so dp cannot exceed that"
         marks.append(Mark(name="granularity cap", gpus=float(batch.sequences * copies), meaning=meaning))
     forced = next((one for one in best if one.layouts and not one.data_parallel_fits), None)
     if forced is None:

@@ -169,7 +169,7 @@ class Plan(Result):
         marks = [(mark.name, None if mark.gpus is None else f"{mark.gpus:,.0f}", mark.meaning) for mark in self.marks]
         blocks += [
             table([Column("limit", "left"), "P", Column("meaning", "left")], marks),
-            Paragraph(f"{self.configurations:,} configurations tried. Constants: {self.evidence} ({self.source})."),
+            Paragraph(f"{self.configurations:,} configurations tried. Constants ({self.evidence}): {self.source}."),
             Paragraph("Left out: " + "; ".join(LEFT_OUT) + ".", "muted"),
             FindingList(self.findings),
         ]
@@ -487,7 +487,8 @@ def _plan_findings(
         notes += _awkward_batch(task, best, batch)
     gaps = [one.gpus for one in best if not one.layouts]
     if gaps:
-        message = f"no layout fits and divides the batch at P = {', '.join(map(str, gaps))} with stages of equal depth"
+        at = ", ".join(f"{gpus:,}" for gpus in gaps)
+        message = f"at P = {at} no layout with stages of equal depth fits and divides the batch"
         near = {gpus: nearest_batch(task, gpus, batch.sequences) for gpus in gaps} if regime == "strong" else {}
         ways = [f"at P {gpus:,} use {count} sequences" for gpus, count in near.items() if count is not None]
         remedy = "; ".join(ways) or "choose a larger P for memory"
@@ -508,7 +509,7 @@ def _plan_findings(
         ratio = eight.gpus / first.gpus
         spread = math.exp(first.outcome.calibration.ratio_width)  # steps of one job share most of their error
         message = (
-            f"{ratio:,.4g}x the accelerators ({first.gpus} to {eight.gpus}) give {eight.speedup:.2f}x "
+            f"{ratio:,.4g}x the accelerators ({first.gpus:,} to {eight.gpus:,}) are {eight.speedup:.2f}x as fast "
             f"({eight.speedup / spread:.2f} to {eight.speedup * spread:.2f})"
         )
         notes.append(info("strong-scaling", message, speedup=eight.speedup, ratio=ratio))

@@ -237,7 +237,7 @@ def of_no_name(known: StackCalibration, stack: Stack, widths: Mapping[str, float
         **{name: getattr(known.constants, name) * factor for name in WAITS},
     )
     slower = f"{100.0 * (factor - 1.0):.0f} % slower, as published runs are"
-    source = f"no stack is named: {stack.name}, {slower}; {known.source}"
+    source = f"no stack is named, so those of {stack.name} made {slower}; from {known.source}"
     return replace(
         known, constants=constants, half_width=max(known.half_width, widths.get("unnamed", 0.0)), source=source,
         evidence="transferred" if known.evidence == "calibrated" else known.evidence,

@@ -44,10 +44,11 @@ class CriticalBatch(JsonRecord):
 
     @property
     def equivalent(self) -> str:
-        """` (2x-data equivalent of 8.389M at 20 % overhead)`; empty where it was stated so."""
+        """` (where a run needs twice the data; 8.389M where it needs 20 % more)`; empty where it was stated so."""
         if self.given_as != "overhead":
             return ""
-        return f" (2x-data equivalent of {format_count(self.given_tokens)} at {100 * OVERHEAD:.0f} % overhead)"
+        stated = f"{format_count(self.given_tokens)} where it needs {100 * OVERHEAD:.0f} % more"
+        return f" (where a run needs twice the data; {stated})"
 
     def tokens_factor(self, batch_tokens: float) -> float:
         """Tokens / E_min = 1 + B/B_c: what each effective token costs."""

@@ -100,7 +100,7 @@ export class MechanismsView extends View {
       series: [{ name: "the machine's roof", points: answer.roof, color: "var(--blue)" },
         ...answers.slice(1).map((each, place) => ({ name: `pin ${"AB"[place]}`, points: each.roof, color: "var(--purple)", dash: "4 3" }))],
       marks: [{ x: answer.ridge, label: `ridge ${short(answer.ridge)} FLOP/byte`, color: "var(--green)" }],
-      handles: [{ x: answer.kernel.x, y: answer.kernel.y, label: `your kernel`, color: "var(--red)", param: "intensity", paramY: "kernel_y" }],
+      handles: [{ x: answer.kernel.x, y: answer.kernel.y, label: "your kernel", color: "var(--red)", param: "intensity", paramY: "kernel_y" }],
     }, tableOf(["FLOP/byte", "roof FLOP/s", "reached at this kernel's share"], answer.roof.filter((/** @type {any} */ _, /** @type {number} */ place) => place % 4 === 0).map((/** @type {any} */ point) => [short(point.x), short(point.y), short(point.y * Number(reached))])),
     answer.commands[0] ?? `# roof = min(${short(Number(peak))}, ${short(Number(intensity))} * ${short(Number(bandwidth))})`,
     "The kernel can be dragged: sideways changes its intensity, up and down how much of its roof it reaches.");

@@ -33,7 +33,7 @@ const MEASURES = /** @type {Record<string, {label: string, short: string, format
 });
 
 /** Columns of the plan as the tiles name them. @type {Record<string, string>} */
-const TILES = { GPUs: "accelerators", layout: "split", step: "time of a step", "90 %": "90 % interval of it", charged: "tokens charged", run: "time of the run", USD: "cost of the run, USD", memory: "memory of each" };
+const TILES = { GPUs: "accelerators", layout: "split", step: "time of a step", "90 %": "90 % interval of it", charged: "data needed, against a small batch", compute: "compute share", run: "time of the run", USD: "cost of the run, USD", memory: "memory used on each" };
 
 /** @param {string} value */
 const same = (value) => ({ value, label: value });
@@ -112,7 +112,7 @@ export class TrainingView extends View {
     put("model", names.models, (value) => (value === "size" ? "plain decoder by its size" : experts.has(value) ? `${value} (experts)` : value));
     put("cluster", names.clusters, (value) => (value === "own" ? "an accelerator of my own" : value));
     put("stack", names.stacks);
-    put("critical", [...names.laws.map((/** @type {any} */ law) => law.name), "measured"], (value) => (value === "measured" ? "my own gradient noise scale" : `law of ${value}`));
+    put("critical", [...names.laws.map((/** @type {any} */ law) => law.name), "measured"], (value) => (value === "measured" ? "my own gradient noise scale" : `law of ${value[0].toUpperCase()}${value.slice(1)}`));
     const size = this.controls.control("size");
     if (size) {
       size.values = names.shapes.map((/** @type {any} */ shape) => shape.parameters);
@@ -276,7 +276,7 @@ export class TrainingView extends View {
     const place = answer.rows.indexOf(row);
     const cells = answer.table.rows[place];
     this.tilesHead.textContent = row.gpus === at ? `At ${whole(row.gpus)} accelerators` : `At ${whole(row.gpus)} accelerators: no layout at ${whole(at)} fits and divides the batch, this is the nearest`;
-    const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [TILES[column.header] ?? column.header, cells[index].text]);
+    const tiles = answer.table.columns.map((/** @type {any} */ column, /** @type {number} */ index) => [column.header === "speedup" ? `speedup over ${whole(answer.rows[0].gpus)}` : TILES[column.header] ?? column.header, cells[index].text]);
     if (row.chance !== null && row.chance !== undefined) tiles.push(["meets the deadline", `${Math.round(100 * row.chance)} %`]);
     this.facts.replaceChildren(...tiles.map((/** @type {string[]} */ [name, value]) => el("div", { class: name === TILES.layout ? "wide" : "" }, el("dt", {}, name), el("dd", {}, value))));
   }
