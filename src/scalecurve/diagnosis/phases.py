@@ -266,8 +266,9 @@ def find_slow_host(by_k: dict[int, list[Account]]) -> SlowHost | None:
     usual = float(np.median(others))
     if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
         return None
-    first, last = paces[slowest][0], paces[slowest][-1]
-    if first > SLOWER and last - 1.0 > GROWS * (first - 1.0):  # a slow host is as slow at every K
+    sizes = [len(account.compute) for account in runs if slowest in account.host_names]
+    told = [value - 1.0 for value, size in zip(paces[slowest], sizes, strict=True) if size > 2]  # two have no median
+    if told and told[-1] > GROWS * max(told[0], 0.0):  # a slow host is as slow at every K
         return None
     without = [account for account in runs if slowest not in account.host_names]
     balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)
