@@ -240,11 +240,14 @@ def two_modes(samples: dict[int, FloatArray]) -> dict[int, tuple[float, float, f
 def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
     """The limit of what the best cut leaves, on average over K: a single group falls below it with chance `alpha`.
 
-    The least of three shapes of noise: normal, with an exponential tail, and with the heavy tails of Student's t(3).
+    The least of the shapes of noise: normal, with an exponential tail, with the heavy tails of Student's t(3), and
+    from `LEAST_MODES` runs on, which tell it from two modes, crowded at its least value (gamma of shape 0.5).
     """
     rng = np.random.default_rng(SEED)
+    shapes = [rng.standard_normal, rng.standard_exponential, partial(rng.standard_t, 3)]
+    shapes += [partial(rng.standard_gamma, 0.5)] if min(sizes) >= LEAST_MODES else []
     limits = []
-    for draw in (rng.standard_normal, rng.standard_exponential, partial(rng.standard_t, 3)):
+    for draw in shapes:
         means = np.mean([_best_cut(np.sort(draw(size=(MODE_DRAWS, n)), axis=1))[0] for n in sizes], axis=0)
         limits.append(float(np.quantile(means, alpha)))
     return min(limits)

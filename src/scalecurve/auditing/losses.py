@@ -48,6 +48,8 @@ SLOWER = 0.02  # a K that is not slower beyond this level by its own noise has l
 BOTH = 1.3  # two judgements of noise must agree, so each may be this much laxer from five runs on (bench/gate.py)
 ENOUGH = 4.0  # degrees of freedom of a mean, from which that holds
 FEW = 0.7  # below, two modes make Student's t too sure by this much
+THREE_RUNS = 0.2  # ... and below LEAST_DEGREES the spread of all K by this much: three slow runs are no rarity
+WIDE, WIDE_SHARE = 0.25, 0.5  # the relative spread from which means are so skewed that half the alarms are admitted
 LEAST_DEGREES = 3.0  # of a mean: with fewer, and at most FEW_K, chance alone passes 1 % ...
 FEW_K = 2
 TWO_SPEEDS = math.log(1.3)  # ... so that a loss must be larger than what parts the two speeds of most programs
@@ -124,6 +126,8 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: floa
     least_degrees = np.minimum(new.degrees, old.degrees).min(axis=-1)
     lone = change.shape[-1] == 1  # of one K both judgements of noise are the same
     laxer = np.where(least_degrees >= (MANY if lone else ENOUGH), 1.0 if many or lone else BOTH, FEW)
+    laxer = laxer * np.where(_spread(new, old)[..., 0] > WIDE**2, WIDE_SHARE, 1.0)
+    by_all = np.where(least_degrees < LEAST_DEGREES, np.minimum(laxer, THREE_RUNS), laxer)
     least_limit = np.where(needs_more(new, old), TWO_SPEEDS, 0.0)
     for places, alpha in zip(sets_of(change.shape[-1]), alphas(change.shape[-1], false_alarm, many=many), strict=True):
         inside = np.zeros(change.shape[-1], dtype=bool)
@@ -136,7 +140,7 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: floa
         beside = (others**2 / careful_degrees).sum(axis=-1)
         beside = beside + (1.0 / precision - others.sum(axis=-1)) ** 2 / session_degrees
         limits, errors, degrees = [], [], []
-        for variance, each_degrees in judgements:
+        for (variance, each_degrees), lax in zip(judgements, (laxer, by_all), strict=False):
             part = variance[..., inside] / inside.sum() ** 2
             total = part.sum(axis=-1) + 1.0 / precision
             fourth = (part**2 / each_degrees[..., inside]).sum(axis=-1) + beside
@@ -145,7 +149,7 @@ def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: floa
             )
             errors.append(np.sqrt(total))
             degrees.append(freedom)
-            limits.append(_quantile(freedom, laxer * alpha) * errors[-1])
+            limits.append(_quantile(freedom, lax * alpha) * errors[-1])
         limits = [np.maximum(limit, least_limit) for limit in limits]
         larger = limits[-1] > limits[0]
         part = own[..., inside] / inside.sum() ** 2
@@ -171,12 +175,18 @@ def _sum(first: FloatArray, second: FloatArray, one: FloatArray, other: FloatArr
 
 def _pooled(new: LogMeans, old: LogMeans) -> tuple[FloatArray, FloatArray]:
     """The variance of each difference from the relative spread of all K of both studies together."""
-    runs = [study.degrees + 1 for study in (new, old)]
+    variance = _spread(new, old) * (1 / (new.degrees + 1) + 1 / (old.degrees + 1))
     freedom = new.degrees + old.degrees
-    spread = new.variance * runs[0] * new.degrees + old.variance * runs[1] * old.degrees
-    mean = spread.sum(axis=-1, keepdims=True) / freedom.sum(axis=-1, keepdims=True)
-    variance = mean * (1 / runs[0] + 1 / runs[1])
     return variance, np.broadcast_to(freedom.sum(axis=-1, keepdims=True), variance.shape).astype(np.float64)
+
+
+def _spread(new: LogMeans, old: LogMeans) -> FloatArray:
+    """The relative variance of one run, from all K of both studies; the last axis has one place."""
+    squares = sum(study.variance * (study.degrees + 1) * study.degrees for study in (new, old))
+    mean: FloatArray = np.sum(squares, axis=-1, keepdims=True) / np.sum(
+        new.degrees + old.degrees, axis=-1, keepdims=True
+    )
+    return mean
 
 
 def _moderated(new: LogMeans, old: LogMeans) -> tuple[FloatArray, FloatArray]:

@@ -38,6 +38,8 @@ SIGNIFICANT = 0.01
 LARGEST_K = 3
 LEAST_K = 3  # a constant and a shrinking part cannot be told apart from fewer
 ALONE_AT = 2  # of the three largest K, the same worker must be the slowest in so many
+MOST_TOPS = 3  # workers that stand out at one K or another, where one works alone
+NEARLY = 0.6  # the power of K by which the seconds of one worker must grow to be work for all of them
 SAME_WORK = 0.01
 ALLOWANCE = 1.3  # of waiting over what the longest busy time of each step explains
 NEGLIGIBLE_WAIT = 0.02  # of the useful time
@@ -110,8 +112,12 @@ def group(runs: Iterable[Account]) -> Runs:
     return grouped
 
 
-def split_gap(by_k: Runs, *, weak: bool) -> Split:
-    """The components of the loss at each K against the first."""
+def split_gap(by_k: Runs, *, weak: bool, surely_lost: bool = False) -> Split:
+    """The components of the loss at each K against the first.
+
+    Growth of compute counts where it is beyond the noise of the runs that it is a difference of, half as far beyond
+    where T itself says that something is `surely_lost`.
+    """
     alone = works_alone(by_k) if not weak else None
     slow_host = find_slow_host(by_k)
     base = next(iter(by_k))
@@ -130,8 +136,7 @@ def split_gap(by_k: Runs, *, weak: bool) -> Split:
             waits,
             named_serial=waits.named_serial + everywhere,
             host=waits.host + slowed,
-            # Growth counts where it is beyond the noise of the runs that it is a difference of.
-            growth=growth if k != base and growth > 3.0 * error else 0.0,
+            growth=growth if k != base and growth > (1.5 if surely_lost else 3.0) * error else 0.0,
             again=again,
             loading=max(0.0, _seconds(runs, "data") - _seconds(first, "data") * factor),
             outside=max(0.0, _outside(runs) - _outside(first) * factor),
@@ -147,12 +152,14 @@ def _beyond(waits: Components, at_base: Components, factor: float) -> Components
 
 
 def _done_again(runs: list[Account], first: list[Account], factor: float) -> float:
-    """Worker-seconds of compute for counted work beyond that of the baseline; 0 where work was not counted."""
+    """Worker-seconds of compute for work beyond that of the baseline, as counted, or by the number of steps; else 0."""
     amounts = [float(a.work.sum()) for a in runs if a.work is not None]
     before = [float(a.work.sum()) for a in first if a.work is not None]
-    if len(amounts) < len(runs) or len(before) < len(first) or not sum(before):
-        return 0.0
-    more = float(np.mean(amounts)) / (float(np.mean(before)) * factor)
+    more = 1.0
+    if len(amounts) == len(runs) and len(before) == len(first) and sum(before):
+        more = float(np.mean(amounts)) / (float(np.mean(before)) * factor)
+    if more <= 1.0 + SAME_WORK and all(a.steps and a.transfer is not None for a in (*runs, *first)):
+        more = float(np.mean([a.steps for a in runs])) / float(np.mean([a.steps for a in first]))
     return _seconds(runs, "compute") * (1.0 - 1.0 / more) if more > 1.0 + SAME_WORK else 0.0
 
 
@@ -329,22 +336,37 @@ def works_alone(by_k: Runs) -> Alone | None:
     rank = tops[max(tops)]
     if [tops.get(k) for k in means][-LARGEST_K:].count(rank) < ALONE_AT:
         return None
+    if len(set(tops.values())) > MOST_TOPS:  # a heavy share that lies elsewhere at other K
+        return None
     usable = dict(takewhile(lambda item: tops.get(item[0]) == rank, reversed(means.items())))
     if len(usable) < LEAST_K:  # at small K its own share, which may be less than others have, hides what it does alone
         usable = {k: values for k, values in reversed(means.items()) if rank < len(values)}
     workers = np.array(list(usable), dtype=np.float64)
-    extra = np.array([values[rank] - np.delete(values, rank).mean() for values in usable.values()])
+    others = np.array([np.delete(values, rank).mean() for values in usable.values()])
+    extra = np.array([values[rank] for values in usable.values()]) - others
     if len(workers) < LEAST_K:
         return None
-    basis = np.column_stack([np.ones_like(workers), 1.0 / workers, np.log2(workers) / workers])
-    if np.all(extra > 0):
-        parts, _ = nnls(basis / extra[:, None], np.ones_like(workers))
+    ones = np.ones_like(workers)
+    if np.all(extra > 0):  # a heavier share grows and shrinks with what the others compute; work done alone does not
+        basis = np.column_stack([ones, others, np.log2(workers) * others])
+        parts, _ = nnls(basis / extra[:, None], ones)
     else:
         typical = np.array([values.mean() for values in usable.values()])
-        parts = np.linalg.lstsq(basis[:, :2] / typical[:, None], extra / typical, rcond=None)[0]
+        basis = np.column_stack([ones, 1.0 / workers])
+        parts = np.linalg.lstsq(basis / typical[:, None], extra / typical, rcond=None)[0]
     constant = float(parts[0])
     share = min(constant / float(extra[0]), 1.0)  # the largest K comes first
     return Alone(rank, constant, share) if share > CONSTANT else None
+
+
+def grows_alone(by_k: Runs) -> bool:
+    """Whether one worker is slowest at the largest two K, by seconds that grow nearly as K does."""
+    before, last = (compute_matrix(runs).mean(axis=0) for runs in list(by_k.values())[-2:])
+    fewer, more, rank = len(before), len(last), int(np.argmax(last))
+    if not 2 <= fewer < more or int(np.argmax(before)) != rank or not _stands_out(last):
+        return False
+    extra = [float(values[rank] - np.delete(values, rank).mean()) for values in (before, last)]
+    return extra[0] > 0 and bool(extra[1] / extra[0] > (more / fewer) ** NEARLY)
 
 
 def _stands_out(seconds: FloatArray) -> bool:

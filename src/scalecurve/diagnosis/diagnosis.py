@@ -32,6 +32,7 @@ from scalecurve.diagnosis.causes import (
     OTHER,
     REMEDIES,
     SERIAL,
+    SURE,
     TELLING,
     TIMES,
     TOTALS,
@@ -369,7 +370,8 @@ def _from_accounts(study: Study, by_k: Runs, phased: bool, rng: np.random.Genera
     """The diagnosis from where each worker's time went."""
     weak, apart = study.regime is Regime.WEAK, shares_machine(study) is False
     grown = _growth_meanings(study, by_k, phased, rng)
-    split, draws = draw_losses(by_k, weak=weak, apart=apart, phased=phased, grown=grown, rng=rng)
+    lost = loss_chances(study)[-1].bent >= SURE
+    split, draws = draw_losses(by_k, weak=weak, apart=apart, phased=phased, surely_lost=lost, grown=grown, rng=rng)
     telling = phased and all(tells_apart(account) for runs in by_k.values() for account in runs)
     chances = (TELLING if telling else TOTALS)(draws.chances())
     shares, efficiency, base = draws.shares(), _efficiencies(study), next(iter(by_k))

@@ -21,6 +21,7 @@ from scalecurve.diagnosis.accounting import (
     COMPONENTS,
     Runs,
     Split,
+    grows_alone,
     least_in_collectives,
     passing_spread,
     split_gap,
@@ -55,20 +56,28 @@ QUEUEING = {OTHER: 0.42, CONTENTION: 0.25, SERIAL: 0.21, COMMUNICATION: 0.08, IM
 
 
 def draw_losses(
-    by_k: Runs, *, weak: bool, apart: bool, phased: bool, grown: Weights, rng: np.random.Generator
+    by_k: Runs,
+    *,
+    weak: bool,
+    apart: bool,
+    phased: bool,
+    surely_lost: bool,
+    grown: Weights,
+    rng: np.random.Generator,
 ) -> tuple[Split, Draws]:
     """The components as they are, and draws of the loss by cause.
 
+    `surely_lost` says that T at the largest K is longer than the ideal one beyond its noise.
     `apart` says that workers share no machine, `phased` that phases were recorded.  `grown` are the causes of growing
     busy time by its shape over K.
     """
-    split = split_gap(by_k, weak=weak)
+    split = split_gap(by_k, weak=weak, surely_lost=surely_lost)
     hidden = list(hidden_waiting(by_k))
     single = all(len(runs) == 1 for runs in by_k.values())
     samples = [split]
     for _ in range(0 if single else RESAMPLES):  # the runs of each K drawn again with replacement
         again = {k: [runs[i] for i in rng.integers(len(runs), size=len(runs))] for k, runs in by_k.items()}
-        samples.append(split_gap(again, weak=weak))
+        samples.append(split_gap(again, weak=weak, surely_lost=surely_lost))
     workers = np.array([float(k_workers(by_k, k)) for k in by_k])
     waits = np.array([[own.get(k, 0.0) for k in by_k] for _, own in hidden]) * workers
     own = np.arange(DRAWS) % len(samples)
@@ -124,7 +133,7 @@ def component_causes(
     if noisy and not counted:
         passing = {STRAGGLER: 0.75, IMBALANCE: 0.25}
     if weak:
-        lasting |= {SERIAL: 0.1}
+        lasting |= {SERIAL: 1.0 if grows_alone(by_k) else 0.1}
     noise = barrier_noise_chance(by_k)
     sure = split.alone is not None and split.alone.constant > 0.7
     outside = {SERIAL: 0.4, CONTENTION: 0.3, OTHER: 0.3}
@@ -187,10 +196,19 @@ def in_collectives(by_k: Runs, *, weak: bool) -> Weights:
         return {COMMUNICATION: 0.7, OTHER: 0.3}
     if all(tells_apart(account) for runs in usable.values() for account in runs):
         return {COMMUNICATION: 1.0}
-    compute = np.array([np.median([a.compute.mean() for a in runs]) for runs in usable.values()])
-    of_compute = least / (compute * filling)
-    goes_round = float(np.ptp(of_compute)) <= STEADY * float(of_compute.max())
-    return {COMMUNICATION: 0.75, IMBALANCE: 0.25} if goes_round else {COMMUNICATION: 1.0}
+    return {COMMUNICATION: 0.75, IMBALANCE: 0.25} if _goes_round(usable, least) else {COMMUNICATION: 1.0}
+
+
+def _goes_round(usable: Runs, least: FloatArray) -> bool:
+    """Whether the least seconds that workers spend waiting or sending could be for one heavy share that goes round.
+
+    With a share x times heavier than the others that is x (K - 1)/K of the compute, or x (K - 1)/(K + x) where the
+    work of all workers together stays the same; x is then one number at every K.
+    """
+    workers = np.array(list(usable), dtype=np.float64)
+    part = least / np.array([np.median([a.compute.mean() for a in runs]) for runs in usable.values()])
+    heavier = [part * workers / (workers - 1.0), part * workers / np.maximum(workers - 1.0 - part, 1e-9)]
+    return any(float(np.ptp(x)) <= STEADY * float(x.max()) for x in heavier)
 
 
 def _between_own_times(by_k: Runs) -> Weights:
@@ -198,6 +216,10 @@ def _between_own_times(by_k: Runs) -> Weights:
     beyond = [float(np.mean([a.communication.min() for a in runs])) for runs in by_k.values()]
     if beyond[0] > (1 - STEADY) * max(beyond) > 0:
         return {SERIAL: 0.8, OTHER: 0.1, COMMUNICATION: 0.1}
+    usable = {k_workers(by_k, k): runs for k, runs in by_k.items() if k_workers(by_k, k) > 1}
+    least = np.array([np.median([least_in_collectives(a) for a in runs]) for runs in usable.values()])
+    if _goes_round(usable, least):
+        return {COMMUNICATION: 0.5, IMBALANCE: 0.15, OTHER: 0.15, SERIAL: 0.1, CONTENTION: 0.1}
     return {COMMUNICATION: 0.6, OTHER: 0.16, SERIAL: 0.12, CONTENTION: 0.12}
 
 

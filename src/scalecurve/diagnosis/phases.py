@@ -49,6 +49,7 @@ SLOWER = 1.1
 LONGER = 1.5  # the run over the steps that were kept, where the rest is more of the same steps
 LEAST_HOSTS = 3
 AGREEMENT = 0.25  # the other hosts' spread, as a share of the slow one's excess
+GROWS = 2.0  # times that the excess of a slow host may differ between K
 
 
 def kind_of(phase: str) -> str:
@@ -252,7 +253,10 @@ def find_slow_host(by_k: dict[int, list[Account]]) -> SlowHost | None:
     paces: defaultdict[str, list[float]] = defaultdict(list)
     for account in runs:
         pace = account.compute / account.work if by_work and account.work is not None else account.compute
-        for host, value in zip(account.host_names, (pace / np.median(pace)).tolist(), strict=True):
+        usual = float(np.median(pace))
+        if usual <= 0:  # most workers had nothing to do: no pace to compare with
+            return None
+        for host, value in zip(account.host_names, (pace / usual).tolist(), strict=True):
             paces[host].append(value)
     median = {host: float(np.median(values)) for host, values in paces.items()}
     slowest = max(median, key=lambda host: median[host])
@@ -261,6 +265,10 @@ def find_slow_host(by_k: dict[int, list[Account]]) -> SlowHost | None:
         return None
     usual = float(np.median(others))
     if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
+        return None
+    sizes = [len(account.compute) for account in runs if slowest in account.host_names]
+    told = [value - 1.0 for value, size in zip(paces[slowest], sizes, strict=True) if size > 2]  # two have no median
+    if told and told[-1] > GROWS * max(told[0], 0.0):  # a slow host is as slow at every K
         return None
     without = [account for account in runs if slowest not in account.host_names]
     balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)

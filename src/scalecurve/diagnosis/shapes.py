@@ -117,11 +117,14 @@ def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: 
 
 def _communication(k: FloatArray, weak: bool, sizes: list[float]) -> Iterator[CauseShape]:
     several = k > 1
+    cut = np.minimum(np.log2(k) / 3.0, 1.0)  # blocks are cut along one direction at K = 2, along three from 8 on
     forms = {"trees, log2 K": np.log2(k), "linear in K": k - 1.0, "ring, (K-1)/K": (k - 1.0) / k}
     if weak:
         forms |= {"bisection of a torus, K^1/3": k ** (1 / 3) - 1.0, "bisection of a mesh, K^1/2": np.sqrt(k) - 1.0}
+        forms |= {"surface of blocks, more neighbours up to K = 8": cut}
     else:
         forms |= {"surface, K^-2/3": several * k ** (-2 / 3), "surface, K^-1/2": several * k**-0.5}
+        forms |= {"surface of blocks, more neighbours up to K = 8": cut * k ** (-2 / 3)}
     for form, seconds in forms.items():
         yield CauseShape(COMMUNICATION, form, seconds, 0.8 / len(forms))
     for size in sizes:

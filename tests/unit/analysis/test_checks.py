@@ -141,3 +141,10 @@ def test_a_long_flat_curve_above_the_threshold_is_not_said_to_bend() -> None:
 def test_levels_are_validated(level: float) -> None:
     with pytest.raises(InputError, match="a level lies between 0 and 1"):
         tabulate(study(np.random.default_rng(7), 3, 0.02), level=level)
+
+
+def test_noise_that_crowds_at_its_least_value_has_no_two_modes() -> None:
+    rng = np.random.default_rng(4)
+    told = [two_modes({2**i: 1 + 0.1 * rng.gamma(0.5, size=20) for i in range(8)}) for _ in range(100)]
+
+    assert sum(map(bool, told)) <= 5

@@ -296,3 +296,19 @@ def test_three_fast_and_three_slow_runs_do_not_fail_a_gate_of_few_k(workers: tup
     assert "few-repeats" in {finding.code for finding in gate.findings}
     assert not check(twice, against=old).passed
     assert all(failing_share(4000, noise, workers, {}, 5, 3) <= 0.012 for noise in NOISES.values())
+
+
+@pytest.mark.parametrize(("runs", "slow"), [((10, 10), None), ((10, 3), 0.2)])
+def test_identical_code_fails_in_one_check_of_a_hundred(runs: tuple[int, int], slow: float | None) -> None:
+    """Noise of 60 %, and two speeds with three new runs against ten old ones."""
+    rng, trials = np.random.default_rng(8), 6000
+    ends = []
+    for n in runs:
+        wide = np.exp(0.6 * rng.standard_normal((trials, 7, n)))
+        still = 1 + 0.01 * rng.standard_normal(wide.shape)
+        times = wide if slow is None else (1 + 0.15 * (rng.random(wide.shape) < slow)) * still
+        mean = times.mean(axis=-1)
+        ends.append(LogMeans(np.log(mean), times.var(axis=-1, ddof=1) / mean**2 / n, np.full(mean.shape, float(n - 1))))
+    tests = losses_of(ends[1], ends[0], false_alarm=0.01, session=0.02, session_degrees=np.inf)
+
+    assert np.mean((tests.estimate > tests.limit).any(axis=-1)) <= 0.011

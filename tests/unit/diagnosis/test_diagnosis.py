@@ -379,3 +379,65 @@ def test_times_of_eleven_orders_of_magnitude_are_answered() -> None:
     answer = diagnose(Study(regime=Regime.STRONG, runs=runs))
 
     assert answer.to_dict()["causes"]
+
+
+def spans(
+    compute: Callable[[int, int], list[float]], *, regime: Regime, work: bool = False, slower: float = 0.0
+) -> Study:
+    """Steps that end in a barrier, recorded as totals; every repeat takes `slower` longer than the one before."""
+    runs = []
+    for repeat, k in product(range(5), (1, 2, 4, 8, 16)):
+        rng = np.random.default_rng([repeat, k])
+        factor = (1 + slower * repeat) * (1 + 0.003 * rng.standard_normal())
+        steps = factor * np.array([compute(k, rank) for rank in range(k)])
+        span = float(steps.max(axis=0).sum())
+        ranks = tuple(
+            RankRecord(
+                rank=rank,
+                seconds=span,
+                work=1.0 if work else None,
+                phases={"calc": float(own.sum()), "mpi": span - float(own.sum())},
+            )
+            for rank, own in enumerate(steps)
+        )
+        runs.append(Run(k=k, value=span, repeat=repeat, order=len(runs), ranks=ranks))
+    return Study(regime=regime, k_unit="ranks", runs=tuple(runs))
+
+
+def test_one_worker_whose_extra_grows_with_k_is_no_slow_host() -> None:
+    """Under weak scaling rank 0 does something for every worker, and the work of all is counted alike."""
+    study = spans(lambda k, rank: [1.0 + (0.1 * k if rank == 0 else 0.0)], regime=Regime.WEAK, work=True)
+
+    assert "serial" in diagnose(study).candidates
+
+
+def test_a_sure_loss_is_not_called_none_because_the_machine_drifts() -> None:
+    study = spans(lambda k, rank: [1.0 / k * (1.13 if k > 1 else 1.0)], regime=Regime.STRONG, slower=0.03)
+
+    assert diagnose(study).candidates[0] == "contention"
+
+
+def test_a_heavy_share_that_lies_elsewhere_at_every_k_is_not_serial() -> None:
+    def compute(k: int, rank: int) -> list[float]:
+        heavy = 5 if k > 4 else k - 1
+        return [(1.5 if k > 1 and rank == heavy else 1.0) / k * (1 + 0.03 * (k - 1))]
+
+    assert "serial" not in diagnose(spans(compute, regime=Regime.STRONG)).candidates
+
+
+def test_a_heavy_share_that_goes_round_within_fixed_work_may_be_imbalance() -> None:
+    def compute(k: int, rank: int) -> list[float]:
+        shares = [(3.7 if k > 1 and step % k == rank else 1.0) / (1 + 2.7 / k if k > 1 else 1.0) for step in range(16)]
+        return [share / 16 for share in shares]
+
+    assert "imbalance" in diagnose(spans(compute, regime=Regime.WEAK)).candidates
+
+
+def test_blocks_with_more_neighbours_up_to_eight_may_be_communication() -> None:
+    rng = np.random.default_rng(1)
+    times = {
+        k: ((1 / k + 0.07 * (k ** (-2 / 3) * min(1, np.log2(k) / 3))) * (1 + 0.01 * rng.standard_normal(10))).tolist()
+        for k in (1, 2, 4, 8, 16, 32)
+    }
+
+    assert "communication" in diagnose(Study.from_samples(times, regime="strong")).candidates
