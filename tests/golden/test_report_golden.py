@@ -45,7 +45,7 @@ def test_the_golden_report_has_every_part() -> None:
     text = (FILES / "report-strong.md").read_text()
     for words in (
         "No single cause is sure: stragglers, communication",
-        "to tell, record where the time of every worker goes",
+        "to tell, record where the time of each worker goes",
         "## Laws fitted to the data",
         "## Forecast beyond the data",
         "## What it costs",
