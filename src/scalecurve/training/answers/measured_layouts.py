@@ -18,6 +18,7 @@ from scalecurve.training.inputs.stack import Stack, calibration_of
 from scalecurve.training.inputs.transformer import Transformer
 
 ROUNDED = 0.06  # a batch in tokens is written with few digits, or 2^20 as a million
+LARGE_MICRO = 16384  # tokens up to which more than four short sequences are a plausible micro-batch
 WORTH_INTERLEAVING = 0.25  # a bubble above this share of the step is not left without interleaving
 
 
@@ -171,7 +172,7 @@ def row_batches(row: Mapping[str, str], pp: int, dp: int, seq: int, assumed: lis
     if count is not None and share % count == 0:
         return [share // count], [count]
     assumed.append("micro-batch")
-    sizes = [size for size in (1, 2, 4) if share % size == 0]
+    sizes = [size for size in (1, 2, 4, 8, 16) if share % size == 0 and (size <= 4 or size * seq <= LARGE_MICRO)]
     return sizes, [share // size for size in sizes]
 
 

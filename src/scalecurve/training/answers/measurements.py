@@ -57,6 +57,7 @@ USUAL_SEQS = (2048, 4096, 8192)  # where a source gives a rate and no sequence l
 USUAL_NODE = 16  # accelerators of the largest server; larger fast domains are racks and pods
 OPEN_LAYOUT = 0.3  # half of the range of log(step) over the layouts that one job may have had
 LARGE_VOCABULARY = 65536  # a model with more words is of a time when gates were usual (Llama 3.2 1B: ffn = 4 hidden)
+SAME_PEAK = 0.05  # of TFLOP/s over MFU, both rounded, from a peak
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
 
 
@@ -308,7 +309,10 @@ def row_precisions(row: Mapping[str, str], cluster: Cluster) -> tuple[str, ...]:
     text = row.get("precision", "").lower()
     eight = cluster.accelerator.fp8_peak is not None
     if not text or text in ("-", "n/a", "na", "unknown"):
-        return ("bf16", "fp8") if eight else ("bf16",)
+        rate, used = number(row, "tflops_per_accel"), number(row, "mfu_pct")
+        peak = 1e14 * rate / used if rate and used else 0.0  # what the authors count against tells
+        told = [kind for kind in ("bf16", "fp8") if abs(peak / cluster.peak(kind) - 1.0) < SAME_PEAK] if eight else []
+        return tuple(told) or (("bf16", "fp8") if eight else ("bf16",))
     if re.search(r"int8|fp8|float8|e4m3|e5m2|fp4|e2m1", text):
         if "int8" in text or not eight:
             raise Unread(f"{cluster.accelerator.name} has no peak for {text}")

@@ -92,6 +92,10 @@ UNITS: Mapping[str, Mapping[str, float]] = {  # what the word after a number mak
     "mem_gb": {"mb": 1.0 / 1024.0, "mib": 1.0 / 1024.0, "tb": 1024.0},
     "params_b": {"m": 1e-3, "t": 1e3},
 }
+KINDS = {"bf16": "bf16", "bfloat16": "bf16", "fp16": "fp16", "float16": "fp16", "fp8": "fp8", "float8": "fp8",
+         "mxfp8": "fp8", "nvfp4": "nvfp4"}  # fmt: skip
+KIND = re.compile(r"(?<![a-z0-9])(?:" + "|".join(KINDS) + r")(?![a-z0-9])", re.I)
+SAME = ('"', "''", "〃", "ditto", "idem", "same", "same as above", "as above")  # the cell above holds
 LARGEST = 1e15  # no cell of a table means a number above this
 NO = ("0", "no", "none", "null", "false", "off", "n/a", "na", "-", "disabled")
 YES = ("yes", "true", "on", "enabled")
@@ -109,7 +113,10 @@ def read_table(path: Path) -> list[dict[str, str]]:
     for rows, caption in tables:
         beside = said_beside(caption) or said_beside(path.stem)
         beside |= {"beside": f"{caption} {path.stem}"}
-        cells = [{name: cell for name, cell in plain_row(row).items() if cell} for row in rows]
+        cells = [{name: cell for name, cell in plain_row(row).items() if cell} for row in repeated(rows)]
+        named = {column_of(str(heading)) for row in rows[:1] for heading in row}
+        if "precision" not in named and any(line.get("precision") == "fp8" for line in cells):
+            cells = [{"precision": "bf16"} | line for line in cells if line]  # rows in words name what they differ in
         lines += [beside | line for line in cells if line]
     if separator == ";":
         lines = [{name: re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", cell) for name, cell in one.items()} for one in lines]
@@ -120,6 +127,26 @@ def read_table(path: Path) -> list[dict[str, str]]:
             for line in lines
         ]
     return lines
+
+
+def repeated(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with what a ditto mark stands for."""
+    whole: list[dict[str, Any]] = []
+    for row in rows:
+        above = whole[-1] if whole else {}
+        whole.append({key: above.get(key) if str(cell).strip().lower() in SAME else cell for key, cell in row.items()})
+    return whole
+
+
+def said_in_words(cells: Mapping[str, str]) -> dict[str, str]:
+    """The precision and the sizes that a row names in words under other headings (`2D+compile+Float8`, `seq 4096`)."""
+    text = " ".join(cell for name, cell in cells.items() if name not in ("note", "provenance", "beside"))
+    kinds = {KINDS[word.lower()] for word in KIND.findall(text)}
+    told = {"precision": kinds.pop()} if len(kinds) == 1 else {}
+    for name, word in (("seq", r"seq(?:uence)?(?:[ _-]?len(?:gth)?)?"), ("vocab", r"vocab(?:ulary)?(?:[ _-]?size)?")):
+        sizes = set(re.findall(rf"\b{word}[ =:]+(\d[\d,]*k?)\b", text, re.I))
+        told |= {name: sizes.pop()} if len(sizes) == 1 else {}
+    return {name: cell for name, cell in told.items() if not cells.get(name)}
 
 
 def said_beside(text: str) -> dict[str, str]:
@@ -214,16 +241,24 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, str]:
     """One row under the schema's headings, its cells without blanks around them; times in ms, rates of the whole job,
     nodes and batches in tokens become those of the schema."""
     cells: dict[str, str] = {}
+    software = ""
     for key, value in row.items():
         heading, cell = str(key or ""), "" if value is None else str(value).strip(" \t\r\n*`")
         several = [WORDS.get(word, word) for word in re.findall(r"[a-z]+", heading.lower())]
         if len(several) > 1 and set(several) <= set(DEGREES):  # TP/PP/DP: 8/4/2
             found = dict(zip(several, re.findall(r"\d+", cell), strict=False))
         else:
-            found = {column_of(heading): cell}
+            kind = KIND.search(heading) if cell else None  # bf16_tflops_per_gpu
+            found = {column_of(KIND.sub("", heading) if kind else heading): cell}
+            found |= {"precision": KINDS[kind[0].lower()]} if kind else {}
+        if found.get("accelerator") and cells.get("accelerator") and accelerator_in(cells["accelerator"]) is None:
+            software = cells.pop("accelerator")  # `system` may be the software, with the hardware in a later column
         if found.get("accels") and number(found, "accels") is None:
             found = {"accelerator": found["accels"]}
         cells |= {name: text for name, text in found.items() if name and not cells.get(name)}
+    if software and not cells.get("framework"):
+        cells["framework"] = software
+    cells |= said_in_words(cells)
     strategy = cells.get("parallelism", "").lower()
     for name, value in re.findall(r"(?<![a-z])(tp|pp|vp|cp|ep|dp|fsdp)\s*[-=:_]?\s*(\d+)", strategy):
         cells[name] = cells.get(name) or value

@@ -463,6 +463,57 @@ def test_json_in_other_shapes(tmp_path, content):
     assert [row.seconds for row in rows] == pytest.approx([12.0, 12.0])
 
 
+TITAN = """model,gpus,parallelism,seq,local_batch,technique,tokens_per_s_per_gpu,hardware
+Llama3.1-70B,256,"FSDP 32, TP 8",8192,16,2D+compile+Float8,829,"H100 96GB, 400Gb/s"
+Llama3.1-70B,256,"FSDP 32, TP 8",8192,16,2D+compile,597,same
+"""
+
+
+def test_a_ditto_mark_repeats_and_words_tell_the_precision(tmp_path):
+    path = tmp_path / "torchtitan.csv"
+    path.write_text(TITAN)
+    rows = read_measurements([path])
+    assert [{job.precision for job in row.jobs} for row in rows] == [{"fp8"}, {"bf16"}]
+    assert {row.jobs[0].cluster.accelerator.name for row in rows} == {"h100-96gb"}
+
+
+def test_a_column_of_precisions_leaves_its_blanks_open(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("model,gpu,gpus,gbs,mbs,seq,tp,pp,precision,step_s\n" + "".join(
+        f"llama3-8b,H100,8,128,1,8192,1,1,{kind},12\n" for kind in ("fp8", "")))  # fmt: skip
+    first, second = read_measurements([path])
+    assert {job.precision for job in first.jobs} == {"fp8"}
+    assert {job.precision for job in second.jobs} == {"bf16", "fp8"}
+
+
+@pytest.mark.parametrize(("cells", "kinds"), [
+    ({"tflops_per_accel": "408.8", "mfu_pct": "41"}, {"bf16"}), ({"tflops_per_accel": "800", "mfu_pct": "40"}, {"fp8"}),
+    ({"tflops_per_accel": "500", "mfu_pct": "20"}, {"bf16", "fp8"}), ({"bf16_tflops_per_gpu": "430"}, {"bf16"}),
+])  # fmt: skip
+def test_the_peak_that_a_table_counts_against_tells_the_precision(cells, kinds):
+    row = measurement(RUN | {"precision": "", "step_s": ""} | cells, "here")
+    assert {job.precision for job in row.jobs} == kinds
+
+
+def test_a_system_may_be_the_software():
+    row = RUN | {"accelerator": "", "framework": ""}
+    [first, *_] = measurement({"system": "Megatron-LM", "hardware": "H100 SXM"} | row, "here").jobs
+    assert (first.cluster.accelerator.name, first.stack.name) == ("h100", "megatron-core")
+
+
+def test_sizes_may_stand_in_words():
+    told = measurement(RUN | {"seq": "", "accelerator": "H100 SXM (Eos); seq 4096, vocab 131072"}, "here")
+    assert told.jobs[0].seq == 4096
+
+
+def test_short_sequences_may_be_many_to_a_micro_batch():
+    blank = {"micro_batch": "", "global_batch_seqs": "1024", "recompute": "none", "precision": "bf16"}
+    sizes = [
+        {job.layout.micro for job in measurement(RUN | blank | {"seq": seq}, "x").jobs} for seq in ("2048", "8192")
+    ]
+    assert sizes == [{1, 2, 4, 8}, {1, 2, 4}]
+
+
 def test_a_strategy_says_how_weights_are_sharded():
     fsdp, ddp = (measurement(RUN | {"zero": "", "ShardStrategy": name}, "x") for name in ("FULL_SHARD", "DDP"))
     assert (fsdp.jobs[0].layout.zero, ddp.jobs[0].layout.zero) == (3, 0)

@@ -33,6 +33,44 @@ def test_large_jobs_split_sequences_and_reduced_gradients_stall(change):
     assert host_seconds(**SMALL | change) > host_seconds(**SMALL) + 4.0
 
 
+HALF = {"tp": 8, "pp": 4, "dp": 8, "zero": 1, "accumulation": 16}  # half of the nodes from which all jobs stall
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"micro": 2, "sequence_parallel": True},  # split sequences over more than two stages
+        {"tp": 2, "dp": 32},  # many replicas that share the optimiser's states
+        {"tp": 32, "pp": 2, "dp": 1, "zero": 0, "sequence_parallel": True},  # tensor ranks on more than two nodes
+    ],
+)
+def test_what_stalls_below_the_largest_jobs(change):
+    stalled = replace(NANOTRON, stall=0.0)
+    assert host_seconds(**HALF) == pytest.approx(host_seconds(stalled, **HALF))
+    assert host_seconds(**HALF | change) > host_seconds(stalled, **HALF | change) + 4.0
+
+
+@pytest.mark.parametrize(
+    "change", [{"pp": 2, "dp": 16, "micro": 2, "sequence_parallel": True}, {"zero": 0}, {"tp": 2, "dp": 32, "zero": 0}]
+)
+def test_two_stages_and_reduced_gradients_do_not_stall_there(change):
+    assert host_seconds(**HALF | change) == pytest.approx(host_seconds(replace(NANOTRON, stall=0.0), **HALF | change))
+
+
+def test_tensor_ranks_on_many_nodes_wait_at_the_output_layer():
+    patient = replace(NANOTRON, head_wait=0.0)
+
+    def compute(stack, tp):
+        job = TrainingJob(
+            model=model_preset("llama3-8b"), cluster=H100, stack=stack, layout=Layout(tp=tp, accumulation=8), seq=8192
+        )
+        [one] = evaluate_jobs([job], calibration_of(H100.accelerator, stack))
+        return one.seconds
+
+    assert compute(NANOTRON, 16) == compute(patient, 16)
+    assert compute(NANOTRON, 32) == pytest.approx(compute(patient, 32) + 8 * NANOTRON.head_wait, rel=1e-4)
+
+
 def test_without_a_pipeline_nothing_stalls():
     assert host_seconds(**SMALL | {"pp": 1, "dp": 128}) == pytest.approx(host_seconds(**SMALL | {"pp": 1}))
 
