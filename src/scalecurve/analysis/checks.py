@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -244,6 +244,7 @@ def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
     from `LEAST_MODES` runs on, which tell it from two modes, crowded at its least value (gamma of shape 0.5).
     """
     rng = np.random.default_rng(SEED)
+    shapes: list[Callable[..., FloatArray]]
     shapes = [rng.standard_normal, rng.standard_exponential, partial(rng.standard_t, 3)]
     shapes += [partial(rng.standard_gamma, 0.5)] if min(sizes) >= LEAST_MODES else []
     limits = []

@@ -153,10 +153,10 @@ def _beyond(waits: Components, at_base: Components, factor: float) -> Components
 
 def _done_again(runs: list[Account], first: list[Account], factor: float) -> float:
     """Worker-seconds of compute for work beyond that of the baseline, as counted, or by the number of steps; else 0."""
-    amounts = [float(a.work.sum()) for a in runs if a.work is not None]
-    before = [float(a.work.sum()) for a in first if a.work is not None]
+    amounts = [float(np.sum(a.work)) for a in runs if a.work is not None]
+    before = [float(np.sum(a.work)) for a in first if a.work is not None]
     more = 1.0
-    if len(amounts) == len(runs) and len(before) == len(first) and sum(before):
+    if len(amounts) == len(runs) and len(before) == len(first) and any(before):
         more = float(np.mean(amounts)) / (float(np.mean(before)) * factor)
     if more <= 1.0 + SAME_WORK and all(a.steps and a.transfer is not None for a in (*runs, *first)):
         more = float(np.mean([a.steps for a in runs])) / float(np.mean([a.steps for a in first]))

@@ -8,7 +8,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
-import scalecurve as sc
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
 from scalecurve.analysis.table import TableRow, chance_words, rule_words, tabulate
@@ -120,7 +119,23 @@ def gather(
     proposal: str | Path | None = None,
     history: str | Path | None = None,
 ) -> Material:
-    """Every result about a study, by the public verbs; a part that is refused carries its reason."""
+    """Every result about a study, by the public verbs; a part that is refused carries its reason.
+
+    What few reports have is imported only where it is asked for: each such import takes as long as a plot.
+    """
+    rare: dict[str, Any] = {"cost": None, "proposal": None, "history": None}
+    if price is not None:
+        from scalecurve.planning.cost import cost
+
+        rare["cost"] = attempt(lambda: cost(study, price, level=LEVEL))
+    if proposal is not None:
+        from scalecurve.proposals.assessment import assess
+
+        rare["proposal"] = assess(proposal)
+    if history is not None:
+        from scalecurve.auditing.history import history as read_history
+
+        rare["history"] = attempt(lambda: read_history(history, name=study.name))
     options = "" if price is None else f" --price {price:g}"
     options += "" if proposal is None else " --proposal proposal.toml"
     options += "" if history is None else " --history checks.jsonl"
@@ -133,26 +148,10 @@ def gather(
         forecast=attempt(lambda: forecast(study, at=beyond, level=LEVEL)),
         diagnosis=attempt(lambda: diagnose(study)),
         audit=attempt(lambda: audit(study)),
-        cost=None if price is None else attempt(lambda: sc.cost(study, price, level=LEVEL)),
-        proposal=None if proposal is None else _assess(proposal),
-        history=None if history is None else attempt(lambda: _checks(history, study.name)),
+        **rare,
         command=f"scalecurve report study.json -o report.html --threshold {threshold:g}{options}",
         version=f"scalecurve {__version__}",
     )
-
-
-def _assess(proposal: str | Path) -> Showable:
-    """The assessment; imported late because few reports have one and its imports take as long as a plot."""
-    from scalecurve.proposals.assessment import assess
-
-    return assess(proposal)
-
-
-def _checks(path: str | Path, name: str) -> Showable:
-    """The history of checks; imported late for the same reason."""
-    from scalecurve.auditing.history import history
-
-    return history(path, name=name)
 
 
 def attempt(verb: Callable[[], Any]) -> Any:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
 
-import scalecurve as sc
 from scalecurve.analysis.side_by_side import best_scaling
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Column, Paragraph, Result, Table, and_list, table
@@ -69,7 +68,9 @@ def write_report(
     if len(sources) == 1 and isinstance(sources[0], StudySet) and len(set(sources[0].sizes.values())) > 1:
         together = surface_section(sources[0])
     elif len(loaded) == 2 and loaded[0].regime is loaded[1].regime:
-        together = part_section("compared", "Compared K by K", attempt(lambda: sc.compare(*loaded)))
+        from scalecurve.analysis.comparison import compare
+
+        together = part_section("compared", "Compared K by K", attempt(lambda: compare(*loaded)))
     if history is not None and not Path(history).is_file():
         remedy = "scalecurve check STUDY --history FILE writes one"
         raise InputError(Fault("there is no such history", value=str(history), remedy=remedy))
@@ -96,7 +97,9 @@ def curve_names(studies: StudySet) -> list[str]:
 
 def surface_section(studies: StudySet) -> Section | None:
     """T(N, K) of a grid over sizes, which are different jobs and cannot be compared, or why it is refused."""
-    fit = attempt(lambda: sc.fit_grid(studies))
+    from scalecurve.fitting.grid_fit import fit_grid
+
+    fit = attempt(lambda: fit_grid(studies))
     section = part_section("surface", "Over size and workers: T(N, K)", fit)
     if section is None or isinstance(fit, Refusal):
         return section
