@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -244,12 +244,16 @@ def _cut_limit(sizes: tuple[int, ...], alpha: float) -> float:
     from `LEAST_MODES` runs on, which tell it from two modes, crowded at its least value (gamma of shape 0.5).
     """
     rng = np.random.default_rng(SEED)
-    shapes: list[Callable[..., FloatArray]]
-    shapes = [rng.standard_normal, rng.standard_exponential, partial(rng.standard_t, 3)]
-    shapes += [partial(rng.standard_gamma, 0.5)] if min(sizes) >= LEAST_MODES else []
+    shapes: list[Callable[[tuple[int, int]], FloatArray]] = [
+        lambda size: rng.standard_normal(size),
+        lambda size: rng.standard_exponential(size),
+        lambda size: rng.standard_t(3, size),
+    ]
+    if min(sizes) >= LEAST_MODES:
+        shapes.append(lambda size: rng.standard_gamma(0.5, size))
     limits = []
     for draw in shapes:
-        means = np.mean([_best_cut(np.sort(draw(size=(MODE_DRAWS, n)), axis=1))[0] for n in sizes], axis=0)
+        means = np.mean([_best_cut(np.sort(draw((MODE_DRAWS, n)), axis=1))[0] for n in sizes], axis=0)
         limits.append(float(np.quantile(means, alpha)))
     return min(limits)
 
