@@ -8,6 +8,7 @@ import os
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import scalecurve as sc
@@ -117,6 +118,22 @@ def test_our_own_parquet_reads_back(tmp_path: Path) -> None:
 
     assert isinstance(back, Study)
     assert (back.samples, back.regime, back.k_unit, back.name) == (study.samples, study.regime, "gpus", "job")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_columns_that_unpack_to_too_much_are_refused(tmp_path: Path, ending: str) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    feather = pytest.importorskip("pyarrow.feather")
+    rows = 40_000_000
+    table = pyarrow.table({"threads": np.ones(rows, dtype=np.int64), "seconds": np.ones(rows)})
+    path = tmp_path / f"bomb.{ending}"
+    if ending == "parquet":
+        parquet.write_table(table, path, compression="zstd")
+    else:
+        feather.write_feather(table, path, compression="zstd")
+
+    with pytest.raises(InputError, match="unpack to too much"):
+        sc.load(path, regime="strong")
 
 
 def test_workbooks(tmp_path: Path) -> None:

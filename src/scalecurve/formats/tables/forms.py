@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ _GENERAL = frozenset(("value", "values", "unit", "units", "mean", "median", "min
 MOST_ROWS = 1_000_000
 MOST_OPEN_DOCUMENT = 16 * 1024**2
 """Bytes of XML; odfpy needs about twenty times as much memory."""
+MOST_ARROW = 256 * 1024**2
+"""Bytes of Arrow columns; their cells as text need several times as much memory."""
+ARROW_ROWS = 4096
 ARROW, PARQUET, ZIP = b"ARROW1", b"PAR1", b"PK\x03\x04"
 _SHEETS = {"xl/workbook.xml": "an Excel workbook", "content.xml": "an OpenDocument spreadsheet"}
 
@@ -197,16 +200,28 @@ class _ArrowFrame:
 
 def _arrow_grid(source: Source) -> tuple[CellGrid, Mapping[str, str]]:
     try:
-        from pyarrow import feather, parquet
+        import pyarrow
+        from pyarrow import ipc, parquet
     except ImportError:
         raise MissingExtra("reading Parquet and Feather", "parquet") from None
-    load: Callable[[Any], Any] = parquet.read_table if source.head.startswith(PARQUET) else feather.read_table
+    content, batches, size = io.BytesIO(source.content), [], 0
     try:
-        table = load(io.BytesIO(source.content))
+        if source.head.startswith(PARQUET):
+            file = parquet.ParquetFile(content)
+            schema, parts = file.schema_arrow, file.iter_batches(batch_size=ARROW_ROWS)
+        else:
+            file = ipc.open_file(content)
+            schema, parts = file.schema, (file.get_batch(place) for place in range(file.num_record_batches))
+        for batch in parts:  # a small file may unpack to anything, so it is stopped on the way
+            batches.append(batch)
+            size += batch.nbytes + batch.num_rows
+            if size > MOST_ARROW:
+                remedy = f"the limit is {MOST_ARROW} bytes; keep the columns of K and of the time"
+                raise FormatError(Fault("the columns unpack to too much", value=f"{size} bytes so far", remedy=remedy))
     except (OSError, ValueError) as problem:
         raise FormatError(f"the file is damaged: {str(problem)[:200]}") from None
-    facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    return grid_of_frame(_ArrowFrame(table)), facts
+    facts = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    return grid_of_frame(_ArrowFrame(pyarrow.Table.from_batches(batches, schema))), facts
 
 
 def _sheet_grid(source: Source) -> CellGrid:
