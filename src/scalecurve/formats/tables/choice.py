@@ -163,7 +163,7 @@ class Chooser:
             for i, head in enumerate(self.heads)
             if i in places or ((head.says(WORKERS) or counted_per_worker(head.text)) and self._numeric(i))
         ]
-        counts = {i: counts_of(self.grid.columns[i], self.mark).values for i in each}
+        counts = {i: np.minimum(counts_of(self.grid.columns[i], self.mark).values, MAX_K) for i in each}
         for i in places:
             factors = itertools.combinations([counts[j] for j in each if j != i], 2)
             if any(np.array_equal(counts[i], a * b) for a, b in factors):
