@@ -934,4 +934,8 @@ LATER = (
     _table('hyperfine real names', 'log', "Benchmark 1: ./a --threads 1\n  Time (mean ± σ):      1.203 s ±  0.021 s    [User: 1.190 s, System: 0.010 s]\n  Range (min … max):    1.180 s …  1.250 s    10 runs\n \nBenchmark 2: ./a --threads 2\n  Time (mean ± σ):     625.3 ms ±  11.2 ms    [User: 1.190 s, System: 0.010 s]\n  Range (min … max):   610.0 ms … 650.0 ms    10 runs\n \nSummary\n  './a --threads 2' ran\n    1.92 ± 0.05 times faster than './a --threads 1'\n", {1: 1.203, 2: 0.6253}, 'Benchmark'),
     _table('log failed after', 'log', 'threads=1\ntime: 120 s\nthreads=2\ntime: 62.5 s\nthreads=4\nFAILED after 3.2 s\nthreads=8\ntime: 20.5 s\n', {1: 120.0, 2: 62.5, 8: 20.5}, 'threads'),
     _table('ppn changes', 'csv', 'nodes,ppn,time (s)\n1,1,120\n2,2,40\n4,4,15\n', {1: 120.0, 4: 40.0, 16: 15.0}, 'nodes'),
+    _table("title with a comma above columns", "txt", "Results of foo, Xeon 6430\nthreads   time (s)   speedup\n1         120.0      1.0x\n2         62.5       1.92x\n4         34.0       3.5x\n8         20.5       5.9x\n", T),
+    _table("title in words, a note below", "txt", "Results of foo Xeon 6430\nthreads   time (s)   speedup\n1         120.0      1.0x\n2         62.5       1.92x\n4         34.0       3.5x\n8         20.5       5.9x\nNote: best of 3 runs\n", T),
+    _table("title with a comma, names of two words", "txt", "Scaling of foo, night run\nthreads time [ms]\n1 120000\n2 62500\n4 34000\n8 20500\n", T),
+    _table("note below a csv", "csv", "threads,seconds\n1,120.0\n2,62.5\n4,34.0\n8,20.5\nSource: our own runs, May 2026\n", T),
 )  # fmt: skip

@@ -54,6 +54,9 @@ ENOUGH_FAULTS = 10_000
 SECTION = "section"  # the name of the column that tells the parts of a file apart
 EXPECTED = "expected a header line and rows, such as: K,seconds"
 _COMMENTS = ("#", "%", "//")
+_REMARK = re.compile(
+    r"(?:(?:foot)?notes?|n\.?b\.?|remarks?|sources?|legend|caption|anmerkung|hinweis|remarque)\s*:\s", re.IGNORECASE
+)
 _RULE = re.compile(r"[\s|+:=_\-\u2500-\u257f]+")
 _MARKUP = re.compile(r"[|│┃║┆&<=:!]")
 _TYPE = re.compile(
@@ -127,7 +130,9 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     if place == 0 and _is_line_of_words(headers, [split(line) for _, line in body[1:COMPARED]]):
         text = "every line has the same words and other numbers, and which of them is K is not clear"
         raise FormatError(Fault(text, value=line.strip()[:60], remedy="write `threads=4 time=2.5 s`, or a table"))
-    if is_uneven and delimiter in (None, "  ", " (") and (aligned := _aligned_layout(body)) is not None:
+    is_titled = delimiter == "  " and len({len(split(line)) for _, line in body[place:COMPARED]}) == 1
+    blanks = is_uneven and not is_titled and delimiter in (None, "  ", " (")
+    if blanks and (aligned := _aligned_layout(body)) is not None:
         return aligned
     if comments and any(parse_cell(cell) for cell in headers):
         text = _COLUMNS.sub("", comments[-1][1].strip().lstrip("#%/").strip())
@@ -392,7 +397,7 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     first = lines[0] if lines else ""
     for candidate in ("\t", ";", ","):
         rows = [line for line in lines[1:6] if candidate in line]
-        if candidate in first and (rows or len(lines) == 1 or candidate == ","):
+        if candidate in first and (rows or len(lines) == 1 or (candidate == "," and not _has_header_below(lines))):
             return candidate
     plain = {len(line.split()) for line in lines if line.strip()}
     for candidate in ("  ", " (") if len(plain) > 1 else ("  ",):
@@ -403,11 +408,20 @@ def _delimiter(lines: Sequence[str]) -> str | None:
     return next((c for c in ("\t", ";", ",") if sum(c in line for line in lines) > len(lines) / 2), None)
 
 
+def _has_header_below(lines: Sequence[str]) -> bool:
+    """Whether the first line is a title: below it stand names, and then rows of numbers with equally many cells."""
+    names, *rows = [line.split() for line in lines[1:6]]
+    widths = {len(row) for row in rows}
+    is_table = len(rows) > 1 and len(widths) == 1 and 1 < max(widths) <= len(names)
+    return is_table and not any(map(parse_cell, names)) and all(any(map(parse_cell, row)) for row in rows)
+
+
 def _is_titled(widths: Sequence[int], usual: int, lines: Sequence[str]) -> bool:
-    """Whether all lines are parted alike below titles of one cell, where single blanks would part them differently."""
+    """Whether all lines below the titles are parted alike, where single blanks would part one of them wrongly."""
     first = next(i for i, width in enumerate(widths) if width == usual)
-    plain = {len(line.split()) for line in lines[first:]}
-    return len(plain) > 1 and len(widths) - first > 2 and set(widths[first:]) == {usual}
+    has_names = first > 0 and not any(map(parse_cell, splitter("  ")(lines[first])))
+    is_needed = has_names or len({len(line.split()) for line in lines[first:]}) > 1
+    return is_needed and len(widths) - first > 2 and set(widths[first:]) == {usual}
 
 
 def grid_of_rows(rows: Sequence[Sequence[str]]) -> CellGrid:
@@ -468,7 +482,9 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
 
 
 def is_comment(line: str) -> bool:
-    return line.lstrip().startswith(_COMMENTS)
+    """Whether a line stands outside the table: behind a comment mark, or as a note to the reader."""
+    text = line.lstrip()
+    return text.startswith(_COMMENTS) or _REMARK.match(text) is not None
 
 
 def is_rule(line: str) -> bool:
