@@ -46,7 +46,12 @@ def measure(job: Path, out: Path, *options: str, **more: Any) -> subprocess.Comp
 
 def begin(job: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        arguments(job, out, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        arguments(job, out, *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup around the tests ignores it
     )
 
 
