@@ -16,9 +16,11 @@ const MOST_TEXT = 2_000_000;
 const KINDS = { measured: { name: "measured", color: "var(--green)", marker: "dot" }, interpolated: { name: "interpolated between measured K", color: "var(--blue)", marker: "square" }, forecast: { name: "forecast (not measured)", color: "var(--orange)", marker: "diamond" } };
 const FAR = 5; // times between costs from which a linear axis would press the small ones together
 
+const ONLY = "the only curve";
+
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
-  { id: "series", label: "Curve", kind: "choice", open: true, options: [], help: "this file holds several", shown: () => false },
+  { id: "series", label: "Curve", kind: "choice", open: true, options: [{ value: "", label: ONLY }], help: "this file holds several", shown: () => false },
   { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "never guessed; a study file states its own" },
   { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
   { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
@@ -118,12 +120,12 @@ export class DataView extends View {
 
   /** The curves of a file that holds several, to choose from. @param {{names: string[], shown: string} | null} curves */
   offer(curves) {
-    const names = curves?.names ?? [];
+    const names = curves?.names ?? [""];
     const control = this.controls.control("series");
     const select = /** @type {HTMLSelectElement | null} */ (this.controls.element.querySelector("#data-series"));
     if (!control || !select) return;
     control.shown = () => names.length > 1;
-    if (JSON.stringify([...select.options].map((option) => option.value)) !== JSON.stringify(names)) select.replaceChildren(...names.map((value) => el("option", { value }, value)));
+    if (JSON.stringify([...select.options].map((option) => option.value)) !== JSON.stringify(names)) select.replaceChildren(...names.map((value) => el("option", { value }, value || ONLY)));
     this.controls.shown.delete("series");
     this.controls.show();
     select.value = curves?.shown ?? "";
