@@ -267,7 +267,7 @@ class Observer:
                 self.workers = workers
 
     def _awaits_library(self) -> bool:
-        """Whether an mpirun is there but its ranks have not loaded MPI yet: slow imports.  Asked ever more rarely."""
+        """Whether to look again for ranks that have not loaded MPI yet; true at looks 8, 16, 32 and so on."""
         waits = self.starter is not None and not any(worker.mpi_libraries for worker in self.workers)
         return waits and self.looks.bit_count() == 1
 

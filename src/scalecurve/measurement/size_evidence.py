@@ -361,7 +361,7 @@ class SizeCheck:
             self.passed = self.passed or (job.k > 1 and verdict is SizeVerdict.SHOWN and run.value is not None)
             why = "; ".join(dict.fromkeys(against or [sign.text for sign in signs]))
             return replace(run, observed={**run.observed, "size_verdict": str(verdict), "size_evidence": why})
-        # Two libraries may explain the size.
+        # A launcher and a job of two MPI libraries would explain the wrong size.
         libraries = library_signs(self.settings, job, run, outcome, self.world.runner)
         reasons = [*against, *(sign.text for sign in libraries if not sign.agrees)]
         sentence = refusal(job.k, reasons, self.settings.launcher.name)

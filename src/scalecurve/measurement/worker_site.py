@@ -99,7 +99,7 @@ def library_in_files(files: Iterable[str]) -> MpiLibrary | None:
 
 
 def library_in_errors(text: str, starter: MpiLibrary) -> MpiLibrary | None:
-    """The library of a job that failed at its start, by the names in its messages, where they are not its mpirun's."""
+    """The MPI library that a failed job names in its messages, if its mpirun belongs to another one; else None."""
     names = (MpiLibrary(name, "by its error message") for name, pattern in _OWN_NAMES if pattern.search(text))
     return next((library for library in names if not library.pairs_with(starter)), None)
 

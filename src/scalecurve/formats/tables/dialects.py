@@ -367,7 +367,7 @@ def _rows(source: Source, layout: TableLayout) -> tuple[list[int], list[list[str
 
 
 def _is_title(text: str, layout: TableLayout) -> bool:
-    """Whether a line behind an empty one is no row: words alone, in other columns than those of the table."""
+    """Whether a line after an empty one is a title: it has words only, and not as many cells as the table."""
     cells = layout.split(text)
     filled = [cell for cell in cells if cell]
     is_of_words = len(_SENTENCE.findall(text)) > 1 or len(filled) == 1
@@ -482,7 +482,7 @@ def _header_cells(line: str, split: Callable[[str], list[str]], width: int) -> l
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line stands outside the table: behind a comment mark, or as a note to the reader."""
+    """Whether a line is outside the table: a comment, or a note to the reader."""
     text = line.lstrip()
     return text.startswith(_COMMENTS) or _REMARK.match(text) is not None
 
