@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from scalecurve.errors import Fault, InputError, MissingExtra, one_line
+from scalecurve.errors import Fault, InputError, MissingExtra, make_inert, one_line
 from scalecurve.findings import Finding
 
 Tone = Literal["plain", "good", "warn", "bad", "muted", "assumed"]
@@ -69,12 +69,6 @@ class FindingList:
 
 
 Block = Heading | Paragraph | Listing | Table | FindingList
-
-
-@dataclass(frozen=True)
-class Document:
-    title: str | None
-    blocks: tuple[Block, ...]
 
 
 class JsonRecord:
@@ -135,17 +129,71 @@ def json_value(value: Any) -> Any:
     return json_fields(value) if is_dataclass(value) else value
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answer(JsonRecord):
+    """What to do, said first: the decision with its number (one sentence of at most 120 characters), how sure it is,
+    why, and the one command or measurement that would change or sharpen it."""
+
+    decision: str
+    confidence: str | None = None
+    reason: str | None = None
+    next: str | None = None
+
+    def __post_init__(self) -> None:
+        make_inert(self, "decision", "confidence", "reason", "next")
+
+    def lines(self) -> tuple[str, ...]:
+        """The decision, how sure and why, and what to do next: at most three lines of text."""
+        support = " ".join(filter(None, (self.confidence, self.reason)))
+        return tuple(filter(None, (self.decision, support, f"Next: {self.next}" if self.next else "")))
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result for people: its answer, the blocks that a screen shows, and details that only `--verbose`, pages and
+    reports show."""
+
+    title: str | None
+    blocks: tuple[Block, ...]
+    details: tuple[Block, ...] = ()
+    answer: Answer | None = None
+
+    @property
+    def all_blocks(self) -> tuple[Block, ...]:
+        return (*self.blocks, *self.details)
+
+
 class Result(JsonRecord):
-    """What every verb returns: `document()`, `to_dict()`, `findings`, and `records()` where it has a table."""
+    """What every verb returns: `answer`, `document()`, `to_dict()`, `findings`, and `records()` where it has a table.
+
+    A result says its `answer`, the `body` of its document and the `content` of its JSON.
+    """
 
     if TYPE_CHECKING:  # a field of the dataclass, or a property; at run time the base must not give it a default
 
         @property
         def findings(self) -> Sequence[Finding]: ...
 
-    def document(self) -> Document:
-        """The whole answer as headings, text, tables and findings."""
+    @property
+    def answer(self) -> Answer | None:
+        """What to do, in a sentence with its number."""
+        return None
+
+    def body(self) -> Document:
+        """Everything but the answer as headings, text, tables and findings."""
         raise NotImplementedError
+
+    def document(self) -> Document:
+        """The answer, then headings, text, tables and findings."""
+        return replace(self.body(), answer=self.answer)
+
+    def content(self) -> dict[str, Any]:
+        """Everything but the answer as JSON-ready values."""
+        return super().to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer and everything behind it as JSON-ready values, as `--json` prints it."""
+        return {"answer": self.answer.to_dict(), **self.content()} if self.answer else self.content()
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of the table, as `--csv` prints them; InputError where the answer has no table."""
@@ -158,6 +206,9 @@ class Result(JsonRecord):
         from scalecurve.render.terminal import to_text  # the renderers stand above
 
         return to_text(self.document())
+
+    def __repr__(self) -> str:
+        return self.answer.decision if self.answer else f"<{type(self).__name__}>"
 
     def _repr_html_(self) -> str:
         from scalecurve.render.html import fragment

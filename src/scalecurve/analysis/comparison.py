@@ -55,7 +55,7 @@ class Comparison(Result):
         more = f", {len(self.rows) - 4} more K" if len(self.rows) > 4 else ""
         return f"<Comparison {self.second} over {self.first}: {verdicts}{more}>"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         together = " for all K together (Sidak)" if len(self.rows) > 1 else ""
         head = f"{self.second} over {self.first}, values in {self.quantity}; intervals at {self.level:.0%}{together}"
         heads = ["K", "first", "second", "ratio", "interval", "E ratio", "interval", "verdict"]

@@ -66,7 +66,7 @@ class EnergyTable(Result):
             for row in self.rows
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         columns = [Column(name, "right") for name in ("K", "runs", "joules", "interval", "watts", "of the first")]
         rows: list[list[Cell | str | None]] = [
             [

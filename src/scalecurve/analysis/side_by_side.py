@@ -105,7 +105,7 @@ class SideBySide(Result):
         """The rows of every answer, with the name of its curve."""
         return [{"series": name, **row} for name, answer in self.answers.items() for row in answer.records()]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         blocks: list[Block] = [] if self.best is None else [Paragraph(self.best.sentence())]
         if self.splits:
             rows = [

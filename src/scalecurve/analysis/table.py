@@ -105,7 +105,7 @@ class SpeedupTable(Result):
         remedy = f"measured are K = {', '.join(str(row.k) for row in self.rows)}"
         raise InputError(Fault("this K was not measured", value=str(k), remedy=remedy))
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
         head = (
             f"{self.name}: {what_scales(self.regime, self.k_unit)}; values in "

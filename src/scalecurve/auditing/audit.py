@@ -112,7 +112,7 @@ class Audit(Result):
     def records(self) -> list[dict[str, Any]]:
         return [{"item": row.item, "status": row.status, "evidence": row.evidence} for row in self.checklist]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         """The audit as a page that can be pasted into a review."""
         claim, heads = self.claim, [Column("item", "left"), Column("status", "left"), Column("evidence", "left")]
         rows = [

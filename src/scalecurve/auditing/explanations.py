@@ -28,7 +28,7 @@ class Explanation(Result):
     source: str | None = None
     findings: tuple[Finding, ...] = ()
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         blocks: list[Block] = [Paragraph(self.meaning), Paragraph(f"Do: {self.remedy}")]
         blocks += [Paragraph(f"Ask: {self.asks}")] if self.asks else []
         blocks += [Paragraph(f"Source: {self.source}.")] if self.source else []
@@ -46,7 +46,7 @@ class CodeList(Result):
     def records(self) -> list[dict[str, Any]]:
         return [{"code": one.code, "area": one.area, "meaning": one.meaning} for one in explanations().values()]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [
             (one.area, one.code, f"{one.meaning.partition('. ')[0].rstrip('.')}.") for one in explanations().values()
         ]

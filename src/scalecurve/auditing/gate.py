@@ -115,7 +115,7 @@ class Gate(Result):
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
         return [{name: check.to_dict().get(name) for name in names} for check in self.checks]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = table(["", "check"], [(MARKS[check.passed], str(check)) for check in self.checks])
         promise = f"Identical code fails in at most {self.false_alarm:.0%} of invocations."
         promises = [Paragraph(promise)] if self.regressions else []

@@ -123,7 +123,7 @@ class History(Result):
             for point in entry.points
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         marked = {change.place for change in self.changes if change.per_commit is None}
         heads = ["commit", *(f"T({k})" for k in self.all_k), "verdict", "note"]
         rows, efficiencies = [], []

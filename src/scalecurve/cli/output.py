@@ -164,7 +164,7 @@ def emit(result: Result, output: Output) -> None:
 
         write_atomically(output.file, encode(result, output.format or ending).encode())
     elif not output.quiet and output.format is None:
-        print_out(on_screen(result, screen_of_terminal(verbose=output.verbose)), keep_colour=True)
+        print_out(on_screen(result, screen_of_terminal(verbose=output.verbose), whole=output.verbose), keep_colour=True)
     elif not output.quiet:
         print_out(encode(result, output.format or ending))
 
@@ -189,18 +189,19 @@ def screen_of_terminal(*, verbose: bool) -> Screen | None:
     return Screen(width=max(size.columns, 30), height=height, colour=colour)
 
 
-def on_screen(result: Result, screen: Screen | None) -> str:
+def on_screen(result: Result, screen: Screen | None, *, whole: bool) -> str:
     """The text of a result for a screen, below the sketch of its curve on a terminal that has room for both."""
+    from scalecurve.render.terminal import sketch, to_terminal, to_text
+
     if screen is None:
-        return f"{result}\n"
-    from scalecurve.render.terminal import sketch, to_terminal
+        return to_text(result.document(), whole=whole) + "\n"
 
     can_draw = sys.stdout.isatty() and "utf" in (sys.stdout.encoding or "").lower()
     drawn = sketch(result, screen) if can_draw else None
     if drawn is None or (screen.height is not None and screen.height < SKETCH_HEIGHT):
-        return to_terminal(result.document(), screen)
+        return to_terminal(result.document(), screen, whole=whole)
     left = None if screen.height is None else screen.height - drawn.count("\n") - 2
-    return f"{drawn}\n\n{to_terminal(result.document(), replace(screen, height=left))}"
+    return f"{drawn}\n\n{to_terminal(result.document(), replace(screen, height=left), whole=whole)}"
 
 
 def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
@@ -270,7 +271,9 @@ def encode(result: Result, format: str) -> str:
         case "csv":
             return to_csv(result)
         case "txt" | "":
-            return f"{result}\n"
+            from scalecurve.render.terminal import to_text
+
+            return to_text(result.document(), whole=True) + "\n"
         case "md":
             from scalecurve.render.markup import to_markdown
 

@@ -146,7 +146,7 @@ class Diagnosis(Result):
         return MEANINGS | LOAD_MEANINGS if is_load(self.k_unit) else MEANINGS
 
     @property
-    def answer(self) -> str:
+    def sentence(self) -> str:
         """The answer in one sentence."""
         chance = f"probability {self.probability:.2f}"
         if self.reason == DISTURBED:
@@ -187,10 +187,10 @@ class Diagnosis(Result):
             for row in self.by_k
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         """The answer and what to do first, so that one screen holds them; then the numbers behind them."""
         step = "Worth trying" if self.cause != UNDETERMINED else "Next" if self.reason is None else "Do next"
-        blocks: list[Block] = [Paragraph(self.answer), Paragraph(f"{step}: {self.remedy}.")]
+        blocks: list[Block] = [Paragraph(self.sentence), Paragraph(f"{step}: {self.remedy}.")]
         if self.cause == UNDETERMINED and self.ruled_out:
             words = ", ".join(IN_WORDS.get(name, name) for name in self.ruled_out)
             blocks.append(Paragraph(f"Ruled out as the main cause (probability {self.probability:.2f}): {words}."))

@@ -87,7 +87,7 @@ class RegimeVerdict(Result):
             for k, seconds in sorted(self.times.items())
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "regime": self.regime,
@@ -99,7 +99,7 @@ class RegimeVerdict(Result):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         first, last = self.rows[0], self.rows[-1]
         head = (
             f"{self.name}: {self.regime} scaling. Total work {first.total:g} at K = {first.k} and {last.total:g} at "

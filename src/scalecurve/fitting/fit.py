@@ -109,7 +109,7 @@ class Fits(Result):
             for name, e in fit.parameters.items()
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"
         if len(self.laws) == 1:
             best = f"only {self.laws[0].name} was fitted, so no other law was compared"

@@ -92,7 +92,7 @@ class GridFit(Result):
     def records(self) -> list[dict[str, Any]]:
         return [dict(row) for row in self.rows]
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "level": self.level,
@@ -108,7 +108,7 @@ class GridFit(Result):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         share = f"It has {self.weight:.0%} of the weight; predictions use all models, by how well they predict."
         blocks: list[Block] = [Paragraph(f"{self.formula}  (N: size, K: {self.k_unit}). {share}")]
         rows = [

@@ -85,7 +85,7 @@ class GridForecast(Result):
         sizes = list(dict.fromkeys(row.size for row in self.rows))
         return size_curves(self.surface, sizes, float(max(row.k for row in self.rows)))
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         seconds = self.quantity is Quantity.SECONDS
         in_time = format_seconds if seconds else format_rate
         between = format_seconds_range if seconds else "{:.4g}..{:.4g}".format

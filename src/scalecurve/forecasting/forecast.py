@@ -107,7 +107,7 @@ class Forecast(Result):
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         why = {"explanation": self.explanation.to_dict() if self.explanation else None} if self.explained else {}
         return why | {
             "name": self.name,
@@ -122,7 +122,7 @@ class Forecast(Result):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         study = self.view.study
         is_time = study.quantity is Quantity.SECONDS
         show: Callable[[float], str] = format_rate

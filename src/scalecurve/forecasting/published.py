@@ -130,7 +130,7 @@ class Standing(Result):
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         return {"domain": self.domain, "regime": self.regime, "rows": self.records()}
 
     def heading(self) -> Heading:
@@ -146,7 +146,7 @@ class Standing(Result):
         ]  # fmt: skip
         return table(["of base", "K", self.ratio, "percentile", "published median", "curves"], rows)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         return Document(None, (self.heading(), self.table(), Paragraph(self.rows[-1].sentence() + ".")))
 
 

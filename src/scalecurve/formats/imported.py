@@ -144,10 +144,10 @@ class Imported(Result):
     def regime(self) -> str | None:
         return str(self.study.regime) if self.regime_stated else None
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"series": self.series or None}
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"series": self.series or None}
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         study = next(iter(self.curves.values()))
         regime = str(study.regime) if self.regime_stated else "not stated: say --regime strong or --regime weak"
         rows = [

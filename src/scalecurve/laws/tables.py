@@ -107,7 +107,7 @@ class LawTable(Result):
         parts = [case.label, *(f"{answer.label} {answer.text}" for answer in case.answers if "\n" not in answer.text)]
         return f"<LawTable {self.law}: {', '.join(part for part in parts if part)}>"
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         if len(self.cases) == 1:
             return {"law": self.law, **self.cases[0].to_dict()}
         return {"law": self.law, "cases": [case.to_dict() for case in self.cases]}
@@ -120,7 +120,7 @@ class LawTable(Result):
             for row in case.rows
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         has_rows = any(case.rows for case in self.cases)
         if len(self.cases) == 1 or (len(self.cases) <= MOST_TABLES_SHOWN and has_rows):
             return Document(None, tuple(block for case in self.cases for block in case.blocks()))

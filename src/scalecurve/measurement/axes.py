@@ -396,12 +396,12 @@ class GridOutlook(Result):
         sums = {f"wall_{end}": sum(row[f"wall_{end}"] for row in rows) for end in ("low", "high")}
         return sums | {f"core_{end}": sum(row[f"wall_{end}"] * row["cores"] for row in rows) for end in ("low", "high")}
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         axes = self.settings.axes or AxesSettings()
         findings = [finding.to_dict() for finding in self.findings]
         return {"design": axes.design, "cells": self.records(), "totals": self.totals, "findings": findings}
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         axes = self.settings.axes or AxesSettings()
         named = [name for name in ("nodes", "ranks_per_node", "threads", "size") if getattr(axes, name)]
         head = [*(Column(name.replace("_", " ")) for name in named), Column("workers"), Column("cores")]

@@ -107,7 +107,7 @@ class Outlook(Result):
             for i, run in enumerate(self.runs)
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         wall, cost = self.wall, self.cost
         return {
             "seed": self.settings.seed,
@@ -129,7 +129,7 @@ class Outlook(Result):
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         settings = self.settings
         names = [str(run.point.k) if run.point.role == SCALING else run.point.role for run in self.runs]
         order = [name + "w" * run.is_warmup for name, run in zip(names, self.runs, strict=True)][:LISTED_RUNS]

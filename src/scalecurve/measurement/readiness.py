@@ -63,7 +63,7 @@ class Readiness(Result):
             for name, missing in self.launchers.items()
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [
             (name, Cell("usable", "good") if missing is None else Cell("missing", "warn"), missing)
             for name, missing in self.launchers.items()

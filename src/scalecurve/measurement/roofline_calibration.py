@@ -90,7 +90,7 @@ class MeasuredCeilings(Result):
             raise InputError(Fault("not measured", value=f"{precision} on {threads} threads", remedy="fp32 or fp64"))
         return Ceilings(peak=row.fp32 if precision == "fp32" else row.fp64, bandwidths={"memory": row.memory})
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [
             [
                 str(row.threads),

@@ -66,10 +66,10 @@ class CollectiveCost(Result):
             f"{format_seconds(last.choice.seconds)} by {last.choice.algorithm} on {last.ranks} ranks>"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows]}
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows]}
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         columns: list[Column | str] = [
             "ranks",
             Column("algorithm", "left"),
@@ -214,7 +214,7 @@ class StepCost(Result):
             return f"communication stays below compute up to K = {self.rows[-1].workers}"
         return f"communication exceeds compute from K = {self.exceeds_at} on"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = []
         for row in self.rows:
             step = row.seconds

@@ -224,7 +224,7 @@ class LatencySummary(Result):
             for item in self.percentiles
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         record = self.record
         parts = ["an unknown number of requests" if record.n is None else f"{record.n:,} requests"]
         if record.throughput is not None:
@@ -307,7 +307,7 @@ class LatencySummaries(Result):
     def records(self) -> list[dict[str, Any]]:
         return [record for summary in self.summaries for record in summary.records()]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         blocks: list[Block] = []
         for summary in self.summaries:
             blocks += [Heading(summary.record.name or "latencies"), *summary.document().blocks]

@@ -97,8 +97,8 @@ class LoadCurve(Result):
         late = f", {timeouts:,} of them by time-out" if timeouts else ""
         return f"{errors:,} of {sum(point.requests for point in self.points):,} requests failed{late}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {
+    def content(self) -> dict[str, Any]:
+        return super().content() | {
             "failures": self.failures or None,
             "slo": None if self.slo is None else {"seconds": self.slo, "share": self.slo_share},
             "replicas": [{"rate": rate, "replicas": count} for rate, count in self.replicas.items()],
@@ -110,7 +110,7 @@ class LoadCurve(Result):
             row | {name: None if row[name] is None else row[name]["value"] for name in ("p50", "p99")} for row in rows
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         columns: list[Column | str] = ["offered/s", "finished/s", "errors", "mean", "p50", "p99"]
         columns += [Column("M/M/c mean", meaning="the nearest queue beside the data")]
         columns += [Column("Kingman mean", meaning="Allen-Cunneen with the measured variation"), "goodput/s"]
@@ -295,7 +295,7 @@ class ReplicaPlan(Result):
     def _answer(self) -> str:
         return f"{self.replicas} replicas keep {self.share:.4g} of {self.rate:g}/s within {format_seconds(self.slo)}"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = []
         for row in self.rows:
             times = [Cell("unstable", "bad") if t is None else format_seconds(t) for t in (row.mean, row.percentile)]

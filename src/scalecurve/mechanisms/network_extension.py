@@ -61,7 +61,7 @@ class ExtendedSweep(Result):
         counts = ", ".join(str(p) for p in sorted({row.ranks for row in self.rows}))
         return f"<ExtendedSweep {self.operation}, {len(self.rows)} times at {counts} ranks>"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [[format_bytes(r.message), str(r.ranks), format_seconds(r.seconds)] for r in self.rows]
         growth = "lg p" if self.operation in FOLDING else "p"
         head = Paragraph(f"each size extended with {growth} from its last two rank counts")
@@ -228,7 +228,7 @@ class HeldOutNetworks(Result):
             pooled.append({"operation": str(operation), "median_error": ours, "last_slope_error": slope})
         return pooled
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [[name, None, f"{ours:.1%}", f"{slope:.1%}"] for name, ours, slope in map(dict.values, self.pooled())]
         rows += [[str(t.operation), t.system, f"{t.median_error:.1%}", f"{t.yardstick_error:.1%}"] for t in self.tests]
         columns = [Column("operation", "left"), Column("system", "left"), Column("median error"), Column("last slope")]

@@ -76,7 +76,7 @@ class NetworkFit(Result):
         """Seconds of the fitted model at any number of ranks and a vector of `vector` bytes."""
         return self.network.seconds(FLAT[self.operation][self.algorithm](ranks, vector), ranks)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         alpha, beta = self.alpha, self.beta
         latency, bandwidth = format_seconds(alpha.value), _rate(beta.value)
         if alpha.low is not None and alpha.high is not None:
@@ -245,7 +245,7 @@ class FittedNetwork(Result):
             for fit in self.fits
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         return Document(self.system or "Network", _sections(*self.fits, *self.predictions))
 
 
@@ -265,7 +265,7 @@ class FittedNetworks(Result):
     def records(self) -> list[dict[str, Any]]:
         return [record for system in self.systems for record in system.records()]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         return Document("Networks", _sections(*self.systems))
 
 

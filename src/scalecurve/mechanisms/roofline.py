@@ -79,7 +79,7 @@ class Roofline(Result):
     def records(self) -> list[dict[str, Any]]:
         return [{key: value for key, value in place.to_dict().items() if key != "bytes"} for place in self.placements]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         ridges = ", ".join(
             f"{level} {format_bytes(width)}/s (ridge {_plain(self.ridges[level])} flop/byte)"
             for level, width in self.ceilings.bandwidths.items()

@@ -329,7 +329,7 @@ class StragglerCost(Result):
         answer = f"the slowest of {last.workers} takes {last.slowest:.4g} means, efficiency {last.efficiency:.1%}"
         return f"<StragglerCost {self.delays}: {answer}>"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         columns: list[Column | str] = [
             "K",
             Column("slowest", meaning="E[max of K] in means of one worker"),

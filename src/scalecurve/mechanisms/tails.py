@@ -79,7 +79,7 @@ class Tails(Result):
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.fan_out]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = []
         for row in self.fan_out:
             times = [Cell("not enough samples", "warn") if t is None else format_seconds(t) for t in (row.p50, row.p99)]

@@ -87,7 +87,7 @@ class WorkDepth(Result):
     def parallelism(self) -> float | None:
         return law.parallelism(self.work, self.depth)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         wide = "-" if self.parallelism is None else f"{self.parallelism:.4g}"
         head = f"{self.tasks:,} tasks, {self.edges:,} dependencies"
         unit = "" if self.unit == "work" else f" {self.unit}"

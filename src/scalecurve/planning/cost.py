@@ -119,7 +119,7 @@ class Cost(Result):
         """The K that no other K beats in both time and cost."""
         return tuple(row for row in self.rows if row.on_front)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]
         if self.steps:
             rest = len(self.steps) - MOST_STEPS

@@ -76,7 +76,7 @@ class NextRuns(Result):
     def records(self) -> list[dict[str, Any]]:
         return [run.to_dict() for run in self.suggestions]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows = [
             [str(run.k), str(run.repeats), format_seconds(run.seconds), f"{run.cost / 3600:.3g}"]
             for run in self.suggestions

@@ -95,7 +95,7 @@ class ScaleUp(Result):
         """The largest K at which scaling out is cheaper."""
         return max((row.workers for row in self.rows if row.cheaper), default=None)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         big = (
             f"the big machine is {self.faster:g} times as fast at {self.price_ratio:g} times the price: a result takes "
             f"{1 / self.faster:.4g} of the time and {self.price_ratio / self.faster:.4g} of the cost on a small one"

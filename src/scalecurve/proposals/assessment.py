@@ -73,7 +73,7 @@ class Assessment(Result):
     def records(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in one.to_dict().items() if name != "numbers"} for one in self.answers]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         """The page a committee reads: verdict and decision first, then the seven answers with their sources."""
         proposal = self.proposal
         step = f"from {self.judgements[0].today_k} to {proposal.workers} {unit_words(proposal.k_unit)}"

@@ -52,7 +52,10 @@ LONG_CELL = 40  # characters; a longer left column wraps
 
 def to_markdown(document: Document) -> str:
     parts = [f"# {markdown_text(document.title)}"] if document.title else []
-    parts += [text for block in document.blocks if (text := markdown_block(block))]
+    if document.answer:
+        decision, *support = map(markdown_text, document.answer.lines())
+        parts.append("\n\n".join([f"**{decision}**", *support]))
+    parts += [text for block in document.all_blocks if (text := markdown_block(block))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,7 +92,8 @@ def markdown_block(block: Block) -> str:
 def to_latex(document: Document) -> str:
     """The blocks of a document, to be put into a paper with \\input; needs booktabs only."""
     parts = [f"\\section*{{{latex_text(document.title)}}}"] if document.title else []
-    parts += [text for block in document.blocks if (text := latex_block(block))]
+    parts += [latex_text(line) for line in (document.answer.lines() if document.answer else ())]
+    parts += [text for block in document.all_blocks if (text := latex_block(block))]
     return "\n\n".join(parts) + "\n"
 
 

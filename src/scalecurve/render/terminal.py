@@ -55,18 +55,32 @@ class Screen:
         return f"\x1b[{CODES[tone]}m{text}\x1b[0m" if self.colour and tone in CODES and text else text
 
 
-def to_text(document: Document) -> str:
-    """The whole document as plain text of 100 columns, tables of many numbers wider; without the last end of line."""
-    return to_terminal(document, Screen(wide=True)).removesuffix("\n")
+def to_text(document: Document, *, whole: bool = False) -> str:
+    """The document as plain text of 100 columns, tables of many numbers wider; without the last end of line.  The
+    details are in the `whole` text."""
+    return to_terminal(document, Screen(wide=True), whole=whole).removesuffix("\n")
 
 
-def to_terminal(document: Document, screen: Screen) -> str:
-    """The document as lines that fit the screen; what one screen does not hold is named, and --verbose shows it."""
-    title = [screen.paint("\n".join(_prose(document.title, screen)), "bold")] if document.title else []
-    parts = title + [text for block in document.blocks if (text := _block(block, screen))]
+def to_terminal(document: Document, screen: Screen, *, whole: bool = False) -> str:
+    """The document as lines that fit the screen, its answer first; what one screen does not hold is named, and
+    --verbose shows it.  The details are in the `whole` document."""
+    head = _head(document, screen)
+    if whole:
+        document = replace(document, blocks=document.all_blocks, details=())
+    parts = head + [text for block in document.blocks if (text := _block(block, screen))]
     if screen.height is None or sum(part.count("\n") + 2 for part in parts) <= screen.height:
-        return "\n\n".join(parts) + "\n"
-    return "\n\n".join(title + _cut(document, screen, len(title))) + "\n"
+        more = [screen.paint("--verbose shows the rest.", "muted")] if document.details else []
+        return "\n\n".join(parts + more) + "\n"
+    return "\n\n".join(head + _cut(document, screen, sum(part.count("\n") + 1 for part in head))) + "\n"
+
+
+def _head(document: Document, screen: Screen) -> list[str]:
+    """The answer, its decision in bold; else the title."""
+    if document.answer is None:
+        return [screen.paint("\n".join(_prose(document.title, screen)), "bold")] if document.title else []
+    decision, *support = document.answer.lines()
+    said = [screen.paint(line, "bold") for line in _prose(decision, screen)]
+    return ["\n".join([*said, *(line for text in support for line in _prose(text, screen))])]
 
 
 def _cut(document: Document, screen: Screen, used: int) -> list[str]:

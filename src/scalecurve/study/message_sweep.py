@@ -77,7 +77,7 @@ class MessageSweep(Result):
         grows = self.per_rank and timing.operation in PER_RANK
         return timing.message * timing.ranks if grows else timing.message
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -91,7 +91,7 @@ class MessageSweep(Result):
     def records(self) -> list[dict[str, Any]]:
         return [asdict(timing) for timing in self.timings]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         rows: list[list[str | None]] = []
         for t in self.timings:
             spread = None if t.spread is None else format_seconds(t.spread)

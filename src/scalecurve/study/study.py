@@ -241,7 +241,7 @@ class Study(Result):
 
         return study_to_dict(self)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         what = f"{what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
         workers = ", ".join(str(k) for k in self.all_k)
         observed = "1 observation" if len(self.samples) == 1 else f"{len(self.samples)} observations"
@@ -380,7 +380,7 @@ class StudySet(Result):
 
         return set_to_dict(self)
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         curves = f"{len(self)} curve{'s' if len(self) > 1 else ''}"
         what = f"{curves}, {what_scales(self.regime, self.k_unit)}; {self.quantity.replace('_', ' ')}"
         rows = [

@@ -63,7 +63,7 @@ def test_a_serial_part_and_contention_cannot_be_told_apart_from_times_alone() ->
 
     assert result.cause == "undetermined"
     assert {"serial", "contention"} <= set(result.candidates)
-    assert result.answer.startswith("Undetermined: ")
+    assert result.sentence.startswith("Undetermined: ")
 
 
 @pytest.mark.parametrize("detail", ["phases", "ranks", "samples"])
@@ -231,7 +231,7 @@ def test_a_disturbed_measurement_has_no_cause(code: str) -> None:
     result = diagnose(replace(study, findings=(warning(code, "something else ran"),)))
 
     assert (result.cause, result.reason) == ("undetermined", "disturbed")
-    assert result.answer.startswith("Undetermined: disturbed")
+    assert result.sentence.startswith("Undetermined: disturbed")
     assert set(CAUSES) < set(result.candidates)
     assert "measure again" in result.remedy
 

@@ -87,7 +87,7 @@ def describe() -> dict[str, Any]:
 
 def html_of(document: Document) -> str:
     """A Document as the page shows it, below a title of its own: the very texts the command line prints."""
-    return fragment(Document(None, document.blocks), level=2)
+    return fragment(Document(None, document.all_blocks, answer=document.answer), level=2)
 
 
 def table_of(document: Document) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Page:
 
 def sections_of(material: Material) -> tuple[Section, ...]:
     """Everything but the answer, in reading order: what a reader needs at once, then the appendix, folded."""
-    table_blocks = without_findings(material.table.document().blocks)
+    table_blocks = without_findings(material.table.body().all_blocks)
     is_long = len(material.table.rows) > MOST_ROWS
     whole = Section(key="table-rest", title=f"The table at all {len(material.table.rows)} K", contents=table_blocks)
     sections = (
@@ -194,7 +194,7 @@ def part_section(key: str, title: str, part: Part) -> Section | None:
         return None
     if isinstance(part, Refusal):
         return Section(key=key, title=title, contents=(Paragraph(f"Refused: {part.reason}", "warn"),))
-    return Section(key=key, title=title, contents=without_findings(part.document().blocks))
+    return Section(key=key, title=title, contents=without_findings(part.document().all_blocks))
 
 
 def curve_section(material: Material) -> Section:

@@ -72,7 +72,7 @@ class LayoutComparison(Result):
         )
         return f"It {times}, most of it by {loss}."
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         both = (self.best, self.other)
         steps = [
             (name, *(format_seconds(one.breakdown[name]) for one in both), _signed(seconds, format_seconds))
@@ -168,7 +168,7 @@ class ClusterComparison(Result):
             for row, other in self.pairs
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         one, two = self.names
         of_step = seconds_alike(plan.step_seconds for pair in self.pairs for plan in pair)
         columns = [

@@ -354,7 +354,7 @@ class Evaluation(Result):
     def records(self) -> list[dict[str, Any]]:
         return [self.outcome.record()]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         one, job, step = self.outcome, self.outcome.job, self.outcome.step
         head = (
             f"{job.model.name} ({format_count(job.model.parameters)} parameters) on {one.gpus} x "

@@ -71,13 +71,13 @@ class StepExplanation(Result):
             f"{one.layout.short()}: {len(self.parts)} terms, step {format_seconds(one.seconds)}>"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         return self.outcome.to_dict() | {"terms": self.records(), "left_out": list(LEFT_OUT)}
 
     def records(self) -> list[dict[str, Any]]:
         return [asdict(part) for part in self.parts]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         job = self.outcome.job
         head = f"{job.model.name} on {self.outcome.gpus} x {job.cluster.accelerator.name}: {job.layout.short()}"
         columns = [Column(name, "left") for name in ("term", "formula", "numbers", "value", "evidence")]

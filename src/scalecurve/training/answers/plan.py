@@ -144,7 +144,7 @@ class Plan(Result):
             for row in self.rows
         ]
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         name = "global batch" if self.regime == "strong" else "starting batch"  # a batch that grows only starts there
         first = self.rows[0].outcome
         head = (

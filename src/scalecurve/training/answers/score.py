@@ -177,7 +177,7 @@ class Score(Result):
     def configurations(self) -> list[ScoredStep]:
         return by_configuration(self.scored)
 
-    def to_dict(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         ran = self.configurations
         moe = [one for one in ran if one.outcome.job.model.is_moe]
         dense = [one for one in ran if not one.outcome.job.model.is_moe]
@@ -220,7 +220,7 @@ class Score(Result):
             for one in self.scored
         ]  # fmt: skip
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         data = self.to_dict()
         blocks = [
             Paragraph(f"dense {error_text(data['dense'])}; MoE {error_text(data['moe'])}; 90 % intervals cover "

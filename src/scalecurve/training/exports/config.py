@@ -47,7 +47,7 @@ class ExportedConfig(Result):
     def __repr__(self) -> str:
         return f"<ExportedConfig {self.framework}: {len(self.text.splitlines())} lines>"
 
-    def document(self) -> Document:
+    def body(self) -> Document:
         return Document(f"Configuration for {self.framework}", (Listing(self.text), FindingList(self.findings)))
 
 
