@@ -35,5 +35,5 @@ def test_every_result_has_the_whole_face() -> None:
     for result in set(children(Result)):
         assert issubclass(result, Result)
         fields = {name for kind in result.__mro__ for name in getattr(kind, "__annotations__", {})}
-        assert result.document is not Result.document, result
+        assert result.body is not Result.body, result
         assert "findings" in fields or hasattr(result, "findings"), result
