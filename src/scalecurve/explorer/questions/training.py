@@ -365,10 +365,10 @@ def transformer_of_size(parameters: float) -> Transformer:
     12 L h^2 parameters in the layers (Kaplan et al. 2020); widths are multiples that tensor parallelism divides.
     """
     depth = (parameters / (12 * 128**2)) ** (1 / 3)
-    step, head = (2048, 128) if depth * 128 >= 4096 else (512, 64)
+    step, head = (4096, 128) if depth * 128 >= 16384 else (2048, 128) if depth * 128 >= 4096 else (512, 64)
     hidden = max(step, round(depth * 128 / step) * step)
     layers = parameters / (12 * hidden**2)
-    even = 16 if layers >= 64 else 8 if layers >= 24 else 4
+    even = 32 if layers >= 128 else 16 if layers >= 64 else 8 if layers >= 24 else 4
     count = max(even, round(layers / even) * even)
     return Transformer(hidden=hidden, layers=count, heads=hidden // head, vocab=VOCABULARY, seq=8192)
 

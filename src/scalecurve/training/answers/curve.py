@@ -26,10 +26,12 @@ from scalecurve.training.physics.run import (
 from scalecurve.training.search.search import (
     BestLayouts,
     SearchTask,
+    batches_of,
     choose_batches,
     even_batch,
     grown_model,
     idle_counts,
+    search,
 )
 from scalecurve.units import format_count, format_seconds
 
@@ -157,7 +159,7 @@ class PlanRow(JsonRecord):
     raw_tokens: float | None
     past_cap: bool | None = None  # None where no cap is known
     speedup: float = 1.0  # in useful work, over the first row
-    useful_efficiency: float = 1.0  # that speedup over the growth of P
+    useful_efficiency: float = 1.0  # useful work per accelerator over that of the best row
     doubling: float | None = None  # useful work over that of half as many accelerators
     next_doubling: float | None = None  # useful work of twice as many accelerators over this
     optimal: Optimal | None = None
@@ -299,11 +301,12 @@ def build_rows(
         )  # fmt: skip
     work = {row.gpus: row.useful_work for row in rows}
     shown = rows[: len([use for use in uses if use.best.layouts])]
+    most = max(row.useful_work / row.gpus for row in rows)
     return tuple(
         replace(
             row,
             speedup=row.useful_work / rows[0].useful_work,
-            useful_efficiency=row.useful_work / row.gpus / (rows[0].useful_work / rows[0].gpus),
+            useful_efficiency=row.useful_work / row.gpus / most,
             doubling=row.useful_work / work[row.gpus // 2] if row.gpus % 2 == 0 and row.gpus // 2 in work else None,
             next_doubling=work[row.gpus * 2] / row.useful_work if row.gpus * 2 in work else None,
         )
@@ -386,19 +389,42 @@ class CostEffective(JsonRecord):
         return f"{self.gpus:,}" if self.low == self.high else f"{self.gpus:,} ({self.low:,} to {self.high:,})"
 
 
-def cost_effective(rows: Sequence[PlanRow]) -> CostEffective:
-    """Where P = a doubling for PAYS times the useful work is the fair price, the P that gets most for it: the largest
-    W(P) / P^log2(PAYS), with W the upper envelope of useful work.  Layouts jump; this place on the envelope does not
-    hang on one dip.  The range holds every P that may be the best one, given how well a ratio of steps is known."""
-    power = math.log2(PAYS)
+POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accelerators for PAYS times the work
+
+
+def cost_effective(rows: Sequence[PlanRow], by_batch: int | None = None) -> CostEffective:
+    """The P that gets most for a fair price: the largest W(P) / P^POWER, with W the upper envelope of useful work.
+    Layouts jump; this place on the envelope does not hang on one dip.  `by_batch` is that P where the batch was chosen
+    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known."""
     envelope = accumulate((row.useful_work for row in rows), max)
-    worth = {row.gpus: math.log(work) - power * math.log(row.gpus) for row, work in zip(rows, envelope, strict=True)}
-    best = max(worth, key=lambda gpus: (round(worth[gpus], 9), gpus))
+    worth = {row.gpus: math.log(work) - POWER * math.log(row.gpus) for row, work in zip(rows, envelope, strict=True)}
+    best = by_batch if by_batch in worth else max(worth, key=lambda gpus: (round(worth[gpus], 9), gpus))
     margin = rows[0].outcome.calibration.ratio_width
-    near = [gpus for gpus, value in worth.items() if value >= worth[best] - margin]
+    near = [gpus for gpus, value in worth.items() if value >= max(worth.values()) - margin] + [best]
     last = rows[-1]
     ended = best == last.gpus and (last.next_doubling is None or last.next_doubling >= PAYS)
     return CostEffective(best, min(near), max(near), ended)
+
+
+def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> int | None:
+    """The cost-effective P where the batch is chosen too: for each batch the P that gets most for a fair price, then
+    the batch that does most useful work so.  A smaller critical batch never asks for a larger batch, and the largest P
+    of any batch up to the chosen one is taken, so it never asks for more accelerators either.  None where nothing is
+    to be chosen."""
+    if terms.critical is None or terms.choice.fixed:
+        return None
+    sizes = [(count, size) for count in counts for size in batches_of(count, terms.choice.largest.sequences)]
+    best: dict[int, tuple[float, int]] = {}
+    for one in search(task.scan, sizes):
+        if one.layouts:
+            rate = one.sequences / one.seconds * terms.goodput(task, one.gpus).factor
+            worth = math.log(rate) - POWER * math.log(one.gpus)
+            best[one.sequences] = max(best.get(one.sequences, (-math.inf, 0)), (worth, one.gpus))
+    if not best:
+        return None
+    charged = {size: best[size][0] - math.log(terms.charge(task, size * task.seq)) for size in sorted(best)}
+    chosen = max(charged, key=lambda size: (charged[size], -size))
+    return max(gpus for size, (_, gpus) in best.items() if size <= chosen)
 
 
 def find_marks(

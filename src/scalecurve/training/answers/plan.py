@@ -33,6 +33,7 @@ from scalecurve.training.answers.curve import (
     find_marks,
     grown_uses,
     largest_run,
+    scale_by_batch,
 )
 from scalecurve.training.answers.evaluation import LEFT_OUT, Evaluation, calibration_notes, evaluate_layout
 from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
@@ -64,8 +65,8 @@ from scalecurve.training.search.search import (
     Axes,
     SearchTask,
     nearest_batch,
-    replica_size,
     search,
+    smallest_replica,
 )
 from scalecurve.units import (
     WorkersLike,
@@ -348,7 +349,7 @@ def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
         Column("charged", meaning="tokens processed over useful tokens", rank=3): [
             f"x{row.tokens_factor:.2f}" for row in rows
         ],
-        Column("useful", meaning="useful work per accelerator, against the first row"): [
+        Column("useful", meaning="useful work per accelerator, against the best row"): [
             f"{100 * row.useful_efficiency:.0f}%" for row in rows
         ],
         Column("next x2", meaning="useful work that twice as many accelerators do"): [
@@ -560,7 +561,7 @@ def sweep(request: PlanRequest, *, calibration: StackCalibration | None = None, 
         law, deadline, budget = request.compute_optimal, request.deadline_seconds, request.budget_dollars
         rows = tuple(replace(row, optimal=compute_optimal(row, law, deadline, budget)) for row in rows)
     chosen = ChosenScale(None, None) if terms.target is None else choose(rows, request)
-    effective = cost_effective(rows)
+    effective = cost_effective(rows, None if grows else scale_by_batch(task, counts, terms))
     return Plan(
         title=(
             f"{model.name} ({format_count(model.parameters)} parameters, seq {seq:,}) on {cluster.name}, "
@@ -650,13 +651,13 @@ def read_choice(request: PlanRequest, critical: CriticalBatch | None, seq: int) 
 def find_caps(task: SearchTask, terms: RunTerms, *, largest: bool) -> dict[str, DataParallelCap]:
     """Where data parallelism alone ends, by the critical batch and by the largest batch."""
     tokens = float(terms.choice.largest.tokens)
-    whole = data_parallel_cap(terms.critical, tokens if largest else None, seq=task.seq, per_replica=1)
-    size = replica_size(task, whole.replicas) if whole else None
-    if size is None:
+    replica = smallest_replica(task)
+    if replica is None:
         return {}
+    parts = {"seq": task.seq, "per_replica": replica.accelerators, "sequences": replica.sequences}
     caps = {
-        "statistical cap": data_parallel_cap(terms.critical, None, seq=task.seq, per_replica=size),
-        "granularity cap": data_parallel_cap(None, tokens if largest else None, seq=task.seq, per_replica=size),
+        "statistical cap": data_parallel_cap(terms.critical, None, **parts),
+        "granularity cap": data_parallel_cap(None, tokens if largest else None, **parts),
     }
     return {name: cap for name, cap in caps.items() if cap is not None}
 

@@ -41,7 +41,7 @@ UNEVEN = 0.06  # of a grown batch, by which it may be rounded down to divide wel
 USUAL_TOKENS = 2**22  # of a batch that is not given: with what most published runs of 7 to 100 billion parameters begin
 NEAR_BATCHES = 6  # batches tried, nearest first
 ROUND = 64  # accelerators: a count that is no multiple of them may leave some idle
-MANY_REPLICAS = 1024  # over which states are sharded as thinly as matters
+MANY_REPLICAS = 64  # over which sharded states are thin enough
 MOST_OF_A_REPLICA = 8192
 FAR = 0.5  # a batch that differs by more than this share is no neighbour
 AS_FAST = 0.95  # of the best candidate's tokens/s: among these the nearest is proposed
@@ -98,6 +98,11 @@ class SearchTask:
     def device(self) -> Device:
         constants = self.calibration.constants
         return device_of(self.cluster, self.stack, constants, self.precision, frozen=self.adapters)
+
+    @property
+    def scan(self) -> SearchTask:
+        """The same with fewer layouts, or this one where they are few already."""
+        return self if self.axes.powers_of_two else replace(self, axes=SCAN)
 
     @property
     def usable_bytes(self) -> float:
@@ -407,26 +412,33 @@ def choose_batches(
     """The best layouts at each P with the batch, in sequences up to `largest`, that reaches the target soonest.
 
     A batch B needs (1 + critical / B) times the least number of steps (McCandlish et al. 2018).  Where no critical
-    batch is known no batch is charged, and the largest that P can share is taken; a fixed one is taken as it is.  A
+    batch is known no batch is charged, and the largest that P shares well is taken; a fixed one is taken as it is.  A
     quick scan drops what is SLOWER than the best of it; what is left is searched whole.
     """
     tried = {count: (largest,) if fixed else batches_of(count, largest) for count in gpus}
-    if critical is None and not fixed:
-        whole = search(task, [(count, largest) for count in gpus], top=top)
-        tried = {one.gpus: (largest,) if one.layouts else tried[one.gpus] for one in whole}
+    if critical is None:
+        even = [count for count in gpus if largest % (count // (count & -count)) == 0]
+        whole = search(task, [(count, largest) for count in even], top=top)
+        tried |= {one.gpus: (largest,) for one in whole if one.layouts}
 
     def cost(one: BestLayouts) -> float:
         """Seconds to the target, up to a factor that all batches share."""
         return one.seconds * (1.0 / one.sequences if critical is None else 1.0 + critical / one.sequences)
 
-    if any(len(counts) > 1 for counts in tried.values()) and not task.axes.powers_of_two:
-        scanned = search(replace(task, axes=SCAN), [(count, size) for count in gpus for size in tried[count]])
+    if any(len(counts) > 1 for counts in tried.values()) and task.scan != task:
+        scanned = search(task.scan, [(count, size) for count in gpus for size in tried[count]])
         least = {count: min(cost(one) for one in scanned if one.gpus == count) for count in gpus}
         near = {count: [one for one in scanned if one.gpus == count and cost(one) <= SLOWER * least[count]]
                 for count in gpus if math.isfinite(least[count])}  # fmt: skip
         tried |= {count: tuple(one.sequences for one in ones) for count, ones in near.items()}
     found = search(task, [(count, size) for count in gpus for size in tried[count]], top=top)
-    return [min((one for one in found if one.gpus == count), key=cost) for count in gpus]
+    alike = 1.0 + (TIE if critical is None else 0.0)
+    best = []
+    for count in gpus:
+        here = [one for one in found if one.gpus == count]
+        least_here = min(map(cost, here))
+        best.append(next((one for one in here if cost(one) <= alike * least_here), here[0]))
+    return best
 
 
 def idle_counts(gpus: int) -> list[int]:
@@ -437,18 +449,29 @@ def idle_counts(gpus: int) -> list[int]:
     return [whole, *powers] if powers and powers[0] < whole < gpus else powers
 
 
-def replica_size(task: SearchTask, replicas: int) -> int | None:
-    """The fewest accelerators, a power of two, that hold one replica of a sequence each, with the stack's own sharding
-    of states over so many replicas; None where MOST_OF_A_REPLICA do not."""
-    dp = min(replicas, MANY_REPLICAS)
-    stage = task.stack.zero if dp > 1 else 0
-    axes = Axes(micro=(1,), chunks=(1,), modes=FULL.modes, sharding=((stage, False),), powers_of_two=True)
-    small = replace(task, axes=axes)
+@dataclass(frozen=True)
+class Replica:
+    """The fewest accelerators that hold one replica, and the sequences of a step that keep it busy: a micro-batch for
+    each stage of its pipeline."""
+
+    accelerators: int
+    sequences: int
+
+
+def smallest_replica(task: SearchTask) -> Replica | None:
+    """By powers of two, with the stack's own sharding of states over MANY_REPLICAS; tensor ranks fill the node before
+    stages are made.  None where MOST_OF_A_REPLICA hold none."""
+    dp = MANY_REPLICAS
+    axes = Axes(micro=(1,), chunks=(1,), modes=FULL.modes, sharding=((task.stack.zero, False),), powers_of_two=True)
+    small = replace(task, axes=axes, max_tp=min(task.max_tp, task.cluster.node))
     sizes = [1 << power for power in range(MOST_OF_A_REPLICA.bit_length())]
     places = space(small, [(dp * size, dp) for size in sizes])
     held = np.broadcast_to(memory(task.device, task.model.shape(task.seq), places.grid).total, places.place.shape)
-    fitting = places.place[(held <= task.usable_bytes) & (places.grid.dp == dp)]
-    return sizes[int(fitting.min())] if len(fitting) else None
+    fitting = np.flatnonzero((held <= task.usable_bytes) & (places.grid.dp == dp))
+    if not len(fitting):
+        return None
+    size, _, stages = min(zip(places.place[fitting], places.grid.cp[fitting], places.grid.pp[fitting], strict=True))
+    return Replica(sizes[int(size)], int(stages))
 
 
 def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
