@@ -29,7 +29,7 @@ from scalecurve.training.search.search import (
     batches_of,
     choose_batches,
     even_batch,
-    grown_model,
+    grown_models,
     idle_counts,
     search,
 )
@@ -57,11 +57,10 @@ class Optimal:
 
 @dataclass(frozen=True, kw_only=True)
 class RunTerms:
-    """What the run of every row is held to: the target of a model with `active` parameters, the batch that may be
-    chosen, the critical batch, and what failures cost.  `target` None: no end of the run is known."""
+    """What the run of every row is held to: the target, the batch that may be chosen, the critical batch, and what
+    failures cost.  `target` None: no end of the run is known."""
 
     target: Target | None
-    active: float
     choice: BatchChoice
     critical: CriticalBatch | None
     reliability: Reliability | None = None
@@ -71,11 +70,13 @@ class RunTerms:
         """Tokens processed over tokens that small batches would need."""
         return 1.0 if self.critical is None else self.critical.tokens_factor(batch_tokens / task.critical_growth)
 
+    def critical_sequences(self, task: SearchTask) -> float | None:
+        """The critical batch of this job in sequences."""
+        return None if self.critical is None else self.critical.tokens.value * task.critical_growth / task.seq
+
     def stated_tokens(self, task: SearchTask) -> float | None:
-        """Tokens of the run as stated, in proportion to the parameters where the model grew."""
-        if self.target is None:
-            return None
-        return self.target.tokens * task.model.active_parameters / self.active
+        """Tokens of the run as stated, more where the model grew."""
+        return None if self.target is None else self.target.tokens * task.tokens_growth
 
     def useful_tokens(self, task: SearchTask) -> float | None:
         """Tokens that small batches would need to reach the target."""
@@ -108,7 +109,7 @@ class Use:
 def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, *, largest: int) -> list[Use]:
     """At each P the layouts that do most useful work, on P or with some accelerators idle: useful work never falls.
     Fewer accelerators are tried as far as the peak of the machine lets them be better."""
-    critical = None if terms.critical is None else terms.critical.tokens.value * task.critical_growth / task.seq
+    critical = terms.critical_sequences(task)
 
     def found(some: Sequence[int]) -> dict[int, BestLayouts]:
         best = choose_batches(task, some, largest, critical, fixed=terms.choice.fixed, top=terms.top)
@@ -129,14 +130,19 @@ def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, *, large
 
 def grown_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> list[Use]:
     """The job as it grows from the first P it fits on (compute-optimal: parameters and tokens as the square root of P):
-    the largest batch keeps the work of an accelerator, the critical batch grows with the tokens."""
+    the largest batch keeps the work of an accelerator, the critical batch grows with the tokens.  Of a few models
+    of about that size the one is taken that splits best."""
     uses: list[Use] = []
     start: int | None = None
     for count in counts:
         own, largest = task, terms.choice.largest.sequences
         if start is not None:
-            model, more, critical = grown_model(task.model, count / start)
-            own, largest = replace(task, model=model, critical_growth=critical), even_batch(largest * more)
+            tried = []
+            for model, more in grown_models(task.model, count / start):
+                grown, most = replace(task, model=model, tokens_growth=more), even_batch(largest * more)
+                [best] = choose_batches(grown, [count], most, terms.critical_sequences(grown))
+                tried.append((terms.useful_rate(grown, best) * model.active_parameters, grown, most))
+            _, own, largest = max(tried, key=lambda one: one[0])
         uses += best_uses(own, [count], terms, largest=largest)
         start = count if start is None and uses[-1].best.layouts else start
     return uses

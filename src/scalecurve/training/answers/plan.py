@@ -623,7 +623,6 @@ def read_terms(request: PlanRequest, model: Transformer, seq: int) -> RunTerms:
     )  # fmt: skip
     return RunTerms(
         target=None if request.adapters and request.tokens is None else target,
-        active=active,
         choice=read_choice(request, critical, seq),
         critical=critical,
         reliability=read_reliability(request.reliability),

@@ -3,7 +3,7 @@
 The space is a table of degrees (tp, pp, cp, ep, dp) crossed with micro-batch, recomputation, interleaving and sharding.
 Terms that depend on few of these are computed on their few values and meet by broadcasting.
 
-`choose_batches` takes at each P the batch that reaches the target soonest; `grown_model` is the job of weak scaling.
+`choose_batches` takes at each P the batch that reaches the target soonest; `grown_models` are the jobs of weak scaling.
 What is found at one P never depends on which others are asked.
 """
 
@@ -92,7 +92,12 @@ class SearchTask:
     max_tp: int = MAX_TP
     usable: float = USABLE
     axes: Axes = FULL
-    critical_growth: float = 1.0  # this job's critical batch over that of the job the plan started from
+    tokens_growth: float = 1.0  # this job's tokens over those of the job the plan started from
+
+    @property
+    def critical_growth(self) -> float:
+        """Its critical batch over that of the job the plan started from."""
+        return float(self.tokens_growth**CRITICAL_POWER)
 
     @property
     def device(self) -> Device:
@@ -251,7 +256,7 @@ class BestLayouts:
 def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
     """The fastest `top` layouts that fit, for each (gpus, sequences), whatever else is asked.  Each is searched once,
     whatever the price."""
-    free = replace(task, cluster=replace(task.cluster, usd_per_gpu_hour=None, price_source=None), critical_growth=1.0)
+    free = replace(task, cluster=replace(task.cluster, usd_per_gpu_hour=None, price_source=None), tokens_growth=1.0)
     known = _searched(free, top)
     missing = tuple(dict.fromkeys(size for size in sizes if size not in known))
     if missing:
@@ -343,38 +348,44 @@ def _layout(places: Space, index: int) -> Layout:
     )
 
 
-HALVINGS = 6  # of the layers of a grown model: pipelines of 4 to 128 stages
-NEAR_SIZE = 0.06  # a grown model may miss its size by this much where its layers then divide better
+NEAR_SIZE = 0.15  # a grown model may miss its size by this much where its layers then divide better
+NEAR_WIDTH = 0.08  # and its width by this much, where its heads do
+ABOUT_OPTIMAL = (0.8, 1.0, 1.25)  # times the optimal size: the loss at equal compute hardly differs
 
 
-def grown_model(model: Transformer, scale: float) -> tuple[Transformer, float, float]:
-    """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
-    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by about the
-    cube root of N, in numbers of heads and layers that divide well; a model whose layers are counted kind by kind grows
-    in width alone.  Returns the model for `scale` times the compute rate and the factors by which its batch and its
-    critical batch grow."""
-    size = scale**0.5
+def grown_models(model: Transformer, scale: float) -> list[tuple[Transformer, float]]:
+    """Models for `scale` times the compute rate at constant time to train, each with the growth of its tokens and of
+    its largest batch.
+
+    Compute goes as N D with D ~ N where it is optimal, so N and D each grow by about sqrt(scale).  The batch keeps the
+    work per accelerator and step (N B / P).  Width and depth grow by about the cube root of N, in numbers of heads and
+    layers that divide well; a model whose layers are counted kind by kind grows in width alone.
+    """
     deeper = replace(model, layers=model.layers + 4).parameters > model.parameters
     unit = model.groups if model.kv_heads else 8 if model.heads >= 32 else 4 if model.heads >= 8 else 1
-    wide = model.heads * size ** (1.0 / 3.0 if deeper else 1.0 / 2.0)
-    wider = [_wider(model, max(count, 1) * unit) for count in (math.floor(wide / unit), math.ceil(wide / unit))]
-    even = 4 if model.layers >= 32 else 2 if model.layers >= 8 else 1
-    grown = []
-    for one in wider if deeper else ():
-        layer = (replace(one, layers=one.layers + even).parameters - one.parameters) / even
-        layers = one.layers + (size * model.parameters - one.parameters) / layer
-        depths = {_multiple(layers, even * 2**power) for power in range(HALVINGS)}
-        grown += [replace(one, layers=depth, name=f"{model.name} x{size:.2g}") for depth in depths]
-    grown = grown or [replace(one, name=f"{model.name} x{size:.2g}") for one in wider]
+    shapes = {}
+    for share in ABOUT_OPTIMAL:
+        size = share * scale**0.5
+        wide = model.heads * size ** (1.0 / 3.0 if deeper else 1.0 / 2.0)
+        grown = replace(
+            _wider(model, unit * most_even(wide / unit, NEAR_WIDTH)), name=f"{model.name} x{scale**0.5:.2g}"
+        )
+        if deeper:
+            layer = (replace(grown, layers=grown.layers + 4).parameters - grown.parameters) / 4
+            layers = max(grown.layers + (size * model.parameters - grown.parameters) / layer, 1.0)
+            grown = replace(grown, layers=most_even(layers, NEAR_SIZE))
+        shapes[grown] = scale * model.parameters / grown.parameters
+    return list(shapes.items())
 
-    def misfit(one: Transformer) -> tuple[float, ...]:
-        """Far from the size, then few halvings of its layers into stages, then the distance."""
-        distance = abs(math.log(one.parameters / (size * model.parameters)))
-        return (max(distance, NEAR_SIZE), -(one.layers & -one.layers), distance)
 
-    bigger = min(grown, key=misfit)
-    grew = bigger.parameters / model.parameters
-    return bigger, scale / grew, grew**CRITICAL_POWER
+def most_even(value: float, near: float) -> int:
+    """The whole number within this share of a value that the largest power of two divides, the nearest of several; the
+    nearest whole number where none is within."""
+    for power in reversed(range(max(int(value), 1).bit_length())):
+        count = round(value / (1 << power)) << power
+        if count and abs(count / value - 1.0) <= near:
+            return count
+    return max(round(value), 1)
 
 
 def _wider(model: Transformer, heads: int) -> Transformer:
