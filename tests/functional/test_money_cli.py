@@ -122,8 +122,8 @@ def test_assess_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     proposal = f"{ROOT}/examples/proposals/doubling-256.toml"
 
     assert run(["assess", proposal]) == 0
-    assert "Verdict: helps but wasteful." in capsys.readouterr().out
-    assert answer(capsys, f"assess {proposal}")["verdict"] == "helps but wasteful"
+    assert "Verdict: wasteful." in capsys.readouterr().out
+    assert answer(capsys, f"assess {proposal}")["verdict"] == "wasteful"
     assert run(["assess", proposal, "-o", str(tmp_path / "page.md")]) == 0
     assert "## Seven questions" in (tmp_path / "page.md").read_text()
     assert run(["assess", proposal, "-o", str(tmp_path / "page.html")]) == 0

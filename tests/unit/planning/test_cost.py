@@ -8,10 +8,10 @@ import pytest
 import scalecurve as sc
 from scalecurve.errors import InputError
 from scalecurve.planning.cost import cost
-from scalecurve.planning.cost_rows import workers_text
 from scalecurve.planning.curve import Kind, TimeCurve, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Spot, Tariff
+from scalecurve.words import workers_text
 from tests.reference_study import strong_study, weak_study
 
 HOUR = 3600.0
