@@ -91,7 +91,7 @@ def _implausible(kind: str, k: IntArray, words: str, message: str, remedy: str) 
 
 
 def _beyond(curve: Curve) -> IntArray:
-    return curve.k[np.arange(len(curve.k)) != curve.base]
+    return np.delete(curve.k, curve.base)
 
 
 def _speedups_as_times(curve: Curve) -> Finding | None:
