@@ -151,7 +151,7 @@ class Answer(JsonRecord):
 def answer_of_doubt(findings: Sequence[Finding]) -> Answer | None:
     """The answer where the values cannot be believed; None where nothing speaks against them."""
     doubt = next((finding for finding in findings if finding.code == "implausible"), None)
-    return doubt and Answer(decision=f"No K can be recommended: {doubt.message}.", next=doubt.remedy)
+    return None if doubt is None else Answer(decision=f"No K can be recommended: {doubt.message}.", next=doubt.remedy)
 
 
 @dataclass(frozen=True)
