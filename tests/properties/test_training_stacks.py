@@ -184,8 +184,8 @@ def of_deepspeed(text: str, job: TrainingJob) -> dict:
 
 
 def of_maxtext(text: str, job: TrainingJob) -> dict:
-    """MaxText: weights and moments in fp32, gradients in `grad_dtype` (fp32 unless set); `activation_embed` is split over tensor
-    ranks."""
+    """MaxText: weights and moments in fp32, gradients in `grad_dtype` (fp32 unless set); tensor ranks split
+    `activation_embed`."""
     values = dict(word.split("=", 1) for word in shlex.split(text.replace("\\\n", " ")) if "=" in word)
     axis = {name: int(values[f"ici_{name}_parallelism"]) for name in
             ("data", "fsdp", "tensor", "context", "expert", "pipeline")}  # fmt: skip

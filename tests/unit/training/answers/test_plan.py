@@ -162,7 +162,7 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop():
 @pytest.mark.parametrize(
     ("model", "gpus", "sequences", "cause"),
     [
-        ("gpt3-175b", 80, 160, "by memory"),
+        ("gpt3-175b", 48, 192, "by memory"),
         ("mpt-1b", 64, 32, "by the cap"),
         ("mpt-1b", 48, 64, "by the batch: 64 sequences do not divide over 48"),
     ],
