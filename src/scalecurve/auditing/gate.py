@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
+from scalecurve.analysis.sessions import SessionShift
 from scalecurve.analysis.table import tabulate
 from scalecurve.auditing.history import (
     LEAST_CHECKS,
@@ -208,7 +209,7 @@ def check(
         if versions:  # other versions are what a gate is for: a note, not a refusal
             mixed = mixed_finding(versions)
             findings.append(info("versions-differ", mixed.message, **mixed.evidence))
-        pair = pair_of(new, old, () if workers is None else as_workers(workers), session_shift(past))
+        pair = pair_of(new, old, () if workers is None else as_workers(workers), session_shift(past) or SessionShift())
         rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
         findings += pair.findings(rows)
     return Gate(
