@@ -239,6 +239,13 @@ class LogRatio:
         factor = math.exp(min(LARGEST_LOG, float(stdtrit(self.degrees, 0.5 + level / 2.0)) * self.error))
         return Estimate(ratio, ratio / factor, ratio * factor, level, self.method)
 
+    def shifted(self, session: float) -> LogRatio:
+        """The same ratio of two sessions, each of which shifts by `session`, a standard deviation that is known."""
+        if session == 0 or self.degrees < 1:
+            return self
+        variance = self.variance + 2 * session**2
+        return replace(self, variance=variance, degrees=self.degrees * (variance / max(self.variance, 1e-300)) ** 2)
+
     def estimate(self, level: float) -> Estimate:
         """The ratio with its interval."""
         return self.around(math.exp(self.value), level)

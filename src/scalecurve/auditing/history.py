@@ -24,7 +24,7 @@ import numpy as np
 from scalecurve.analysis.curve import conversion_of
 from scalecurve.analysis.sessions import LEAST_SESSIONS, SessionShift, shift_of_history
 from scalecurve.analysis.table import tabulate
-from scalecurve.document import Block, Cell, Document, Paragraph, Result, table
+from scalecurve.document import Answer, Block, Cell, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.files import read_text
 from scalecurve.findings import Finding, info
@@ -33,7 +33,7 @@ from scalecurve.study.run import FloatArray
 
 VERSION = 1
 LEAST_CHECKS = LEAST_SESSIONS
-MOST_SHOWN = 20
+MOST_SHOWN = 12
 LEVEL = 0.01  # of `scalecurve history`: the chance of a change where there is none, over all series
 
 
@@ -110,8 +110,31 @@ class History(Result):
     def checks(self) -> int:
         return len(self.entries)
 
-    def __repr__(self) -> str:
-        return f"<History of {self.name}: {len(self.entries)} checks, {len(self.changes)} changes>"
+    @property
+    def answer(self) -> Answer:
+        rises = [change for change in self.changes if change.change > 0]
+        latest = (rises or self.changes)[-1] if self.changes else None
+        if latest is None:
+            decision = f"No change of T beyond noise along {len(self.entries)} checks of {self.name}."
+        else:
+            where = "at all K" if latest.k is None else f"at K = {latest.k}"
+            how = (
+                f"creeps by {latest.per_commit:+.2%} a check,"
+                if latest.per_commit is not None
+                else f"changed at {latest.commit},"
+            )
+            decision = f"T {where} {how} {latest.change:+.1%} in all."
+        return Answer(
+            decision=decision,
+            confidence=f"Histories without a change show one in {LEVEL:.0%}."
+            if len(self.entries) >= LEAST_CHECKS
+            else f"{len(self.entries)} checks are too few to tell a change from noise.",
+            reason=None
+            if self.session is None
+            else f"Between sessions T of all K shifts by {self.session:.1%}"
+            + ("." if self.own_shift is None else f", single K by up to {self.own_shift:.1%}."),
+            next=None if latest is None or latest.per_commit is not None else f"look at the commit {latest.commit}",
+        )
 
     @property
     def all_k(self) -> tuple[int, ...]:
@@ -137,15 +160,11 @@ class History(Result):
             efficiencies.append([entry.label, *shares])
             verdict = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}[entry.passed]
             rows.append([*cells, verdict, Cell("change", "warn") if place in marked else None])
-        shift = "" if self.session is None else f"; T of all K shifts by {self.session:.1%} between sessions"
-        shift += "" if self.own_shift is None else f", single K by up to {self.own_shift:.1%}"
-        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown{shift}"
+        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown"
         ratios = table(["commit", *(f"E({k})" for k in self.all_k)], efficiencies)
-        blocks: list[Block] = [Paragraph(head), table(heads, rows), ratios]
+        blocks: list[Block] = [Paragraph(head), table(heads, rows)]
         blocks += [Paragraph(f"{change}.", "bad" if change.change > 0 else "good") for change in self.changes]
-        if not self.changes:
-            blocks.append(Paragraph(f"No change along the history beyond noise (level {LEVEL:.0%})."))
-        return Document(None, tuple(blocks))
+        return Document(None, tuple(blocks), details=(ratios,))
 
 
 def entry_of(study: Study, *, passed: bool | None = None, drift: bool = False) -> HistoryEntry:

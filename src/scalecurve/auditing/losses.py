@@ -178,8 +178,10 @@ def _judgements(new: LogMeans, old: LogMeans, shifts: Shifts) -> list[_Judgement
 def _with_own(variance: FloatArray, degrees: FloatArray, shifts: Shifts) -> tuple[FloatArray, FloatArray]:
     """The variance of a difference with the own shift of two sessions, and its degrees of freedom."""
     own = np.broadcast_to(2.0 * np.square(shifts.own), variance.shape)
-    return _sum(variance, own, degrees, np.full(variance.shape, shifts.degrees)) if np.any(own > 0) else (
-        variance, degrees
+    return (
+        _sum(variance, own, degrees, np.full(variance.shape, shifts.degrees))
+        if np.any(own > 0)
+        else (variance, degrees)
     )
 
 
