@@ -134,27 +134,23 @@ class Gate(Result):
     @property
     def answer(self) -> Answer:
         failed = [check for check in self.checks if check.passed is False]
-        if failed or self.drift is not None:
+        if not self.passed:
+            more = "" if len(failed) < 2 else f"; {len(failed) - 1} more"
+            first = str(failed[0] if failed else f"along {self.checks_before} checks, {self.drift}")
+            remedy = "measure the new code in a second session, `scalecurve merge` both, and check again"
             return Answer(
-                decision=f"Do not merge yet: {failed[0] if failed else self.drift}."[:120],
+                decision=f"FAIL {self.name}: {first}{more}",
                 confidence=self.promise,
-                next="measure the new code in a second session, `scalecurve merge` both, and check again"
+                reason="The loss is no larger than what another session can do to single K (2 %)."
                 if self.rests_on_one_session
-                else "scalecurve diagnose on both studies, at the K that became slower",
+                else None,
+                next=remedy if self.rests_on_one_session else None,
             )
-        tested = sum(check.passed is not None for check in self.checks)
-        if not self.checks:
-            return Answer(decision=f"{self.name} is the baseline now: there was nothing to compare with.")
-        detectable = [row.detectable for row in self.regressions if row.detectable is not None]
+        needs_history = bool(self.regressions) and not self.shifts_known
         return Answer(
-            decision=f"{self.name} passes: no loss beyond noise in {tested} check{'' if tested == 1 else 's'}.",
-            confidence=f"A loss of {max(detectable):.1%} at one K would have been seen in 4 of 5 cases."
-            if detectable
-            else None,
-            reason=self.promise,
-            next=None
-            if self.shifts_known or not self.regressions
-            else "keep a --history: it learns how sessions differ",
+            decision=self.line,
+            confidence=self.promise,
+            next="keep a --history: it learns how sessions differ" if needs_history else None,
         )
 
     def body(self) -> Document:
@@ -163,8 +159,7 @@ class Gate(Result):
         if self.checks_before is not None:
             enough = "" if self.checks_before + 1 >= LEAST_CHECKS else f"; drift is tested from {LEAST_CHECKS} on"
             about.append(Paragraph(f"History: {self.checks_before} checks before this one{enough}."))
-        head = Paragraph(self.line, "good" if self.passed else "bad")
-        return Document(None, (head, rows, FindingList(self.findings)), details=tuple(about))
+        return Document(None, (rows, FindingList(self.findings)), details=tuple(about))
 
     def junit(self) -> str:
         """The checks as a JUnit test suite."""
