@@ -259,7 +259,8 @@ def read_run(
         setup_seconds=outcome.setup_seconds,
         oversubscribed=oversubscribed,
         placement=outcome.placement,
-        observed=dict(outcome.observed),
+        observed={name: fact for name, fact in outcome.observed.items() if name != "thread_seconds"},
+        threads=outcome.observed.get("thread_seconds"),
         error=outcome.error[-KEPT_ERROR:] if outcome.error else None,
     )
     try:

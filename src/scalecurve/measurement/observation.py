@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import MachineView, World
+from scalecurve.measurement.threads import ThreadSampler
 from scalecurve.measurement.watchdog import below, relatives
 from scalecurve.study import Run
 
@@ -236,6 +237,8 @@ class Observer:
     def __init__(self, last: CpuReading | None = None) -> None:
         self.loads: list[float] = []
         self.looks = 0
+        self.next_at = 0.0
+        self.sampler: ThreadSampler | None = None
         self.workers: tuple[ProcessView, ...] = ()
         self.starter: str | None = None
         self.look()
@@ -249,12 +252,24 @@ class Observer:
         self.major_faults = 0
 
     def next_look(self) -> float:
-        """Seconds until the next look."""
-        return FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+        """Seconds until the next look or sample."""
+        left = max(0.0, self.next_at - time.perf_counter())
+        return left if self.sampler is None else min(left, self.sampler.due())
+
+    def watch(self, roots: Sequence[int], watchdog: int) -> None:
+        """Sample the threads of the job below `watchdog`, and look at its processes where that is due."""
+        if self.sampler is None and roots:
+            self.sampler = ThreadSampler(watchdog, self.begin.moment)
+        if self.sampler is not None and not self.sampler.due():
+            self.sampler.sample()
+        if time.perf_counter() >= self.next_at:
+            self.look(roots)
 
     def look(self, roots: Sequence[int] = ()) -> None:
         with suppress(OSError):
             self.loads.append(os.getloadavg()[0])
+        first = FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+        self.next_at = time.perf_counter() + first
         if not roots:
             return
         self.looks += 1
@@ -296,6 +311,9 @@ class Observer:
             others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
             facts["foreign_cpu_seconds"] = round(others, 3)
             facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
+        if self.sampler is not None and (seconds := self.sampler.facts(wall, self.cpu_seconds)):
+            low, high = self.sampler.lost(wall)
+            facts |= {"thread_seconds": seconds, "lost_seconds": [round(low, 4), round(high, 4)]}
         if self.energy_before is not None and (energy := energy_now(SystemMachine()).since(self.energy_before)):
             facts["energy"] = energy
         files = {file for worker in self.workers for file in worker.mpi_libraries}

@@ -79,7 +79,7 @@ class _Watchdog:
         while True:
             if not poll.poll(1000 * observer.next_look()):
                 self.wake()
-                observer.look(roots)
+                observer.watch(roots, self.process.pid)
                 continue
             part = os.read(answer.fileno(), watchdog.PART)
             if not part:

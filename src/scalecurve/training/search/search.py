@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scalecurve.training.inputs.capabilities import can_run
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, place_ranks
 from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
@@ -63,7 +64,9 @@ class Axes:
 FULL = Axes(
     micro=(1, 2, 4, 8, 16),
     chunks=(1, 2, 3, 4, 5, 6, 7, 8, 12),
-    modes=tuple((mode, split) for split in (False, True) for mode in Recompute),
+    modes=tuple(
+        (mode, split) for split in (False, True) for mode in (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
+    ),
     sharding=((0, False), (1, False), (2, False), (3, False), (3, True)),
 )
 COARSE = Axes(
@@ -74,7 +77,7 @@ COARSE = Axes(
     powers_of_two=True,
 )
 SCAN = Axes(  # enough to tell which batches are worth a whole search
-    micro=(1, 2), chunks=(1, 4), modes=FULL.modes, sharding=((0, False), (1, False), (3, False)),
+    micro=(1, 2), chunks=(1, 4), modes=FULL.modes, sharding=((0, False), (1, False), (2, False), (3, False)),
 )  # fmt: skip
 
 
@@ -103,6 +106,28 @@ class SearchTask:
     def device(self) -> Device:
         constants = self.calibration.constants
         return device_of(self.cluster, self.stack, constants, self.precision, frozen=self.adapters)
+
+    @property
+    def stack_axes(self) -> Axes:
+        """The axes without what the stack cannot do."""
+        return replace(
+            self.axes,
+            modes=tuple(
+                (mode, split)
+                for mode, split in self.axes.modes
+                if mode.name.lower() in self.stack.modes and (self.stack.sequence or not split)
+            ),
+            sharding=tuple(
+                (stage, part)
+                for stage, part in self.axes.sharding
+                if stage in self.stack.stages and (self.stack.hybrid or not part)
+            ),
+        )
+
+    @property
+    def splits_experts(self) -> bool:
+        """Every expert is split over all tensor ranks."""
+        return self.model.is_moe and self.stack.expert_ranks == "data"
 
     @property
     def scan(self) -> SearchTask:
@@ -136,13 +161,14 @@ def splits(task: SearchTask, gpus: int, *, scarce: bool) -> list[tuple[int, int,
     empty = {pp: -model.layers % pp for pp in range(1, model.layers + 1)}
     depths = [pp for pp, places in empty.items() if places <= EMPTY * (model.layers + places)]
     stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
-    experts = divisors(model.experts) if model.experts else (1,)
+    able = task.stack.degrees
+    experts = divisors(model.experts) if model.experts and "ep" in able else (1,)
     found = []
-    for tp in divisors(gpus):
+    for tp in divisors(gpus) if "tp" in able else (1,):
         if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
             continue
-        for cp in contexts_of(task, gpus // tp, scarce=scarce):
-            for pp in stages.intersection(divisors(gpus // tp // cp)):
+        for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else (1,):
+            for pp in stages.intersection(divisors(gpus // tp // cp) if "pp" in able else (1,)):
                 dp = gpus // (tp * cp * pp)
                 found += [(tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0]
     return sorted(found)
@@ -181,7 +207,7 @@ class Space:
 def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     """All valid layouts for each (gpus, global batch in sequences).  Axis after axis is crossed with what was valid
     without it, so that nothing is made that a rule refuses."""
-    axes, layers = task.axes, task.model.layers
+    axes, layers = task.stack_axes, task.model.layers
     table = [
         (place, sequences, *split)
         for place, (gpus, sequences) in enumerate(sizes)
@@ -208,9 +234,8 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     inner = near["dp_inner"][row, None, None]
     kept, mode, sharding = np.nonzero(
         (~split | ((tp > 1) & (np.mod(task.seq, tp) == 0)))
-        & ((zero == 0) | (dp * cp > 1))
-        & ((zero < 2) | (pp == 1))
-        & (~part | ((inner > 1) & (inner < dp)))
+        & ((zero == axes.sharding[0][0]) | (dp * cp > 1))
+        & (~part | ((inner > 1) & (inner < dp) & (np.mod(dp, inner) == 0)))
     )
     row, which, chunk = row[kept], which[kept], chunk[kept]
     place, _, tp, pp, cp, ep, dp = columns[:, row]
@@ -218,14 +243,16 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     hybrid = part[sharding]
     dualpipe = (pp > 1) & (np.mod(pp, 2) == 0) & task.stack.dualpipe
     grid = Grid(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=as_array(1.0), interleave=chunks[chunk], micro=micros[which],
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else as_array(1.0),
+        interleave=chunks[chunk], micro=micros[which],
         accumulation=each[row, which], zero=zero[sharding], shard=np.where(hybrid, near["dp_inner"], dp),
         recompute=as_array([float(kind) for kind, _ in axes.modes])[mode], sequence_parallel=as_array(split[mode, 0]),
         regather=as_array(1.0), data_overlap=as_array(task.stack.data_overlap),
         tensor_overlap=as_array(task.stack.tensor_overlap),
         schedule=np.where(dualpipe, float(Schedule.DUALPIPE), float(Schedule.ONE_F_ONE_B)), **near,
     )  # fmt: skip
-    return Space(grid, hybrid, place.astype(np.int64))
+    able = np.flatnonzero(np.broadcast_to(can_run(task.stack, task.model, grid), place.shape))
+    return Space(part_of(grid, able), hybrid[able], place[able].astype(np.int64))
 
 
 def part_of(grid: Grid, entries: slice | npt.NDArray[np.int64]) -> Grid:
@@ -341,6 +368,7 @@ def _layout(places: Space, index: int) -> Layout:
     degrees_of_it: dict[str, Any] = {name: int(getattr(grid, name)[index]) for name in names}
     return Layout(
         **degrees_of_it,
+        etp=int(grid.etp[index]) if grid.etp.ndim else 1,
         shard=int(grid.shard[index]) if places.hybrid[index] else None,
         recompute=Recompute(int(grid.recompute[index])).name.lower(),
         sequence_parallel=bool(grid.sequence_parallel[index]),
@@ -476,7 +504,7 @@ def smallest_replica(task: SearchTask) -> Replica | None:
     axes = Axes(micro=(1,), chunks=(1,), modes=FULL.modes, sharding=((task.stack.zero, False),), powers_of_two=True)
     small = replace(task, axes=axes, max_tp=min(task.max_tp, task.cluster.node))
     sizes = [1 << power for power in range(MOST_OF_A_REPLICA.bit_length())]
-    places = space(small, [(dp * size, dp) for size in sizes])
+    places = space(small, [(dp * size, dp * MANY_REPLICAS) for size in sizes])
     held = np.broadcast_to(memory(task.device, task.model.shape(task.seq), places.grid).total, places.place.shape)
     fitting = np.flatnonzero((held <= task.usable_bytes) & (places.grid.dp == dp))
     if not len(fitting):
