@@ -307,7 +307,7 @@ def build_rows(
         )  # fmt: skip
     work = {row.gpus: row.useful_work for row in rows}
     shown = rows[: len([use for use in uses if use.best.layouts])]
-    most = max(row.useful_work / row.gpus for row in rows)
+    most = max((row.useful_work / row.gpus for row in rows), default=1.0)
     return tuple(
         replace(
             row,

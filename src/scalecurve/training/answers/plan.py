@@ -335,15 +335,13 @@ def stops_paying(rows: Sequence[PlanRow], scale: CostEffective) -> str:
 
 def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
     """A line per P with what decides; parameters and batch have a column where they differ."""
-    of_step = seconds_alike(row.step_seconds for row in rows)
     of_run = seconds_alike(row.run_seconds for row in rows)
     columns: dict[Column, list[Cell | str | None]] = {
         Column("GPUs"): [Cell(f"{row.gpus:,}", "good" if row.gpus == chosen else "plain") for row in rows],
         Column("parameters"): [format_count(row.outcome.job.model.parameters) for row in rows],
         Column("batch", meaning="tokens of a step", rank=2): [format_count(row.outcome.tokens) for row in rows],
-        Column("layout", "left"): [row.outcome.layout.short() for row in rows],
+        Column("split", "left"): [row.outcome.layout.short().partition(" micro")[0] for row in rows],
         Column("idle", meaning="accelerators without work"): [f"{row.idle:,}" for row in rows],
-        Column("step"): [of_step(row.step_seconds) for row in rows],
         Column("MFU", meaning="raw: of the tokens processed"): [f"{100 * row.outcome.mfu:.1f}%" for row in rows],
         Column("goodput", rank=1): [f"{100 * row.goodput.factor:.1f}%" for row in rows],
         Column("charged", meaning="tokens processed over useful tokens", rank=3): [
@@ -365,10 +363,10 @@ def rows_table(rows: Sequence[PlanRow], chosen: int | None) -> Block:
 
 
 def cap_side(row: PlanRow) -> str | None:
-    """On which side of the cap of data parallelism a row is, and what it pays beyond."""
+    """On which side of the cap of data parallelism a row is; beyond it the model is split more or tokens are wasted."""
     if row.past_cap is None:
         return None
-    return "below" if not row.past_cap else "wastes tokens" if row.tokens_factor > 2.0 + 1e-9 else "splits more"
+    return "below" if not row.past_cap else "wastes" if row.tokens_factor > 2.0 + 1e-9 else "splits"
 
 
 def detail_table(rows: Sequence[PlanRow]) -> Block:
@@ -379,6 +377,8 @@ def detail_table(rows: Sequence[PlanRow]) -> Block:
     )
     columns: dict[Column, list[Cell | str | None]] = {
         Column("GPUs"): [f"{row.gpus:,}" for row in rows],
+        Column("layout", "left"): [row.outcome.layout.short() for row in rows],
+        Column("step"): [of_step(row.step_seconds) for row in rows],
         Column("90 %", meaning="interval of the step"): [
             format_interval(row.outcome.step.low or 0.0, row.outcome.step.high or 0.0, of_step) for row in rows
         ],

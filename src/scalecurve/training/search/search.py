@@ -497,6 +497,7 @@ class Replica:
     sequences: int
 
 
+@lru_cache(maxsize=256)
 def smallest_replica(task: SearchTask) -> Replica | None:
     """By powers of two, with the stack's own sharding of states over MANY_REPLICAS; tensor ranks fill the node before
     stages are made.  None where MOST_OF_A_REPLICA hold none."""

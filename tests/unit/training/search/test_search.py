@@ -11,7 +11,7 @@ import pytest
 from scalecurve.training import plan_training
 from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.cluster import cluster_preset
-from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
+from scalecurve.training.inputs.layout import Layout, layout_faults
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack, stacks
 from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.search.search import (
