@@ -13,16 +13,17 @@ from scalecurve.explorer.questions.training import nearest_shape
 from scalecurve.training import plan_training
 from scalecurve.training.search.search import COARSE
 
-MODELS = ("mpt-1b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "llama3-405b")
-COUNTS = tuple(8 << power for power in range(12))
+MODELS = ("llama3-8b", "llama3-70b", "mixtral-8x7b")
+COUNTS = tuple(16 << power for power in range(9))
 ROUNDING = 1 - 1e-9
+GPUS = (64, 512, 2048, 4096, 8192, 16384, 32768)
 
 jobs = st.fixed_dictionaries(
     {
         "model": st.sampled_from(MODELS),
-        "cluster": st.sampled_from(("h100-ib400", "a100-ib200", "h100-eth100")),
+        "cluster": st.sampled_from(("h100-ib400", "a100-ib200")),
         "batch": st.sampled_from(("1Mi", "16Mi", "3Mi")),
-        "seq": st.sampled_from((2048, 8192)),
+        "seq": st.just(8192),
         "reliability": st.booleans(),
     }
 )
@@ -57,7 +58,7 @@ def test_a_smaller_critical_batch_never_helps_and_one_p_has_one_answer(job, crit
         assert (same.outcome, same.run_seconds, same.run_usd) == (row.outcome, row.run_seconds, row.run_usd)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(job=jobs, power=st.integers(6, 11))
 def test_twice_the_critical_batch_costs_half_as_many_tokens_again(job, power):
     """1 + 2 is 1.5 times 1 + 1 (McCandlish et al. 2018)."""
@@ -73,8 +74,8 @@ def test_twice_the_critical_batch_costs_half_as_many_tokens_again(job, power):
 
 @pytest.fixture(scope="module")
 def sizes():
-    """7B to 1T on h100-ib400, with the batch chosen up to 16Mi tokens, from 8 to 32,768 accelerators."""
-    job = {"cluster": "h100-ib400", "gpus": "8..32768", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
+    """7B to 1T on h100-ib400, with the batch chosen up to 16Mi tokens, at some P to 32,768."""
+    job = {"cluster": "h100-ib400", "gpus": GPUS, "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
     return [plan_training(nearest_shape(size), **job) for size in (7e9, 13e9, 30e9, 70e9, 175e9, 405e9, 1e12)]
 
 
@@ -90,10 +91,10 @@ def test_a_larger_model_moves_the_cap_to_the_right_and_lifts_the_curve(sizes):
         assert all(after > before - 0.01 for before, after in pairwise(lifted))
 
 
-@pytest.mark.parametrize("size", [7e9, 70e9, 405e9])
+@pytest.mark.parametrize("size", [7e9, 70e9])
 def test_the_weak_curve_does_not_zigzag(size):
     """The largest rise after a fall, in points of useful efficiency."""
-    job = {"gpus": "128..32768", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
+    job = {"gpus": "256..16384", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
     shares = [
         100 * row.useful_efficiency for row in plan_training(nearest_shape(size), "h100-ib400", **job, weak=True).rows
     ]
