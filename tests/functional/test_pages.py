@@ -39,7 +39,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 DATA = ("toml", "text", "csv")
-FOLLOWED = ("adding-a-law", "adding-a-reader")  # tests/unit/laws and tests/formats follow these guides, files included
+FOLLOWED = ("adding-a-law", "adding-a-reader", "adding-a-launcher", "adding-a-command")  # by tests of their own
 NOT_OURS = ("make ", "pip ", "git ", "cd ", ". ")  # the shell and the Makefile
 SMALL = ("--workers", "1,2", "--repeats", "2", "-o", "fresh.json")  # of the whole study that a file describes
 
