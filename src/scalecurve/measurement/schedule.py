@@ -50,6 +50,11 @@ def points_of(settings: MeasureSettings) -> tuple[SweepPoint, ...]:
     return job + tuple(SweepPoint(name, 1) for name in settings.baseline)
 
 
+def launches_asked(settings: MeasureSettings) -> int:
+    """The launches of a sweep with its warm-ups, without those that a precision adds."""
+    return (settings.repeats + settings.warmup_launches) * len(points_of(settings))
+
+
 def block(points: Sequence[SweepPoint], repeat: int, seed: int) -> list[Planned]:
     """Every point once; the order depends on the seed and the repeat alone, so that a resumed study keeps it."""
     shuffled = sorted(points)
