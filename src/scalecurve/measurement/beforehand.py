@@ -13,6 +13,7 @@ from scalecurve.measurement.axes import faults_of_grid
 from scalecurve.measurement.journal import Workspace, existing
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.ports import Launcher, World
+from scalecurve.measurement.servers import Servers
 from scalecurve.measurement.settings import MeasureSettings, draft_of, raw_settings
 from scalecurve.study.run import SCALING
 
@@ -45,6 +46,8 @@ def faults_beforehand(settings: MeasureSettings, world: World, launcher: Launche
         yield from faults_of_grid(settings, world)
     else:
         yield from faults_of_cores(settings, world)
+    if settings.serves:
+        yield from Servers(settings.serves).faults()
     if SCALING in settings.baseline:
         yield Fault("this name is taken", where=f"baseline.{SCALING}", remedy="choose another name")
     if launcher is None:

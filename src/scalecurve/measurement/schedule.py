@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scalecurve.measurement.observation import DISTURBED_SHARE, disturbs, is_disturbed, limit_of
+from scalecurve.measurement.guard import DISTURBED_SHARE, disturbs, is_disturbed, limit_of
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING

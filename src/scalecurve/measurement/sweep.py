@@ -14,20 +14,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import Unpack
+from typing import Any, Unpack
 
 from scalecurve.errors import InputError, RunError
 from scalecurve.measurement.beforehand import checked_settings, faults_beforehand
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
+from scalecurve.measurement.guard import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
-from scalecurve.measurement.observation import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
-from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
+from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
+from scalecurve.measurement.servers import Servers, used_between
 from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
 from scalecurve.measurement.worker_site import site_here
@@ -213,6 +214,16 @@ def run_sweep(
     return study
 
 
+def with_server(outcome: LaunchOutcome, server: dict[str, Any]) -> LaunchOutcome:
+    """The launch with what its servers used: that is part of the job, and others used the rest."""
+    observed: dict[str, Any] = {**outcome.observed, "server": server}
+    if "foreign_cpu_seconds" in observed and outcome.wall_seconds:
+        rest = observed["foreign_cpu_seconds"] - server["cpu_seconds"]
+        observed |= {"foreign_cpu_seconds": round(rest, 3)}
+        observed |= {"foreign_cores": round(max(0.0, rest) / outcome.wall_seconds, 3)}
+    return replace(outcome, observed=observed)
+
+
 def how_it_failed(run: Run) -> str | None:
     """The failure of a launch without its numbers, so that two of them can be compared; None for one with a time."""
     if run.value is not None:
@@ -329,14 +340,19 @@ class _SweepUnderWay:
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
         self.sizes.before(job)
+        servers = Servers(settings.serves) if settings.serves else None
         try:
             setup = self.set_up(job)
+            before = servers.reading() if servers else None
             outcome = self.launcher.launch(job, settings, self.world)
+            if servers and before:
+                outcome = with_server(outcome, used_between(before, servers.reading()))
         except (KeyboardInterrupt, WatchdogLost):
             interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
             self.journal.add(interrupted)
             raise
-        beyond = settings.is_local and k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = beyond and settings.is_local and not settings.k_is_load
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
         observed = dict(run.observed)

@@ -41,7 +41,8 @@ class Ray(Launcher):
         return None if find_spec("ray") else "Ray is not installed; pip install 'scalecurve[ray]'"
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        return without_usage(launch_driver("ray", job, settings, world))
+        outcome = launch_driver("ray", job, settings, world)
+        return without_usage(outcome) if settings.launcher.address else outcome
 
 
 class Dask(Launcher):
