@@ -9,8 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
+from scalecurve.document import Result
+from scalecurve.errors import ScalecurveError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
+from scalecurve.study import Study, StudySet
 
 _VALUES = f"{__name__}.values"
 SEVERAL = ("--from", "--serves")
@@ -79,6 +82,18 @@ def _settings_options(function: Any) -> Any:
     return function
 
 
+def ending_of(study: Study | StudySet) -> Result:
+    """What a measurement ends with: its table, or the study where it has none, as of one K or of a grid."""
+    from scalecurve.analysis import tabulate
+
+    if not isinstance(study, Study):
+        return study
+    try:
+        return tabulate(study)
+    except ScalecurveError:
+        return study
+
+
 @click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": False})
 @click.argument("words", nargs=-1, metavar="[FILE.toml|STUDY.json] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
@@ -120,7 +135,7 @@ def command(
 
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, listener=listener, **settings)
-    emit(study, to_terminal)
+    emit(study if output.format else ending_of(study), to_terminal)
     place = place or (file and file.with_suffix(".json"))
-    note(f"{place} written; `scalecurve table {place}` shows S and E", output)
+    note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

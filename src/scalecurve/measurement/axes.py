@@ -329,10 +329,11 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
 
 def in_units_of(evidence: Mapping[str, Any], threads: int) -> dict[str, Any]:
     """The evidence of a finding with its `k`, which counts workers, in cores, as the runs of the curve have them."""
-    k = evidence.get("k")
+    k, by_k = evidence.get("k"), {name: evidence[name] for name in ("quiet", "efficiency") if name in evidence}
     if k is None:
         return dict(evidence)
-    return {**evidence, "k": [one * threads for one in k] if isinstance(k, list | tuple) else k * threads}
+    rows = {name: {str(int(key) * threads): own for key, own in rows.items()} for name, rows in by_k.items()}
+    return {**evidence, **rows, "k": [one * threads for one in k] if isinstance(k, list | tuple) else k * threads}
 
 
 def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:

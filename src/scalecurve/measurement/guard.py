@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scalecurve.findings import Finding, warning
 from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.ports import MachineView, World
+from scalecurve.measurement.servers import Servers
 from scalecurve.study import Run
 
 if TYPE_CHECKING:
-    from scalecurve.measurement.servers import Servers
     from scalecurve.measurement.settings import MeasureSettings
 
 BUSY_CORES = 0.3
@@ -81,17 +82,15 @@ def wait_for_quiet(world: World, limit: float, patience: float = PATIENCE_SECOND
 
 
 class LoadWatch:
-    """Watches the machine from its creation on: what others use beside this process, its ended children and servers."""
+    """Watches the machine from its creation on: what others use beside this process, all below it, and servers."""
 
-    def __init__(self, servers: Servers | None = None, machine: MachineView | None = None) -> None:
+    def __init__(self, servers: Sequence[str] = (), machine: MachineView | None = None) -> None:
         self.machine = machine or SystemMachine()
-        self.servers = servers
+        self.ours = Servers((str(os.getpid()), *servers))
         self.begin, self.moment = self._reading(), time.perf_counter()
 
     def _reading(self) -> tuple[float | None, float]:
-        used = os.times()
-        served = self.servers.reading().cpu_seconds if self.servers else 0.0
-        return busy_seconds(self.machine), sum(used[:4]) + served
+        return busy_seconds(self.machine), self.ours.reading().cpu_seconds
 
     def foreign_cores(self) -> float | None:
         """Cores that others used on average until now; None where the machine does not say."""

@@ -237,6 +237,8 @@ class Observer:
 
         `own` is the CPU time that the watchdog used meanwhile; this process adds its own.
         """
+        if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
+            self.cpu_seconds = max(self.cpu_seconds, self.sampler.seconds["running"])
         facts: dict[str, Any] = {"cpu_seconds": self.cpu_seconds, "major_faults": self.major_faults}
         if self.loads:
             facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 from scalecurve.errors import Fault, InputError
 
@@ -100,6 +101,16 @@ def _answer(words: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def server_at(url: str) -> tuple[str, ...]:
+    """The process that listens at an address of this machine, as a name of `Servers`; empty for another machine."""
+    parts = urlsplit(url)
+    if parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        return ()
+    port = parts.port or {"https": 443}.get(parts.scheme, 80)
+    users = _USERS.findall(_answer(["ss", "-H", "-l", "-t", "-n", "-p", f"sport = :{port}"]))
+    return tuple(sorted({pid for _, pid in users}))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from scalecurve.study import Regime, Run
 SHARING = 1.1
 """Others in the same caches and on the same memory slow a job that never waits by about this factor."""
 FEWEST_WATCHED = 0.5
+WIDEST = 20.0
+"""Bounds farther apart than this say nothing."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def quiet_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[int, Quie
         if len(watched) >= max(1.0, FEWEST_WATCHED * len(all_runs)):
             needed = first * (min(by_k) if settings.regime is Regime.STRONG else k)  # CPU seconds of all K
             rows[k] = _row(k, watched, settings, needed)
-    return rows
+    return {k: row for k, row in rows.items() if row.high < WIDEST * row.low}
 
 
 def cpu_of(runs: Sequence[Run]) -> float:

@@ -204,7 +204,7 @@ def program_changed(record: Record) -> Iterable[Finding]:
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
-    if record.good and all(run.work is None for run in record.good):
+    if record.good and all(run.work is None for run in record.good) and not record.settings.k_is_load:
         yield info(
             "work-not-reported",
             "The job does not report its work, so nothing checks that it is the same at every K.",
@@ -423,7 +423,8 @@ def disturbed(record: Record) -> Iterable[Finding]:
     settings, limit = record.settings, limit_of(record.settings)
     if rows := record.made.disturbed():
         worst, points = max(rows.values()), sorted(rows)
-        quiet = quiet_rows(record.good, settings)
+        waits_elsewhere = settings.serves or any(run.observed.get("talks_to") for run in record.runs)
+        quiet = {} if waits_elsewhere else quiet_rows(record.good, settings)  # how a server waited is not known
         shares = quiet_efficiency(quiet, settings)
         unit = settings.timing.rate_unit or "per second"
         told = [(quiet[point.k], shares.get(point.k)) for point in points if point.role == SCALING and point.k in quiet]
@@ -477,7 +478,8 @@ def uses_server(record: Record) -> Iterable[Finding]:
 
 def load_unwatched(record: Record) -> Iterable[Finding]:
     """Where nothing tells what others used beside the job."""
-    if record.good and not any("foreign_cpu_seconds" in run.observed for run in record.good):
+    unwatched = not any("foreign_cpu_seconds" in run.observed for run in record.good)
+    if record.good and unwatched and not record.settings.is_local:
         launcher = record.settings.launcher.name
         text = f"Nothing watched the load by others: the launcher {launcher} runs the job where it cannot be seen."
         yield info("load-unwatched", text, remedy="use nodes of your own (--exclusive), or compare repeats by hand")
@@ -523,7 +525,7 @@ def saturation(record: Record) -> Iterable[Finding]:
     if not (settings.k_is_load and settings.timing.measures_rate):
         return
     rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
-    if len(rates) < 2:
+    if len(rates) < 2 or record.made.disturbed():
         return
     best = max(rates.values())
     k = min(k for k, rate in rates.items() if rate >= SATURATED * best)
