@@ -158,9 +158,9 @@ def _slower_everywhere(curve: Curve) -> Finding | None:
 
 
 def _superlinear(curve: Curve) -> Finding | None:
-    """E above 1.2, beyond its interval where there is one."""
+    """E above 1.2 beyond the baseline, and beyond its interval where there is one."""
     k0, places = int(curve.k[curve.base]), []
-    for place in np.flatnonzero(curve.efficiency > SUPERLINEAR).tolist():
+    for place in np.flatnonzero((curve.efficiency > SUPERLINEAR) & (curve.k > k0)).tolist():
         k, share = int(curve.k[place]), float(curve.efficiency[place])
         low = log_ratio((curve, k0, 1.0), (curve, k, -1.0)).around(share, SURE).low
         if low is None or low > 1:
@@ -171,7 +171,7 @@ def _superlinear(curve: Curve) -> Finding | None:
     most = float(curve.efficiency[places].max())
     message = f"E is {most:.2f} at K = {above[int(np.argmax(curve.efficiency[places]))]}: more speed than workers"
     remedy = f"measure K = {k0} again: memory, cache, a debug build or another problem made it slow"
-    return _implausible("superlinear", above, f"E up to {most:.2g}", message, remedy)
+    return _implausible("superlinear", above, f"E up to {most:.3g}", message, remedy)
 
 
 def check_shape(study: Study) -> Iterator[Finding]:
