@@ -278,9 +278,7 @@ def _failure(copy_of_tree: Path, tests: list[str]) -> str:
         os.dup2(nowhere.fileno(), 2)
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
         code = pytest.main([*options, *tests], [first])
-        if (
-            code == pytest.ExitCode.USAGE_ERROR
-        ):  # a test of the map has another name now: run its whole file
+        if code == pytest.ExitCode.USAGE_ERROR:  # a test of the map has another name now: run its whole file
             code = pytest.main([*options, *dict.fromkeys(test.split("::")[0] for test in tests)], [first])
     return first.name if code in (0, 1, 2) else f"{NOT_RUN}pytest ended with {code}"
 
