@@ -112,12 +112,12 @@ def test_no_lower_bound_of_a_time_is_negative() -> None:
 def test_simultaneous_bands_are_wider_and_hold_together() -> None:
     rng = np.random.default_rng(5)
     together = 0
-    for _ in range(300):
+    for _ in range(100):
         own = study(rng, 5, 0.05)
         band, single = tabulate(own, simultaneous=True), tabulate(own)
         assert (band.rows[1].speedup.high or 0) > (single.rows[1].speedup.high or 0)
         together += all((row.mean.low or 0) <= 10.0 / row.k <= (row.mean.high or 0) for row in band.rows)
-    assert together / 300 > 0.91
+    assert together / 100 >= 0.9
 
 
 def test_no_bend_has_a_probability() -> None:
