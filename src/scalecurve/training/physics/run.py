@@ -112,9 +112,10 @@ class DataParallelCap(JsonRecord):
         total = f"{self.accelerators:,}"
         if self.low is not None and self.high is not None and self.low < self.high:
             total += f" ({self.low:,} to {self.high:,})"
+        several = "s" if self.accelerators_per_replica > 1 else ""
         return (
             f"Data parallelism alone ends at {self.replicas:,} replicas ({self.limited_by}, {size}); with "
-            f"{self.accelerators_per_replica:,} accelerators each, at {total}."
+            f"{self.accelerators_per_replica:,} accelerator{several} each, at {total}."
         )
 
 
@@ -167,8 +168,8 @@ def read_critical_batch(
     if isinstance(batch, str) and not batch[:1].isdecimal():
         raise unknown_name("critical batch", batch, critical_batch_laws())
     count = read_count(batch, "critical-batch")
-    if count <= 0:
-        raise InputError(Fault("the critical batch is above 0 tokens", value=str(batch)))
+    if count < 1:
+        raise InputError(Fault("the critical batch is at least 1 token", value=str(batch)))
     value = count / (OVERHEAD if definition == "overhead" else 1.0)
     estimate = Estimate(value, method="given")
     return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=count, source="given")
@@ -194,7 +195,8 @@ def critical_batch_of_file(path: Path, seq: int | None) -> CriticalBatch:
     ends = [found.get("low"), found.get("high")]
     numbers = [number for number in (value, *ends) if number is not None]
     if value is None or not all(
-        isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf for number in numbers
+        isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number < math.inf
+        for number in numbers
     ):
         raise FormatError(Fault("no gradient noise scale above 0 in it", remedy=hint), subject=str(path))
     low, high = (None if end is None else end * size for end in ends)
@@ -220,7 +222,7 @@ def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> C
         value = float(law["scale"] * variable ** law["power"]) / share
     except OverflowError:
         value = math.inf
-    if not (math.isfinite(value) and value > 0):
+    if not 1 <= value < math.inf:
         raise InputError(
             Fault(
                 f"the {name} law gives no batch here", kind, f"{variable:g}", remedy="give the critical batch as tokens"

@@ -18,6 +18,7 @@ from scalecurve.training.search.search import (
     COARSE,
     FULL,
     TIE,
+    UNUSUAL,
     SearchTask,
     batches_of,
     choose_batches,
@@ -70,7 +71,7 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
         )  # fmt: skip
         outcome = outcome_of(task, layout)
         if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
-            found.append((outcome.seconds, layout))
+            found.append((outcome.seconds * (1.0 if cp == 1 else 1.0 + UNUSUAL), layout))  # short sequences stay whole
     return sorted(found, key=lambda entry: entry[0])
 
 
