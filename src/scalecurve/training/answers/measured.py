@@ -187,7 +187,7 @@ def schema_steps(
     machine = read_cluster(cluster)
     chip = machine.accelerator
     software = read_stack(stack or machine.stack, chip)
-    runs = [measurement(row, "measured") for row in rows]
+    runs = [measurement(row, "measured", machine) for row in rows]
     steps = [
         MeasuredStep(job=replace(one.jobs[0], stack=software), seconds=one.seconds)
         for one in runs

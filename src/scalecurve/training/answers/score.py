@@ -22,6 +22,7 @@ from scalecurve.document import Column, Document, FindingList, Paragraph, Result
 from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
 from scalecurve.training.answers.measurements import Measurement, read_measurements
+from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.layout import RECOMPUTE
 from scalecurve.training.inputs.stack import Device, StackCalibration, calibration_of
 
@@ -285,9 +286,10 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{name} ({count})" for name, count in counts.items())
 
 
-def score(paths: Iterable[str | Path]) -> Score:
-    """The shipped planner against every row of these files."""
-    rows = read_measurements([Path(path) for path in paths])
+def score(paths: Iterable[str | Path], cluster: ClusterLike | None = None) -> Score:
+    """The shipped planner against every row of these files; `cluster` is where rows of its accelerator ran that do not
+    tell their network."""
+    rows = read_measurements([Path(path) for path in paths], None if cluster is None else read_cluster(cluster))
     refused = tuple(row for row in rows if row.failed and row.impossible)
     unread = Counter(row.reason for row in rows if row.reason is not None and row not in refused)
     assumed = Counter(name for row in rows for name in row.assumed)

@@ -47,6 +47,7 @@ class Stack(JsonRecord):
     logit_bytes: float  # bytes kept per token and vocabulary entry around the loss
     launch: float  # host seconds per layer and forward pass
     zero: int  # the ZeRO stage it uses where a layout does not say
+    four_bit: float = 1.0  # rate of products of four bits over those of eight
     routing_traffic: float = 8.0  # forward bytes per routed token and hidden element of sorting by expert and back
     latent_kernels: float = 2.0  # launches of a MoE layer with latent attention over one without
     tensor_overlap: float = 0.0  # share of tensor-parallel traffic hidden under matrix products
@@ -377,8 +378,9 @@ def device_of(
     """The achieved rates of one accelerator of this cluster under this stack; `frozen` trains adapters only."""
     chip = cluster.accelerator
     low = precision in ("fp8", "nvfp4") and chip.fp8_peak is not None
-    peak = cluster.peak("fp8" if low else precision)  # no published step tells what four bits gain
+    peak = cluster.peak("fp8" if low else precision)
     matmul_rate = peak * constants.matmul * (constants.low_precision if low else 1.0)
+    matmul_rate *= stack.four_bit if precision == "nvfp4" else 1.0
     return Device(
         matmul_rate=matmul_rate, grouped_rate=matmul_rate * constants.grouped,
         attention_rate=chip.peak * constants.attention, memory_rate=chip.memory_rate * constants.memory,
