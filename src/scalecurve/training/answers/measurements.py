@@ -162,7 +162,8 @@ def measurement(row: Mapping[str, Any], source: str, cluster: Cluster | None = N
     return Measurement(
         source=source, label=f"{label}: {jobs[0].layout.short()}", jobs=jobs, seconds=seconds, failed=failed,
         memory=None if held is None else held * GIB, assumed=(*assumed, *(["FLOP count"] if spread else [])),
-        recipe=" ".join(RECIPE.findall(cells.get("precision", "").lower())), doubtful=bool(DOUBTFUL.search(cells.get("note", ""))),
+        recipe=" ".join(RECIPE.findall(cells.get("precision", "").lower())),
+        doubtful=bool(DOUBTFUL.search(cells.get("note", ""))),
         spread=math.hypot(spread, OPEN_LAYOUT if "layout" in assumed else 0.0),
     )  # fmt: skip
 
