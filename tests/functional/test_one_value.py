@@ -40,7 +40,7 @@ def studies(folder: Path) -> dict[str, Study | StudySet]:
         "throughput": sc.load(SAMPLES / "specsdm91.csv", regime="strong"),
         "K0 = 8 of 1..64": sc.load(EXAMPLES / "reference" / "strong.csv", regime="strong", baseline_k=8),
         "K0 = 2, the smallest": sc.load(SAMPLES / "talp", regime="strong"),
-        "several curves": sc.load(SAMPLES / "pytest_benchmark.json", regime="strong"),
+        "several curves": sc.load_all(SAMPLES / "pytest_benchmark.json", regime="strong"),
         "summary only": sc.load(summary, regime="strong"),
     }
 
@@ -164,8 +164,8 @@ def test_every_quantity_at_every_k_has_one_value(kind: str, tmp_path: Path) -> N
     for study in loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]:
         text = tmp_path / "report.md"
         page = tmp_path / "report.html"
-        sc.write_report(text, study, price=price)
-        sc.write_report(page, study, price=price)
+        sc.write_report(study, text, price=price)
+        sc.write_report(study, page, price=price)
         read = text.read_text()
         # Under weak scaling a job of the cost table is the work of one K0, not the growing work of a run.
         names = NAMES if study.regime is Regime.STRONG else NAMES | {"time/job": "time of a job"}
@@ -182,7 +182,7 @@ def test_the_headline_names_its_baseline_and_its_rule(kind: str, tmp_path: Path)
     loaded = studies(tmp_path)[kind]
     study = loaded if isinstance(loaded, Study) else loaded.first
     path = tmp_path / "report.md"
-    sc.write_report(path, study)
+    sc.write_report(study, path)
     answer = path.read_text().partition("## The answer")[2].partition("\n## ")[0].replace("\\", "")
     assert "Audit: " in answer
     assert study.baseline_k == 1 or f"K0 = {study.baseline_k}" in answer

@@ -17,8 +17,7 @@ from scalecurve.findings import Finding
 from scalecurve.study.run import SCALING, Baseline, IntArray, Provenance, Run, Samples, Summary, Workload
 
 REGIME_HELP = (
-    "say --regime strong (regime='strong': the total work is the same at every K) or --regime weak "
-    "(regime='weak': the work per worker is the same)"
+    "say --regime strong (the total work is the same at every K) or --regime weak (the work per worker is the same)"
 )
 MOST_NAMED = 20
 PLACEMENT = ("nodes", "ranks_per_node", "ranks", "processes", "tasks", "threads", "threads_per_rank")

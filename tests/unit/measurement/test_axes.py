@@ -127,7 +127,7 @@ def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
     with pytest.raises(WatchdogLost):
         run_grid(asked, world, sweep, output=tmp_path / "grid.json")
     assert len(sweeps) == 3
-    assert len(sc.load(tmp_path / "grid.json")) == 2
+    assert len(sc.load_all(tmp_path / "grid.json")) == 2
 
 
 def test_a_grid_with_failed_launches_is_completed_by_resume(tmp_path):
