@@ -44,7 +44,13 @@ class Fault:
 ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
 """Whether the caller typed a command: then options are named --value-column, else value_column=."""
 COMMAND = re.compile(r"`?scalecurve [^;`]*")
-OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (?=[\d\"'{\[]))?")
+KEYWORDS = (
+    "against at baseline-k budget critical-batch deadline expected-seconds fleet gpus history jobs k-column "
+    "k-from k-unit level max-repeats min-efficiency node-size precision price quantity rate-pattern regime series "
+    "statistic threshold time-pattern tokens unit value-column work-per-job workers"
+)
+"""The options that are keywords of a verb too; other programs have options of their own."""
+OPTION = re.compile(rf"--({KEYWORDS.replace(' ', '|')})\b(?!-)(?: (?=[\d\"'{{\[]))?")
 
 
 def spelled(text: str) -> str:

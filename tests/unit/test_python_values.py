@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import scalecurve as sc
 from scalecurve.cli.main import run
-from scalecurve.errors import FormatError, read_as, spelled
+from scalecurve.errors import KEYWORDS, FormatError, read_as, spelled
 
 TRUTH = {1: [8.0, 8.2], 2: [4.2], 4: [2.3]}
 PAIRS = [(k, value) for k, values in TRUTH.items() for value in values]
@@ -93,3 +94,12 @@ def test_tab_shows_verbs_and_nouns_only() -> None:
     shown = set(dir(sc))
     assert {"load", "load_all", "plot", "Study", "laws"} <= shown
     assert not {"HOMES", "MODULES", "MOVED", "TYPE_CHECKING", "import_module", "Any", "annotations"} & shown
+
+
+def test_every_option_that_is_respelled_is_a_keyword_of_a_verb() -> None:
+    verbs = [getattr(sc, name) for name in sc.__all__ if inspect.isfunction(getattr(sc, name))]
+    keywords = {name for verb in verbs for name in inspect.signature(verb).parameters}
+    assert {name.replace("-", "_") for name in KEYWORDS.split()} - keywords <= {
+        "time_pattern",
+        "rate_pattern",
+    }  # keywords of measure's settings

@@ -404,5 +404,5 @@ def size_in(text: str) -> float | None:
 def several_curves(names: tuple[str, ...]) -> Fault:
     """The question to ask where one curve is needed and there are several."""
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
-    remedy = f"they are {listed}; choose with --series (series=...)"
+    remedy = f"they are {listed}; choose with --series"
     return Fault(f"there are {len(names)} curves", remedy=remedy)

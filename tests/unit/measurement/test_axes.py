@@ -105,7 +105,7 @@ def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
     assert len(studies) == 6
     assert studies.k_unit == "cores"
     assert studies["2 threads, size 1000000"].all_k == (2, 4)
-    loaded = sc.load(output)
+    loaded = sc.load_all(output)
     assert loaded.axes == studies.axes
     assert loaded.sizes["1 thread, size 4000000"] == 4e6
     assert not (tmp_path / "grid.json.grid").exists()
