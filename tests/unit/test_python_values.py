@@ -13,6 +13,7 @@ import pytest
 import scalecurve as sc
 from scalecurve.cli.main import run
 from scalecurve.errors import KEYWORDS, FormatError, read_as, spelled
+from scalecurve.measurement.settings import MeasureKeywords
 
 TRUTH = {1: [8.0, 8.2], 2: [4.2], 4: [2.3]}
 PAIRS = [(k, value) for k, values in TRUTH.items() for value in values]
@@ -74,7 +75,7 @@ def test_a_fault_of_ours_is_not_a_damaged_file() -> None:
     with pytest.raises(AttributeError), read_as("a table", subject="t"):
         sc.Estimate(1.0).no_such_name  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(FormatError) as caught, read_as("a table", subject="t"):
-        {}["missing"]
+        dict[str, int]()["missing"]
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -99,7 +100,5 @@ def test_tab_shows_verbs_and_nouns_only() -> None:
 def test_every_option_that_is_respelled_is_a_keyword_of_a_verb() -> None:
     verbs = [getattr(sc, name) for name in sc.__all__ if inspect.isfunction(getattr(sc, name))]
     keywords = {name for verb in verbs for name in inspect.signature(verb).parameters}
-    assert {name.replace("-", "_") for name in KEYWORDS.split()} - keywords <= {
-        "time_pattern",
-        "rate_pattern",
-    }  # keywords of measure's settings
+    keywords |= set(MeasureKeywords.__annotations__)
+    assert {name.replace("-", "_") for name in KEYWORDS.split()} <= keywords
