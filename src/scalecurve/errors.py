@@ -47,7 +47,7 @@ COMMAND = re.compile(r"`?scalecurve [^;`]*")
 KEYWORDS = (
     "against at baseline-k budget critical-batch deadline expected-seconds fleet gpus history jobs k-column "
     "k-from k-unit level max-repeats min-efficiency node-size precision price quantity regime series "
-    "statistic threshold time-pattern tokens unit value-column work-per-job workers"
+    "statistic threshold tokens unit value-column work-per-job workers"
 )
 """The options that are keywords of a verb too; other programs have options of their own."""
 OPTION = re.compile(rf"--({KEYWORDS.replace(' ', '|')})\b(?!-)(?: (?=[\d\"'{{\[]))?")
