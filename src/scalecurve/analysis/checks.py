@@ -220,7 +220,7 @@ def spread_of_neighbours(curve: Curve, level: float) -> Curve:
 
     Few runs that happen to be close show too small a spread; below `FEW_REPEATS` runs all K count as near.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     if curve.covariance is not None:
         return curve

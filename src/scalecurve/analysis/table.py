@@ -401,7 +401,7 @@ def mean_intervals(curve: Curve, level: float) -> list[Estimate]:
 
     1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     wide = spread_of_neighbours(curve, level)
     half = stdtrit(np.maximum(wide.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(wide.log_se)
