@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import secrets
 import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Unpack
 
 from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.measurement.beforehand import checked_settings, faults_beforehand
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
+from scalecurve.measurement.guard import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
+from scalecurve.measurement.launchers.batch import PENDING
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
-from scalecurve.measurement.observation import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
-from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
+from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
-from scalecurve.measurement.settings import (
-    AxesSettings,
-    BaselineCandidate,
-    LauncherSettings,
-    MeasureSettings,
-    MetricSettings,
-    SamenessSettings,
-    TargetSettings,
-    TimingSettings,
-    settings_from,
-)
+from scalecurve.measurement.servers import Servers, used_between
+from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
 from scalecurve.measurement.worker_site import site_here
-from scalecurve.study import Regime, Run, RunStatus, Study, StudySet
+from scalecurve.study import Run, RunStatus, Study, StudySet
 from scalecurve.study.file import save
-from scalecurve.study.run import SCALING
-from scalecurve.units import WorkersLike
 
 Listener = Callable[["Progress"], None]
 SETUP_SECONDS = 3600.0
@@ -123,44 +113,12 @@ class Progress:
 def measure(
     file: str | Path | None = None,
     *,
-    regime: Regime | str | None = None,
-    workers: WorkersLike | None = None,
-    command: Sequence[str] | None = None,
-    output: str | Path | None = None,
-    repeats: int | None = None,
-    name: str | None = None,
-    description: str | None = None,
-    folder: str | Path | None = None,
-    shell: bool | None = None,
-    env: Mapping[str, str] | None = None,
-    total: float | None = None,
-    per_worker: float | None = None,
-    work_unit: str | None = None,
-    k_unit: str | None = None,
-    warmup_launches: int | None = None,
-    warmup_steps: int | None = None,
-    precision: float | str | None = None,
-    level: float | str | None = None,
-    max_repeats: int | None = None,
-    max_time: float | str | None = None,
-    timeout: float | str | None = None,
-    seed: int | None = None,
-    oversubscribe: bool | None = None,
-    quiet_below: float | None = None,
-    expected_seconds: float | str | None = None,
-    expected_cv: float | str | None = None,
-    usd_per_worker_hour: float | None = None,
-    keep_files: bool | None = None,
-    timing: TimingSettings | Mapping[str, Any] | None = None,
-    sameness: SamenessSettings | Mapping[str, Any] | None = None,
-    target: TargetSettings | Mapping[str, Any] | None = None,
-    baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
-    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
-    launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
-    axes: AxesSettings | Mapping[str, Any] | None = None,
     resume: bool = False,
     force: bool = False,
+    submit: bool = False,
+    collect: bool = False,
     listener: Listener | None = None,
+    **settings: Unpack[MeasureKeywords],
 ) -> Study | StudySet:
     """Run a scaling study of a real job and return it; it is also written to `output`, where there is one.
 
@@ -168,17 +126,49 @@ def measure(
 
     Settings come from a TOML file, from keywords, or from both; a keyword replaces the file's value.  The keywords are
     the names of the file (`scalecurve measure --init` writes them with comments); tables are dictionaries.
-    `resume` continues an interrupted measurement or adds to a finished one, `force` replaces it.
+    `resume` continues an interrupted measurement or adds to a finished one, `force` replaces it; to resume, a study
+    file says itself how it was measured.
+
+    `submit` gives every launch to the queue of a batch system as a chain of jobs and returns the study so far without
+    waiting; `collect` reads the jobs that have ended since, also from another login.
     """
-    values = {key: value for key, value in locals().items() if key not in ("file", "resume", "force", "listener")}
-    settings = settings_from(file, values)
-    listener = listener or (lambda progress: None)
     world = real_world()
+    checked = checked_settings(file, settings, world, resume=resume or collect, force=force)
+    if submit or collect:
+        return by_queue(checked, world, submit=submit, resume=resume or collect, force=force)
+    listener = listener or (lambda progress: None)
     try:
-        if settings.output is not None:
-            return run_study(settings, world, output=settings.output, resume=resume, force=force, listener=listener)
+        if checked.output is not None:
+            return run_study(checked, world, output=checked.output, resume=resume, force=force, listener=listener)
         with tempfile.TemporaryDirectory(prefix="scalecurve-") as scratch:
-            return run_study(settings, world, output=Path(scratch) / "study.json", listener=listener)
+            return run_study(checked, world, output=Path(scratch) / "study.json", listener=listener)
+    finally:
+        world.runner.close()
+
+
+def by_queue(settings: MeasureSettings, world: World, *, submit: bool, resume: bool, force: bool) -> Study:
+    """Submit all launches that are missing, or collect those whose jobs have ended; the study so far."""
+    if settings.output is None or settings.axes is not None:
+        fault = Fault("a queue needs a study file and one sweep", where="output", remedy="name it with -o; no axes")
+        raise InputError(fault)
+    launcher = launcher_named(settings.launcher.name)
+    space = Workspace(settings.output)
+    try:
+        with space.locked():
+            journal = open_journal(space, settings, world, resume=resume, force=force)
+            sweep = _SweepUnderWay(settings, world, launcher, space, journal, lambda progress: None)
+            if not resume and (space.folder / "runs").exists():
+                launcher.abandon(space.folder / "runs", settings, world)
+                shutil.rmtree(space.folder / "runs", ignore_errors=True)
+            if submit:
+                sweep.submit_all()
+                return build_study(settings, space, world, pending=dict.fromkeys(journal.begun, "submitted"))
+            pending = sweep.collect()
+            study = build_study(settings, space, world, pending=pending)
+            save(study, settings.output)
+            if not pending and next(runs_to_make(settings, journal.made), None) is None and not settings.keep_files:
+                space.remove()
+            return study
     finally:
         world.runner.close()
 
@@ -194,9 +184,6 @@ def run_study(
     launcher: Launcher | None = None,
 ) -> Study | StudySet:
     """One sweep, or with axes a sweep for each combination of them."""
-    if output.exists() and not output.is_file():  # --force would put a study in the place of a folder or a device
-        fault = Fault("a folder or a device, not a file", remedy="name the study file with -o, like -o study.json")
-        raise InputError(fault, subject=str(output))
     if settings.axes is None:
         return run_sweep(
             settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
@@ -222,7 +209,10 @@ def run_sweep(
 ) -> Study:
     """Run the study and write it to `output`.  Completed runs survive whatever ends this early."""
     launcher = launcher or launcher_named(settings.launcher.name)
-    _check_beforehand(settings, world, launcher)
+    if faults := list(faults_beforehand(settings, world, launcher)):
+        raise InputError(faults)
+    if missing := launcher.missing(world):
+        raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
     space = Workspace(output)
     with signals_end_the_sweep() as gate, space.locked():
         continued = resume and space.journal.exists()
@@ -259,23 +249,14 @@ def run_sweep(
     return study
 
 
-def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launcher) -> None:
-    try:
-        os.getcwd()
-    except OSError:
-        raise InputError(Fault("the current folder was removed", remedy="change to another one")) from None
-    missing = launcher.missing(world)
-    if missing:
-        raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
-    cores, threads = len(world.machine.usable_cores()), settings.launcher.threads_per_worker or 1
-    beyond = ", ".join(str(k) for k in settings.workers if k * threads > cores)
-    if beyond and settings.is_local and not settings.oversubscribe:
-        hint = "leave them out, or add --oversubscribe, which marks these points"
-        each = f" with {threads} threads each" if threads > 1 else ""
-        text = f"too few cores for K = {beyond}{each} ({cores} here)"
-        raise InputError(Fault(text, where="workers", remedy=hint))
-    if SCALING in settings.baseline:
-        raise InputError(Fault("this name is taken", where=f"baseline.{SCALING}", remedy="choose another name"))
+def with_server(outcome: LaunchOutcome, server: dict[str, Any]) -> LaunchOutcome:
+    """The launch with what its servers used: that is part of the job, and others used the rest."""
+    observed: dict[str, Any] = {**outcome.observed, "server": server}
+    if "foreign_cpu_seconds" in observed and outcome.wall_seconds:
+        rest = observed["foreign_cpu_seconds"] - server["cpu_seconds"]
+        observed |= {"foreign_cpu_seconds": round(rest, 3)}
+        observed |= {"foreign_cores": round(max(0.0, rest) / outcome.wall_seconds, 3)}
+    return replace(outcome, observed=observed)
 
 
 def how_it_failed(run: Run) -> str | None:
@@ -375,13 +356,39 @@ class _SweepUnderWay:
             raise cannot_write(folder, problem) from None
         return folder
 
-    def launch(self, planned: Planned) -> Run:
-        """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
+    def submit_all(self) -> None:
+        """Give every launch that is missing to the queue, each to start when the one before it has ended."""
+        previous = None
+        self.space.submitted.touch(mode=0o600)
+        for planned in list(runs_to_make(self.settings.model_copy(update={"precision": None}), self.journal.made)):
+            job = self.job_of(planned)
+            previous = self.launcher.submit(job, self.settings, self.world, after=previous)
+            self.journal.begun[planned] = (job.order, job.token)
+
+    def collect(self) -> dict[Planned, str]:
+        """Read the submitted jobs that have ended; the others, with what their queue says of them."""
+        waiting: dict[Planned, str] = {}
+        for planned, _ in sorted(self.journal.begun.items(), key=lambda item: item[1]):
+            job = self.job_of(planned)
+            reason = self.launcher.pending(job, self.settings, self.world)
+            if reason is None:
+                run = self.launch(planned)
+                self.journal.add(run)
+                if not self.settings.keep_files:
+                    shutil.rmtree(job.folder, ignore_errors=True)
+            else:
+                waiting[planned] = reason
+                with (job.folder / PENDING).open("a") as file:
+                    file.write(f"{reason}\n")
+        return waiting
+
+    def job_of(self, planned: Planned) -> LaunchJob:
+        """The launch as a launcher takes it; one that began before keeps its number, its mark and its folder."""
         settings, k = self.settings, planned.point.k
         order, token = self.journal.begin(planned, secrets.token_hex(16))
         candidate = settings.baseline.get(planned.point.role)
         env = dict(zip(settings.env, settings.filled(tuple(settings.env.values()), k), strict=True))
-        job = LaunchJob(
+        return LaunchJob(
             k=k,
             repeat=planned.repeat,
             order=order,
@@ -393,15 +400,25 @@ class _SweepUnderWay:
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
+
+    def launch(self, planned: Planned) -> Run:
+        """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
+        settings, k = self.settings, planned.point.k
+        job = self.job_of(planned)
         self.sizes.before(job)
+        servers = Servers(settings.serves) if settings.serves else None
         try:
             setup = self.set_up(job)
+            before = servers.reading() if servers else None
             outcome = self.launcher.launch(job, settings, self.world)
+            if servers and before:
+                outcome = with_server(outcome, used_between(before, servers.reading()))
         except (KeyboardInterrupt, WatchdogLost):
-            interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
+            interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=job.order)
             self.journal.add(interrupted)
             raise
-        beyond = settings.is_local and k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = beyond and settings.is_local and not settings.k_is_load
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
         observed = dict(run.observed)

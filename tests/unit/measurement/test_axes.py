@@ -105,7 +105,7 @@ def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
     assert len(studies) == 6
     assert studies.k_unit == "cores"
     assert studies["2 threads, size 1000000"].all_k == (2, 4)
-    loaded = sc.load(output)
+    loaded = sc.load_all(output)
     assert loaded.axes == studies.axes
     assert loaded.sizes["1 thread, size 4000000"] == 4e6
     assert not (tmp_path / "grid.json.grid").exists()
@@ -127,7 +127,7 @@ def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
     with pytest.raises(WatchdogLost):
         run_grid(asked, world, sweep, output=tmp_path / "grid.json")
     assert len(sweeps) == 3
-    assert len(sc.load(tmp_path / "grid.json")) == 2
+    assert len(sc.load_all(tmp_path / "grid.json")) == 2
 
 
 def test_a_grid_with_failed_launches_is_completed_by_resume(tmp_path):
@@ -199,4 +199,5 @@ def test_the_rows_that_a_finding_names_are_in_cores_as_the_curve_is(tmp_path):
     [study] = run_grid(asked, world, sweep, output=tmp_path / "grid.json").studies.values()
     table = sc.tabulate(study)
     assert [(row.k, row.disturbed) for row in table.rows] == [(2, True), (4, True)]
-    assert "disturbed runs give no probability" in " ".join(str(table).split())
+    assert table.bend is None
+    assert table.answer.decision.startswith("Cannot say")
