@@ -349,8 +349,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for change in judged[:1]:  # a control: what is said to kill must pass where nothing was changed
             original = dataclasses.replace(change, content=(ROOT / change.path).read_text(encoding="utf-8"))
-            if judge(original, reached, place, chosen.seconds).killer is not None:
-                print(f"the tests of {change.path} fail without any change; mend them first", file=sys.stderr)
+            fate = judge(original, reached, place, chosen.seconds)
+            if fate.killer is not None:
+                print(
+                    f"the tests of {change.path} fail without any change ({fate.killer}); mend them first",
+                    file=sys.stderr,
+                )
                 return 2
         for change in judged:
             fates.append(judge(change, reached, place, chosen.seconds))
