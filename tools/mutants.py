@@ -359,7 +359,8 @@ def main(arguments: list[str] | None = None) -> int:
         for change in judged:
             fates.append(judge(change, reached, place, chosen.seconds))
             mark = "survived" if fates[-1].killer is None else "died"
-            print(f"{mark:9} {change}  ({fates[-1].tests} tests, {fates[-1].seconds:.1f} s)", flush=True)
+            by = "" if fates[-1].killer is None else f", {fates[-1].killer}"
+            print(f"{mark:9} {change}  ({fates[-1].tests} tests, {fates[-1].seconds:.1f} s{by})", flush=True)
         flaky = innocent(fates, place, chosen.seconds)
     finally:
         shutil.rmtree(place, ignore_errors=True)
