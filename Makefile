@@ -8,7 +8,7 @@ SCALECURVE := $(BIN)/scalecurve
 OUT := out
 PARALLEL := -n auto --dist loadfile
 
-.PHONY: help install study test coverage test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
+.PHONY: help install study test coverage mutants test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -38,7 +38,10 @@ test: $(VENV)/.dev ## run all tests that need no engine
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser"
 
 coverage: $(VENV)/.dev ## the same with branch coverage, which must not fall below the floor in pyproject.toml
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser" --cov --cov-context=test --cov-report=term
+
+mutants: $(VENV)/.dev ## break the code on purpose; at least 9 of 10 of MUTANTS=400 faults must be noticed (after make coverage)
+	@$(BIN)/python tools/mutants.py --count $(or $(MUTANTS),400) --least $(or $(LEAST),0.9)
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml admits
 	@tools/test-matrix lowest

@@ -160,7 +160,14 @@ class Document:
 
     @property
     def all_blocks(self) -> tuple[Block, ...]:
+        """What the screen shows and the details, without the answer."""
         return (*self.blocks, *self.details)
+
+    @property
+    def section(self) -> tuple[Block, ...]:
+        """The answer as paragraphs, then all blocks: the document inside a larger one."""
+        lines = self.answer.lines() if self.answer else ()
+        return (*map(Paragraph, lines), *self.all_blocks)
 
 
 class Result(JsonRecord):

@@ -180,7 +180,8 @@ def check(
     finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
     """
     new = as_study(study, regime=regime)
-    floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
+    floors = parse_floors(min_efficiency) if not isinstance(min_efficiency, Mapping) else min_efficiency
+    floors = {int(k): float(floor) for k, floor in floors.items()}  # of numpy a verdict would not be True or False
     if gate not in GATES:
         raise InputError(Fault("unknown gate", value=gate, remedy=f"one of {', '.join(GATES)}"))
     if against is None and not floors and history is None:

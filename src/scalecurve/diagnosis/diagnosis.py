@@ -464,9 +464,9 @@ def _evidence(study: Study, weighed: Weighed, extra: Extensions) -> list[str]:
 
 def _shape_sentences(study: Study, numbers: Mapping[str, float]) -> list[str]:
     """What the times show, in sentences."""
-    terms = {name: numbers[f"loss in {name}"] for name in evidence_in_times.TERMS}
+    terms = {name: numbers[f"loss in {name}"] for name in evidence_in_times.NAMES}
     leading = sorted((name for name in terms if terms[name] >= 0.15), key=lambda name: -terms[name])
-    words = [f"{evidence_in_times.IN_WORDS[name]} ({terms[name]:.0%})" for name in leading[:3]]
+    words = [f"{name} ({terms[name]:.0%})" for name in leading[:3]]
     shape = f"The loss grows as {either(words)}" if words else "No term stands out in the loss"
     spreads = {k: float(v.std(ddof=1) / v.mean()) for k, v in times_by_k(study).items() if len(v) > 1}
     if spreads:

@@ -14,29 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalecurve.findings import Finding, warning
+from scalecurve.laws.formula import formula
+from scalecurve.laws.terms import TERMS
 from scalecurve.study.run import FloatArray
 
 UNSEEN = 0.006  # relative error of a mean that repeats do not show: sessions, placement
 UNREPEATED = 0.02
 SHRINKAGE = 4.0  # degrees of freedom of the common spread against that of one K
 PENALTY = 1.5  # of log likelihood, for each term that is added
-TERMS = (
-    "constant", "log2 K", "K", "surface 2/3", "surface 1/2", "even share", "harmonic share", "log2 share", "saturation",
-    "node step", "share step",
-)  # fmt: skip
-IN_WORDS = {
-    "constant": "a constant part",
-    "log2 K": "log2 K",
-    "K": "K",
-    "surface 2/3": "the surface of blocks",
-    "surface 1/2": "the surface of squares",
-    "even share": "one share heavier from the start",
-    "harmonic share": "the largest of K shares",
-    "log2 share": "compute times log2 K",
-    "saturation": "a resource that is full from some K",
-    "node step": "a step at one K",
-    "share step": "compute slower from one K on",
-}
+NAMES = tuple(term.name for term in TERMS if term.causes)
+CONSTANT = "a constant part"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,29 +92,17 @@ def points_of(times: Mapping[int, FloatArray]) -> Points:
     )
 
 
-def harmonic(k: FloatArray) -> FloatArray:
-    """H_K, the expected largest of K exponential draws of mean 1."""
-    whole = np.arange(1, int(k[-1]) + 1) if k[-1] <= 4096 else None
-    if whole is None:
-        return np.log(k) + np.euler_gamma
-    sums: FloatArray = np.cumsum(1.0 / whole)[k.astype(int) - 1]
-    return sums
-
-
 def term_shapes(k: FloatArray, *, weak: bool) -> list[tuple[str, FloatArray]]:
-    """Seconds that each term adds at each K for size 1; a term with an onset appears once for each K it may have."""
+    """Seconds that each term adds at each K for size 1, once for each place it may have; none that equals P."""
     share = np.ones_like(k) if weak else 1.0 / k
-    forms = [("log2 K", np.log2(k)), ("K", k - 1.0), ("harmonic share", share * (harmonic(k) - 1.0))]
-    if not weak:
-        forms += [("constant", np.ones_like(k)), ("log2 share", share * np.log2(k))]
-    forms.append(("surface 2/3", k ** (1 / 3) - 1.0 if weak else (k > 1) * k ** (-2 / 3)))
-    forms.append(("surface 1/2", np.sqrt(k) - 1.0 if weak else (k > 1) * k**-0.5))
-    forms.append(("even share", share * (k > k[0])))
-    for onset in k[1:-1]:
-        forms.append(("node step", (k > onset).astype(np.float64)))
-        forms.append(("share step", share * (k > onset)))
-        forms.append(("saturation", share * np.maximum(k / onset - 1.0, 0.0)))
-    return forms
+    places = {"": [0.0], "first": k[:1].tolist(), "inner": k[1:-1].tolist()}
+    forms = [
+        (term.name, np.broadcast_to(formula(term.formula)(K=k, P=share, first=place, inner=place), k.shape))
+        for term in TERMS
+        if term.causes and term.regime in (None, "weak" if weak else "strong")
+        for place in places[term.place]
+    ]
+    return [(name, form) for name, form in forms if np.ptp(form / share) > 1e-9]
 
 
 def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]:
@@ -150,7 +125,7 @@ def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]
         x = x - np.average(x, weights=weight)
         growth = float((weight * x * y).sum() / ((weight * x * x).sum() + 2.0))
     return {
-        **{f"loss in {name}": losses.get(name, 0.0) for name in TERMS},
+        **{f"loss in {name}": losses.get(name, 0.0) for name in NAMES},
         "size of the loss": float(np.log10(safe[-1])) + 0.5,
         "loss beyond noise": float(np.clip((overhead[-1] - 0.03) / error, -4.0, 4.0)) / 2.0,
         "lost early": float(np.clip(safe[1] / safe[-1], 0.0, 1.5)),
@@ -182,8 +157,8 @@ def loss_by_term(points: Points, share: FloatArray, *, weak: bool) -> tuple[dict
     columns = [share / share[0]] + [form for _, form in forms]
     names = [name for name, _ in forms]
     models: list[tuple[int, ...]] = [(0,), *((0, j) for j in range(1, len(columns)))]
-    if not weak and len(k) > 3:
-        constant = 1 + names.index("constant")
+    if CONSTANT in names and len(k) > 3:
+        constant = 1 + names.index(CONSTANT)
         models += [(0, constant, j) for j in range(1, len(columns)) if j != constant]
     onsets = {name: names.count(name) for name in names}
     weights, parts, best = [], [], np.inf

@@ -125,7 +125,7 @@ def test_no_bend_has_a_probability() -> None:
 
     assert table.bend is None
     assert (table.no_bend or 0) > 0.99
-    assert "probability above 0.99" in str(table)
+    assert "Probability above 99 %" in str(table)
 
 
 def test_a_long_flat_curve_above_the_threshold_is_not_said_to_bend() -> None:

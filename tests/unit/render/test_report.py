@@ -117,7 +117,7 @@ class Diagnosed:
 
 def test_a_cause_that_is_earned_is_the_second_sentence() -> None:
     said = answer(material(study(), diagnosis=Diagnosed("communication")))
-    assert said[1] == "The cause is communication that grows with K (probability 0.95)."
+    assert said[1] == "The cause is communication that grows with K (probability 95 %)."
 
 
 def test_a_cause_that_is_not_earned_is_a_set_with_what_would_tell() -> None:
