@@ -47,7 +47,11 @@ MECHANISMS = {
     "cache": OTHER,
 }
 UNNAMED = ("throttling", "io-server", "cache")
-RESEMBLES = {"throttling": "contention", "io-server": "contention", "rare-delays": "jitter"}  # named so, they are not misnamed
+RESEMBLES = {
+    "throttling": "contention",
+    "io-server": "contention",
+    "rare-delays": "jitter",
+}  # named so, they are not misnamed
 RECORDINGS = ("times", "mpi", "barrier", "steps", "work")
 SMALL = 0.03
 DOUBTFUL = 0.07

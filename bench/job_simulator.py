@@ -46,7 +46,14 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     "file-server": ("other", "contention"),
 }
 RECORDINGS = ("times", "mpi", "barrier", "steps", "work", "threads")
-WORKERS = ((1, 2, 4, 8, 16), (1, 2, 4, 8, 16, 32), (1, 2, 3, 4, 6, 8), (2, 4, 8, 16, 32, 64), (1, 4, 16, 64), (1, 2, 4, 8))
+WORKERS = (
+    (1, 2, 4, 8, 16),
+    (1, 2, 4, 8, 16, 32),
+    (1, 2, 3, 4, 6, 8),
+    (2, 4, 8, 16, 32, 64),
+    (1, 4, 16, 64),
+    (1, 2, 4, 8),
+)
 SMALL, DOUBTFUL, CLOSE = 0.03, 0.07, 0.8
 
 
@@ -70,7 +77,7 @@ class Program:
         return self.workers[-1]
 
     def of(self, name: str, light: float, heavy: float) -> float:
-        """The physical size of a mechanism between `light` and `heavy`, on a logarithmic scale; 0 where it is absent."""
+        """The physical size of a mechanism between `light` and `heavy` on a logarithmic scale; 0 if absent."""
         size = self.sizes.get(name)
         return 0.0 if size is None else float(light * (heavy / light) ** size)
 
@@ -143,7 +150,9 @@ def run(program: Program, k: int, seed: tuple[int, ...]) -> Trace:
     if k == 1:
         messages[:] = 0.0
     counted = work.sum(axis=0) * 1e6
-    return Trace(compute, load, wait, messages, counted, program.of("interpreter", 0.004, 0.08), "pipeline" in program.sizes)
+    return Trace(
+        compute, load, wait, messages, counted, program.of("interpreter", 0.004, 0.08), "pipeline" in program.sizes
+    )
 
 
 def _shares(program: Program, k: int, steps: int, streams: dict[str, np.random.Generator]) -> np.ndarray:
@@ -206,7 +215,9 @@ def _messages(program: Program, k: int) -> float:
     seconds = program.of("tree", 0.001, 0.02) * np.ceil(np.log2(max(k, 1)))
     seconds += 2.0 * (k - 1) / k * program.of("ring", 0.004, 0.08) + (k - 1) * program.of("ring", 0.0001, 0.001)
     seconds += (k - 1) * program.of("server", 0.0003, 0.006)
-    seconds += program.of("transpose", 0.01, 0.15) * (k - 1) / k * per_worker + (k - 1) * program.of("transpose", 1e-5, 3e-4)
+    seconds += program.of("transpose", 0.01, 0.15) * (k - 1) / k * per_worker + (k - 1) * program.of(
+        "transpose", 1e-5, 3e-4
+    )
     seconds += program.of("halo", 0.01, 0.15) * (per_worker ** (2 / 3)) * min(1.0, np.log2(max(k, 1)) / 3)
     if nodes > 1:
         seconds += program.of("uplink", 0.002, 0.05) * (nodes - 1) ** 0.5 * (1.0 if not program.weak else 2.0)
@@ -233,9 +244,7 @@ def truth(program: Program) -> frozenset[str]:
     if efficiency < 1.0 - SMALL:
         top = max(costs.values())
         leading = {cause for cause, cost in costs.items() if cost >= CLOSE * top}
-        right |= leading | {
-            word for name in program.sizes if ACCEPTED[name][0] in leading for word in ACCEPTED[name]
-        }
+        right |= leading | {word for name in program.sizes if ACCEPTED[name][0] in leading for word in ACCEPTED[name]}
     return frozenset(right or {"none"})
 
 
@@ -244,7 +253,7 @@ def _mean(program: Program, k: int) -> float:
 
 
 def simulate(program: Program, recording: str) -> Study:
-    """The job measured: see RECORDINGS; "work" is steps with counted work and hosts, "threads" the states of threads."""
+    """The job measured: see RECORDINGS; "work" is steps with counted work and hosts, "threads" states of threads."""
     rng = np.random.default_rng([program.seed, 77])
     runs = []
     for repeat in range(program.repeats):
@@ -277,7 +286,14 @@ def _states(program: Program, trace: Trace, factor: float) -> dict[str, float]:
     io = float(trace.load.sum()) * factor
     spun = waits if program.spins else 0.0
     rest = k * span - running - io - spun
-    return {"running": running + spun, "runnable": 0.0, "blocked_io": io, "blocked_other": rest, "samples": 200.0, "threads": float(k)}
+    return {
+        "running": running + spun,
+        "runnable": 0.0,
+        "blocked_io": io,
+        "blocked_other": rest,
+        "samples": 200.0,
+        "threads": float(k),
+    }
 
 
 def _records(trace: Trace, recording: str, factor: float, hosts: tuple[str, ...]) -> tuple[RankRecord, ...]:

@@ -87,9 +87,7 @@ class Accounting:
         if n > 1:
             half = stdtrit(n - 1, 0.95) * shares.std(axis=0, ddof=1) / np.sqrt(n)
         low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
-        return {
-            part: (float(m), float(a), float(b)) for part, m, a, b in zip(PARTS, mean, low, high, strict=True)
-        }
+        return {part: (float(m), float(a), float(b)) for part, m, a, b in zip(PARTS, mean, low, high, strict=True)}
 
     def _divided(self, chances: Mapping[str, float]) -> dict[str, dict[str, float]]:
         """How each part of the loss is divided among its causes, by their chances."""

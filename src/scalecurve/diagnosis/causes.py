@@ -47,7 +47,7 @@ MEANINGS = {
 }
 REMEDIES = {
     COMMUNICATION: "send less or overlap it with compute (larger local batches, buckets, compression, a faster link)",
-    STRAGGLER: "find the slow host or the source of its delays (throttling, neighbours, background jobs) and take it out",
+    STRAGGLER: "find the slow host or what delays it (throttling, neighbours, background jobs) and take it out",
     JITTER: "put fewer barriers in the job, and keep a core free for the system; `scalecurve straggler` shows the cost",
     IMBALANCE: "cut the work by cost, not by count (sort or bucket by length, smaller shards, dynamic scheduling)",
     CONTENTION: "pin the workers, use fewer per node, or block for cache; `scalecurve roofline` shows the ceiling",
@@ -72,14 +72,20 @@ MEASURE_AGAIN = "measure again on a quiet machine with a core for every worker, 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Something to measure, and the groups of causes that it tells apart; causes in no group count as one more."""
+    """Something to measure, and the groups of causes that it tells apart; causes in no group count as one more.
+
+    `after` is what must have been measured before; `price` a share of what it would tell apart.
+    """
 
     key: str
     text: str
     groups: tuple[frozenset[str], ...]
-    price: float  # a share of what it would tell apart
+    price: float
+    after: str | None = None
 
     def separates(self, one: str, other: str) -> bool:
+        if NONE in (one, other) and self.key != "repeats":  # only repeats tell a loss from noise
+            return False
         return self._place(one) != self._place(other)
 
     def _place(self, cause: str) -> int:
@@ -107,6 +113,7 @@ MEASUREMENTS = (
         "(probe.steps): what is left in the collective is communication",
         (frozenset({COMMUNICATION}),),
         0.0,
+        "phases",
     ),
     Measurement(
         "work",
@@ -114,6 +121,7 @@ MEASUREMENTS = (
         "more time a straggler or contention",
         (frozenset({IMBALANCE}), frozenset({REPEATED})),
         0.0,
+        "phases",
     ),
     Measurement(
         "spread",
@@ -129,7 +137,9 @@ MEASUREMENTS = (
         (frozenset({COMMUNICATION}),),
         0.2,
     ),
-    Measurement("repeats", "repeat each K more often: the loss is not clearly beyond the noise", (frozenset({NONE}),), 0.1),
+    Measurement(
+        "repeats", "repeat each K more often: the loss is not clearly beyond the noise", (frozenset({NONE}),), 0.1
+    ),
 )
 PROFILE = "profile one run at the largest K: what was recorded cannot tell more"
 
@@ -138,7 +148,7 @@ def next_measurement(chances: Mapping[str, float], candidates: Collection[str], 
     """The measurement, among those not yet made, that tells most of the candidates apart."""
     best, most = PROFILE, 0.02
     for one in MEASUREMENTS:
-        if one.key not in known:
+        if one.key not in known and (one.after is None or one.after in known):
             worth = sum(chances[a] * chances[b] * one.separates(a, b) for a in candidates for b in candidates)
             if worth * (1.0 - one.price) > most:
                 best, most = one.text, worth * (1.0 - one.price)
@@ -170,7 +180,7 @@ def weights(record: str) -> Weights:
 
 
 def chances_of(log_odds: Mapping[str, float], *, floor: float, allowed: Collection[str] = ANSWERS) -> dict[str, float]:
-    """The chance of each cause; `floor` of the whole is shared evenly, since the world has more mechanisms than models."""
+    """The chance of each cause; `floor` of the whole is shared evenly: the world has more mechanisms than models."""
     top = max(log_odds[name] for name in allowed)
     raised = {name: float(np.exp(log_odds[name] - top)) if name in allowed else 0.0 for name in ANSWERS}
     total = sum(raised.values())
@@ -178,6 +188,14 @@ def chances_of(log_odds: Mapping[str, float], *, floor: float, allowed: Collecti
         name: (1.0 - floor) * value / total + (floor / len(allowed) if name in allowed else 0.0)
         for name, value in raised.items()
     }
+
+
+def held_to_loss(chances: Mapping[str, float], lost: float) -> dict[str, float]:
+    """No cause is more likely than that anything was lost, a chance of `lost`."""
+    claimed = 1.0 - chances[NONE]
+    factor = min(1.0, lost / claimed) if claimed > 0 else 1.0
+    held = {name: value * factor for name, value in chances.items() if name != NONE}
+    return {**held, NONE: 1.0 - sum(held.values())}
 
 
 @dataclass(frozen=True)
@@ -190,10 +208,10 @@ class CauseAnswer:
 
 
 def answer(chances: Mapping[str, float], threshold: float) -> CauseAnswer:
-    """A single cause from 0.9 on; otherwise those whose chance reaches the threshold, the likeliest first."""
+    """A single cause from 0.9 on, or where no other reaches the threshold; else all that do, the likeliest first."""
     ordered = sorted(chances, key=lambda name: -chances[name])
     best = ordered[0]
-    if chances[best] >= SURE:
-        return CauseAnswer(best, chances[best], (best,))
     candidates = tuple(name for name in ordered if chances[name] >= threshold)
+    if chances[best] >= SURE or len(candidates) == 1:
+        return CauseAnswer(best, chances[best], (best,))
     return CauseAnswer(UNDETERMINED, min(sum(chances[name] for name in candidates), 1.0), candidates)

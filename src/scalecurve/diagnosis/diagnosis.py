@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from scalecurve.analysis.curve import curve_of, thinned, times_by_k
 from scalecurve.diagnosis import evidence_in_phases, evidence_in_times
 from scalecurve.diagnosis.accounting import ACCEPTABLE, Accounting, PopMetrics, account_for
@@ -25,6 +23,7 @@ from scalecurve.diagnosis.causes import (
     WATCH_SERVER,
     answer,
     chances_of,
+    held_to_loss,
     next_measurement,
     weights,
 )
@@ -55,7 +54,12 @@ NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds is no bend
 MISFIT = 25.0  # chi-square over degrees of freedom from which no sum of terms follows the times
 POOR = 0.6  # a POP efficiency
 SMALL_SHARE = 0.05
-DISTURBANCES = ("disturbed", "oversubscribed", "singletons")  # findings of a measurement that leave no cause to name
+DISTURBANCES = (
+    "disturbed",
+    "oversubscribed",
+    "singletons",
+    "starved",
+)  # findings of a measurement that leave no cause to name
 DISTURBED, LACK_OF_FIT = "disturbed", "lack of fit"
 FROM_TIMES, FROM_PHASES, FROM_OWN_TIMES = "samples of T(K) only", "phases of every worker", "the workers' own times"
 FROM_THREADS = "T(K) and the states of the threads"
@@ -99,14 +103,22 @@ class CauseRow:
 
     def to_dict(self) -> dict[str, Any]:
         row: dict[str, Any] = {"k": self.k, "efficiency": self.efficiency, "shares": dict(self.shares)}
-        counted = {part: dict(zip(("share", "low", "high"), own, strict=True)) for part, own in self.worker_time.items()}
+        counted = {
+            part: dict(zip(("share", "low", "high"), own, strict=True)) for part, own in self.worker_time.items()
+        }
         row |= {"seconds": dict(self.seconds) or None, "worker_time": counted or None}
         return row | {"pop": self.pop.to_dict() if self.pop else None}
 
 
 def in_words(probability: float) -> str:
     """A probability as people say it."""
-    levels = ((0.98, "almost certain"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.0, "the likeliest"))
+    levels = (
+        (0.98, "almost certain"),
+        (0.9, "very likely"),
+        (0.75, "likely"),
+        (0.5, "more likely than not"),
+        (0.0, "the likeliest"),
+    )
     return next(words for least, words in levels if probability >= least)
 
 
@@ -139,7 +151,9 @@ class Diagnosis(Result):
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
 
-    JSON = "name regime cause probability candidates separate_by reason basis counted causes by_k evidence remedy findings"
+    JSON = (
+        "name regime cause probability candidates separate_by reason basis counted causes by_k evidence remedy findings"
+    )
 
     @property
     def remedy(self) -> str:
@@ -163,20 +177,27 @@ class Diagnosis(Result):
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause == NONE:
             return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
+        if self.counted is not None:
+            return self.counted
         if self.cause != UNDETERMINED:
-            return self.counted or f"{self.cause.capitalize()}: {lost} to {self.meanings[self.cause].split(' (')[0]}."
+            return f"{self.cause.capitalize()}: {lost} to {self.meanings[self.cause].split(' (')[0]}."
         words = either([IN_WORDS.get(name, name) for name in self.candidates[:3]])
         return f"{words.capitalize()}: {lost}."
 
     @property
     def _disturbance(self) -> str:
-        found = next((own for own in self.findings if own.code in DISTURBANCES), None)
-        cores = found.evidence.get("foreign_cores") if found else None
+        """What disturbed the runs, with its size where it is known."""
+        found = {own.code: own.evidence for own in self.findings if own.code in DISTURBANCES}
+        cores = found.get("disturbed", {}).get("foreign_cores")
         if isinstance(cores, int | float):
             return f"other programs used {cores:.1f} of your cores"
-        if found is not None and found.code == "singletons":
-            return "the runs seem to be K copies of a job of size 1"
-        return "there were more workers than cores" if found is None or found.code == "oversubscribed" else "the runs were disturbed"
+        if "starved" in found:
+            return f"the workers waited for a core {found['starved']['share']:.0%} of worker time"
+        words = {
+            "disturbed": "the runs were disturbed",
+            "singletons": "the runs seem to be K copies of a job of size 1",
+        }
+        return next((words[code] for code in found if code in words), "there were more workers than cores")
 
     @property
     def answer(self) -> Answer:
@@ -185,7 +206,9 @@ class Diagnosis(Result):
         if self.cause == UNDETERMINED:
             likely = self.causes[0]
             first = f"{IN_WORDS.get(likely.name, likely.name).capitalize()} is {in_words(likely.probability)}"
-            confidence = f"{first} ({likely.probability:.0%}); it is one of these in {self.probability:.0%} of such cases."
+            confidence = (
+                f"{first} ({likely.probability:.0%}); it is one of these in {self.probability:.0%} of such cases."
+            )
         else:
             confidence = f"{self.cause.capitalize()} is {in_words(self.probability)} the main cause."
         reason = self.evidence[0] if self.evidence else None
@@ -228,7 +251,7 @@ class Diagnosis(Result):
         if self.basis in (FROM_TIMES, FROM_THREADS):
             rows = [(c.name, f"{min(c.probability, 0.99):.0%}", self.meanings[c.name]) for c in shown]
             return table([Column("cause", "left"), "chance", Column("meaning", "left")], rows)
-        heads = [Column("cause", "left"), "chance", "share of the loss", "90 %"]
+        heads: list[Column | str] = [Column("cause", "left"), "chance", "share of the loss", "90 %"]
         own = [
             (c.name, f"{min(c.probability, 0.99):.0%}", f"{c.share:.0%}", f"{c.share_low:.0%} to {c.share_high:.0%}")
             for c in shown
@@ -236,7 +259,9 @@ class Diagnosis(Result):
         return table(heads, own)
 
     def _worker_time(self) -> Block:
-        parts = [name for name in self.by_k[-1].worker_time if any(row.worker_time[name][2] > 0.005 for row in self.by_k)]
+        parts = [
+            name for name in self.by_k[-1].worker_time if any(row.worker_time[name][2] > 0.005 for row in self.by_k)
+        ]
         rows = [
             [str(row.k), f"{row.efficiency:.2f}", *(_interval(row.worker_time[name]) for name in parts)]
             for row in self.by_k
@@ -314,9 +339,12 @@ def diagnose(
     used = weights(weighed.record)
     load = is_load(study.k_unit)
     chances = chances_of(log_odds, floor=used.floor, allowed=LOAD_CAUSES if load else ANSWERS)
+    weak = study.regime is Regime.WEAK
+    chances = held_to_loss(chances, evidence_in_times.loss_chance(times_by_k(study), weak=weak, beyond=NEGLIGIBLE))
     verdict = answer(chances, used.threshold)
     rows = _rows(study, weighed, chances)
-    codes = {finding.code for finding in study.findings}
+    findings = (*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings)
+    codes = {finding.code for finding in findings}
     reason = None
     if codes & set(DISTURBANCES) or any(run.oversubscribed for run in study.runs if run.counts):
         reason = DISTURBED
@@ -338,9 +366,9 @@ def diagnose(
         basis=weighed.basis,
         causes=_causes(chances, rows, weighed),
         by_k=rows,
-        counted=_counted(study, weighed, verdict.cause),
+        counted=_counted(study, weighed, verdict.candidates[0]),
         evidence=tuple(_evidence(study, weighed, extra)),
-        findings=(*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings),
+        findings=findings,
     )
     return result if reason is None else _refused(result, reason)
 
@@ -407,9 +435,11 @@ def _rows(study: Study, weighed: Weighed, chances: Mapping[str, float]) -> tuple
         if lost and own is not None and k in own.by_k:
             shares = own.shares(k, chances)
         elif lost:
-            named = {name: value for name, value in chances.items() if name != NONE}
+            named = {name: value + 1e-9 for name, value in chances.items() if name != NONE}
             shares = {name: value / sum(named.values()) for name, value in named.items()} | {NONE: 0.0}
-        counted = own.worker_time(k) if own is not None and k in own.by_k else {}
+        counted: Mapping[str, tuple[float, float, float]] = (
+            own.worker_time(k) if own is not None and k in own.by_k else {}
+        )
         if weighed.threads is not None:
             counted = weighed.threads.by_k.get(k, {})
         rows.append(
@@ -446,9 +476,9 @@ def _causes(chances: Mapping[str, float], rows: tuple[CauseRow, ...], weighed: W
 
 def _counted(study: Study, weighed: Weighed, cause: str) -> str | None:
     """What was counted at the largest K, in a sentence about the cause; None where nothing was."""
-    if weighed.accounting is not None and cause not in (NONE, UNDETERMINED):
+    if weighed.accounting is not None and cause != NONE:
         return weighed.accounting.sentence(cause, study.k_unit)
-    if weighed.threads is not None and cause not in (NONE, UNDETERMINED):
+    if weighed.threads is not None and cause != NONE:
         return weighed.threads.sentence(cause, study.k_unit)
     return None
 
@@ -478,10 +508,12 @@ def _shape_sentences(study: Study, numbers: Mapping[str, float]) -> list[str]:
 
 def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> list[Finding]:
     """What a reader must know beside the answer."""
-    findings = []
+    findings: list[Finding] = []
     if weighed.accounting is not None:
         findings += weighed.accounting.findings(candidates)
-    elif is_load(study.k_unit):
+    if weighed.threads is not None:
+        findings += weighed.threads.findings()
+    if is_load(study.k_unit):
         message = f"K counts {study.k_unit} of a server: they share no job, so only what they share in it can cost time"
         findings.append(info("load-on-a-server", message))
     times = times_by_k(study)
@@ -499,7 +531,9 @@ def _findings(study: Study, weighed: Weighed, candidates: tuple[str, ...]) -> li
             )
         )
     if min(len(values) for values in times.values()) < 3 and weighed.accounting is None:
-        findings.append(info("few-repeats", "fewer than 3 repeats at a K say little of the noise", remedy="repeat 5 times"))
+        findings.append(
+            info("few-repeats", "fewer than 3 repeats at a K say little of the noise", remedy="repeat 5 times")
+        )
     return findings
 
 
@@ -507,7 +541,8 @@ def _refused(judged: Diagnosis, reason: str) -> Diagnosis:
     """The same without a cause: every one alike, and what to do instead."""
     even = 1.0 / (len(ANSWERS) - 1)
     causes = tuple(
-        replace(own, share_low=0.0, share_high=1.0, probability=0.0 if own.name == NONE else even) for own in judged.causes
+        replace(own, share_low=0.0, share_high=1.0, probability=0.0 if own.name == NONE else even)
+        for own in judged.causes
     )
     findings = judged.findings
     if reason == LACK_OF_FIT:

@@ -22,6 +22,7 @@ LEAST_LOSS = 0.03  # of the worker-seconds
 SAME_WORK = 0.01
 SIGNIFICANT = 0.01
 FEW_STEPS = 0.1
+NOISE_AT_BARRIERS = 1.7  # as a power of ten: some 2500 barriers
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,9 @@ def lost_parts(by_k: Runs, *, weak: bool) -> FloatArray:
     counts = [count(runs) for runs in by_k.values()]
     base = next(iter(by_k))
     first = np.median(counts[0].parts, axis=0)
-    lost = [np.median(own.parts, axis=0) - first * (k / base if weak else 1.0) for k, own in zip(by_k, counts, strict=True)]
+    lost = [
+        np.median(own.parts, axis=0) - first * (k / base if weak else 1.0) for k, own in zip(by_k, counts, strict=True)
+    ]
     return np.array(lost)
 
 
@@ -91,7 +94,9 @@ def evidence(by_k: Runs, *, weak: bool) -> dict[str, float]:
     noise = _spread_of_runs(by_k)
     numbers = {f"lost in {part}": value for part, value in share.items()}
     numbers["loss"] = float(np.clip(lost[-1].sum() / spent, -0.2, 1.0))
-    numbers["loss beyond noise"] = float(np.clip((lost[-1].sum() / spent - LEAST_LOSS) / max(noise, 0.003), -4.0, 4.0)) / 4.0
+    numbers["loss beyond noise"] = (
+        float(np.clip((lost[-1].sum() / spent - LEAST_LOSS) / max(noise, 0.003), -4.0, 4.0)) / 4.0
+    )
     for name, value in _waiting(by_k, weak=weak).items():
         numbers[f"waiting: {name}"] = max(share["waiting"], 0.0) * value
     for name, value in _growth(by_k, lost, noise * spent, weak=weak).items():
@@ -112,8 +117,11 @@ def _spread_of_runs(by_k: Runs) -> float:
     ]
     if not rest:
         return 0.02
-    return 1.4826 * float(np.median(np.abs(np.concatenate(rest)))) * 1.3 * float(
-        np.sqrt(2.0 / np.mean([len(runs) for runs in by_k.values()]))
+    return (
+        1.4826
+        * float(np.median(np.abs(np.concatenate(rest))))
+        * 1.3
+        * float(np.sqrt(2.0 / np.mean([len(runs) for runs in by_k.values()])))
     )
 
 
@@ -162,7 +170,7 @@ def by_host(runs: list[Account], matrix: FloatArray) -> tuple[list[str], FloatAr
     """Mean busy seconds of the ranks of each host (repeats x hosts); None where fewer than two hosts are known."""
     names = runs[0].hosts
     hosts = list(dict.fromkeys(names))
-    if None in hosts or not 1 < len(hosts) or any(own.hosts != names for own in runs):
+    if None in hosts or not len(hosts) > 1 or any(own.hosts != names for own in runs):
         return None
     places = [[i for i, name in enumerate(names) if name == host] for host in hosts]
     return [str(host) for host in hosts], np.stack([matrix[:, own].mean(axis=1) for own in places], axis=1)
@@ -188,24 +196,36 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
     always = float(np.clip(workers * mean * max(excess.max(), 0.0) / waited, 0.0, 1.2))
     top = int(np.argmax(excess))
     others = np.delete(excess, top)
-    alone = float(excess[top] - others.max()) / max(float(excess[top] - others.mean()), 1e-12) if excess[top] > 0 else 0.0
+    alone = (
+        float(excess[top] - others.max()) / max(float(excess[top] - others.mean()), 1e-12) if excess[top] > 0 else 0.0
+    )
     hosts = by_host(runs, matrix)
     on_host = 0.0
     if hosts is not None:
         own, p_value = lasting(hosts[1])
-        spread_inside = float(np.mean([matrix[:, [i for i, n in enumerate(runs[0].hosts) if n == host]].mean(axis=0).std() for host in hosts[0]]))
+        spread_inside = float(
+            np.mean(
+                [
+                    matrix[:, [i for i, n in enumerate(runs[0].hosts) if n == host]].mean(axis=0).std()
+                    for host in hosts[0]
+                ]
+            )
+        )
         if own.max() > 0 and (p_value is None or p_value < SIGNIFICANT):
             rest = np.delete(own, int(np.argmax(own)))
             distinct = float(own.max() - rest.max()) / max(float(own.max() - rest.mean()), 1e-12)
             on_host = float(np.clip(distinct * own.max() / (own.max() + 3 * spread_inside / mean + 1e-9), 0.0, 1.0))
     work, uneven_work, passing_work = work_matrix(runs), 0.0, 0.0
     if work is not None and excess[top] > 0.005:
-        uneven_work = float(np.clip((work[:, top].mean() - 1.0) / max(float(matrix[:, top].mean() / mean) - 1.0, 1e-9), 0.0, 1.2))
+        uneven_work = float(
+            np.clip((work[:, top].mean() - 1.0) / max(float(matrix[:, top].mean() / mean) - 1.0, 1e-9), 0.0, 1.2)
+        )
     if work is not None:
         own, other = work - work.mean(axis=0), matrix / matrix.mean(axis=1, keepdims=True)
         other = other - other.mean(axis=0)
         power = float((other**2).sum())
         passing_work = float(np.clip((own * other).sum() / power, 0.0, 1.0)) if power > 1e-12 else 0.0
+    over = _over_spread(runs, waited, workers)
     visible = workers * float(np.median(matrix.max(axis=1) - matrix.mean(axis=1))) / waited
     in_run = float(np.clip(visible, 0.0, 1.2)) * max(1.0 - always, 0.0)
     numbers = {
@@ -220,8 +240,11 @@ def _waiting(by_k: Runs, *, weak: bool) -> dict[str, float]:
         "passing, by counted work": max(1.0 - always, 0.0) * passing_work,
         "extra seconds of the slowest shrink": always * _extra_shrinks(by_k, top, weak=weak),
         "explained by busy time": _explained(runs, waited),
-        "grows": _power(np.array([max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]), list(by_k)),
-        "over spread": _over_spread(runs, waited, workers),
+        "grows": _power(
+            np.array([max(float(np.median(count(own).parts[:, 1])), 0.0) for own in by_k.values()]), list(by_k)
+        ),
+        "over spread": min(over, NOISE_AT_BARRIERS),
+        "more than noise at barriers can": max(over - NOISE_AT_BARRIERS, 0.0),
     }
     steps = [own.busy_steps for own in runs]
     if all(own is not None and own.shape[1] > 3 for own in steps):
@@ -240,7 +263,11 @@ def _extra_shrinks(by_k: Runs, top: int, *, weak: bool) -> float:
             compute.append(float(np.median(means)))
     if len(extra) < 2 or min(extra) <= 0:
         return 0.5 if len(extra) < 2 else 1.0
-    slope = np.log(extra[0] / extra[-1]) / np.log(compute[0] / compute[-1]) if abs(np.log(compute[0] / compute[-1])) > 0.2 else 0.5
+    slope = (
+        np.log(extra[0] / extra[-1]) / np.log(compute[0] / compute[-1])
+        if abs(np.log(compute[0] / compute[-1])) > 0.2
+        else 0.5
+    )
     return float(np.clip(slope, -0.5, 1.5))
 
 
@@ -264,8 +291,8 @@ def _over_spread(runs: list[Account], waited: float, workers: int) -> float:
     matrix = busy_matrix(runs)
     relative = matrix / matrix.mean(axis=1, keepdims=True)
     residual = relative - (relative.mean(axis=0) if len(runs) > 1 else 1.0)
-    spread = np.sqrt((residual**2).sum() / (max(len(runs) - 1, 1) * (workers - 1))) + 5e-4
-    return float(np.clip(np.log10(waited / workers / (spread * matrix.mean())), -1.0, 2.0)) - 0.5
+    spread = np.sqrt((residual**2).sum() / (max(len(runs) - 1, 1) * (workers - 1))) + 2e-4
+    return float(np.clip(np.log10(waited / workers / (spread * matrix.mean())), -1.0, 3.0))
 
 
 def _step_behaviour(by_k: Runs, always: float) -> dict[str, float]:
@@ -284,7 +311,7 @@ def _step_behaviour(by_k: Runs, always: float) -> dict[str, float]:
         power = float((rest**2).sum())
         repeats.append(float((rest[:, 1:] * rest[:, :-1]).sum()) / power if power > 0 else 0.0)
         spread = float(rest.std()) + 1e-9
-        tails.append(float(np.log10(np.mean((rest / spread) ** 4) / 3.0)))
+        tails.append(float(np.log10(np.mean((rest / spread) ** 4) / 3.0 + 0.01)))
     passing = max(1.0 - always, 0.0)
     return {
         "in few steps": passing * float(np.mean(few)),
@@ -324,6 +351,7 @@ def _growth(by_k: Runs, lost: FloatArray, error: float, *, weak: bool) -> dict[s
     """How compute that grew behaves: by counted work or steps, by its growth over K, and beside the waiting."""
     column = lost[:, PARTS.index("compute")]
     again = more_work(by_k, weak=weak)
+    counted = all(own.work is not None for runs in by_k.values() for own in runs)  # as many steps may hold more work
     compute = float(np.median([own.compute.sum() for own in next(reversed(by_k.values()))]))
     explained = 0.0
     if again is not None and again > 1.0 + SAME_WORK and column[-1] > 0:
@@ -332,7 +360,7 @@ def _growth(by_k: Runs, lost: FloatArray, error: float, *, weak: bool) -> dict[s
     early = float(np.clip(column[1] / column[-1], 0.0, 1.5)) if column[-1] > 0 else 0.0
     return {
         "more work or steps": explained,
-        "same work": float(again is not None) * max(1.0 - explained, 0.0),
+        "same work": float(counted) * max(1.0 - explained, 0.0),
         "grows": _power(column, list(by_k)),
         "early": early,
         "with waiting": float(np.clip(waiting / column[-1], 0.0, 3.0)) / 3.0 if column[-1] > 0 else 0.0,
@@ -350,12 +378,17 @@ def _messages(by_k: Runs, lost: FloatArray, *, weak: bool) -> dict[str, float]:
     least = np.array([np.median([least_in_collectives(a) for a in own]) for own in several.values()])
     compute = np.array([np.median([a.compute.mean() for a in own]) for own in several.values()])
     link = least / ((workers - 1.0) if weak else (workers - 1.0) / workers)
-    part = least / compute * workers / (workers - 1.0)
+    # One share x times heavier that goes round: x (K - 1)/K of the compute, or x (K - 1)/(K + x) of a fixed total.
+    part = least / compute
+    heavier = (part * workers / (workers - 1.0), part * workers / np.maximum(workers - 1.0 - part, 1e-9))
+    chain = _steady(link.tolist()) if len(several) > 2 else 0.0
+    pairwise = float(any(own.pairwise for own in runs))
     return {
-        "from one worker to the next": float(any(own.pairwise for own in runs)),
+        "from one worker to the next": pairwise,
+        "from one worker to the next, as a chain fills": pairwise * chain,
         "named collectives": float(all(own.collective for own in runs if len(own.compute) > 1)),
-        "as a chain fills": _steady(link.tolist()) if len(several) > 2 else 0.0,
-        "as a share of the compute": _steady(part.tolist()) if len(several) > 2 else 0.0,
+        "as a chain fills": chain,
+        "as a share of the compute": max(_steady(x.tolist()) for x in heavier) if len(several) > 2 else 0.0,
         "known apart": float(all(tells_apart(own) for own in runs)),
         "grows": _power(lost[:, 0], list(by_k)),
     }

@@ -8,6 +8,7 @@ largest K that the term takes, averaged over the fits by how well they do.  The 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -66,8 +67,8 @@ def slow_run_findings(times: Mapping[int, FloatArray]) -> Iterator[Finding]:
     are = "is" if count == 1 else "are"
     message = (
         f"{count} of {of} runs {are} far slower than the rest (up to {worst:.0%} above the median of their K): the "
-        f"spread is {wide:.1%} with them and {narrow:.1%} without. Slow runs widen the band; they do not cause the bend "
-        "where the medians stay smooth"
+        f"spread is {wide:.1%} with them and {narrow:.1%} without. Slow runs widen the band; they do not cause the "
+        "bend where the medians stay smooth"
     )
     remedy = "look for neighbours, throttling or background jobs; more repeats narrow the band, not the bend"
     figures = {"count": count, "worst": worst, "spread_with": wide, "spread_without": narrow}
@@ -103,6 +104,15 @@ def term_shapes(k: FloatArray, *, weak: bool) -> list[tuple[str, FloatArray]]:
         for place in places[term.place]
     ]
     return [(name, form) for name, form in forms if np.ptp(form / share) > 1e-9]
+
+
+def loss_chance(times: Mapping[int, FloatArray], *, weak: bool, beyond: float) -> float:
+    """The chance that more than the share `beyond` of the time at the largest K is lost against the first."""
+    points = points_of(times)
+    ideal = 0.0 if weak else math.log(points.k[0] / points.k[-1])
+    lost = float(points.mean[-1] - points.mean[0]) - ideal + math.log1p(-beyond)
+    error = math.sqrt(points.variance[0] + points.variance[-1] + UNSEEN**2)
+    return 0.5 * math.erfc(-lost / error / math.sqrt(2.0))
 
 
 def evidence(times: Mapping[int, FloatArray], *, weak: bool) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Measurements that a diagnosis advised, taken into the next one: the same K spread out, the network alone, a baseline."""
+"""Measurements that a diagnosis advised, taken into the next: the same K spread out, the network alone, a baseline."""
 
 from __future__ import annotations
 
@@ -84,11 +84,15 @@ def _bounded(share: float, even: float) -> float:
 def _spread(study: Study, other: Study) -> tuple[float, str]:
     k, own, there, loss = _common(study, other, "spread")
     saved = (own - there) / loss if loss > 0 else 0.0
-    words = f"Spread over more nodes, K = {k} takes {there / own:.0%} of the time: {max(saved, 0.0):.0%} of the loss goes."
+    words = (
+        f"Spread over more nodes, K = {k} takes {there / own:.0%} of the time: {max(saved, 0.0):.0%} of the loss goes."
+    )
     return _bounded(saved, SAVED), words
 
 
 def _network(study: Study, other: Study) -> tuple[float, str]:
     k, own, there, loss = _common(study, other, "network")
     part = there / loss if loss > 0 else 0.0
-    return _bounded(part, IN_MESSAGES), f"The collectives alone take {there / own:.0%} of T({k}), {part:.0%} of the loss."
+    return _bounded(
+        part, IN_MESSAGES
+    ), f"The collectives alone take {there / own:.0%} of T({k}), {part:.0%} of the loss."

@@ -115,7 +115,7 @@ class RegimeVerdict(Result):
         }
 
     def body(self) -> Document:
-        head = [Column("K"), "total work", "work per worker"]
+        head: list[Column | str] = ["K", "total work", "work per worker"]
         rows: list[list[str]] = [[str(r.k), format_count(r.total), format_count(r.per_worker)] for r in self.rows]
         if len(self.both_efficiencies) == len(rows):
             head += ["E if strong", "E if weak"]

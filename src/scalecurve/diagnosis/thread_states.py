@@ -25,6 +25,7 @@ from scalecurve.diagnosis.causes import (
     SERIAL,
     STRAGGLER,
 )
+from scalecurve.findings import Finding, warning
 from scalecurve.study import Study
 from scalecurve.study.run import Run
 
@@ -56,9 +57,15 @@ class ThreadLoss:
     alone: float
     alone_share: float | None
 
-    @property
-    def starved(self) -> bool:
-        return self.lost[CORE] >= STARVED
+    def findings(self) -> Iterator[Finding]:
+        """Whether most of the loss is waiting for cores."""
+        share = self.by_k[self.k][CORE][0]
+        if self.lost[CORE] >= STARVED and share > 0.03:
+            message = (
+                f"workers waited for a core {share:.0%} of worker time at K = {self.k}: no other cause can be seen"
+            )
+            remedy = "measure with a core for every worker and nothing else running"
+            yield warning("starved", message, remedy=remedy, share=share)
 
     def shift(self, log_odds: Mapping[str, float]) -> dict[str, float]:
         """The log odds of the causes with what the threads say."""
@@ -71,9 +78,13 @@ class ThreadLoss:
         shares, where = self.by_k[self.k], f"at {self.k} {unit}"
         if cause in (CONTENTION, REPEATED):
             before = next(iter(self.by_k.values()))[RUNNING][0]
-            return f"The workers run {shares[RUNNING][0]:.0%} of worker time {where} (K0: {before:.0%}) for the same job."
+            return (
+                f"The workers run {shares[RUNNING][0]:.0%} of worker time {where} (K0: {before:.0%}) for the same job."
+            )
         if cause == SERIAL and self.alone_share is not None:
-            return f"One thread runs alone {self.alone_share:.0%} of the time {where}; workers idle {shares[IDLE][0]:.0%}."
+            return (
+                f"One thread runs alone {self.alone_share:.0%} of the time {where}; workers idle {shares[IDLE][0]:.0%}."
+            )
         return f"Workers idle {shares[IDLE][0]:.0%} of worker time {where}: {cause}."
 
     def sentences(self) -> Iterator[str]:
