@@ -32,6 +32,7 @@ LEAST_RARE = 3
 RARE_FACTOR, RARE_SCORE, RARE_SHARE = 1.5, 8.0, 0.2
 OUTLIERS_CHECKED = 100_000
 FEW_REPEATS = 5
+NEIGHBOURS = 3
 MANY_RUNS = 10  # of a K, from which its own spread is enough
 SUPERLINEAR, SURE = 1.2, 0.95
 JUMP = 50.0  # between neighbours: seconds beside milliseconds or minutes, not scaling
@@ -157,9 +158,9 @@ def _slower_everywhere(curve: Curve) -> Finding | None:
 
 
 def _superlinear(curve: Curve) -> Finding | None:
-    """E above 1.2, beyond its interval where there is one."""
+    """E above 1.2 beyond the baseline, and beyond its interval where there is one."""
     k0, places = int(curve.k[curve.base]), []
-    for place in np.flatnonzero(curve.efficiency > SUPERLINEAR).tolist():
+    for place in np.flatnonzero((curve.efficiency > SUPERLINEAR) & (curve.k > k0)).tolist():
         k, share = int(curve.k[place]), float(curve.efficiency[place])
         low = log_ratio((curve, k0, 1.0), (curve, k, -1.0)).around(share, SURE).low
         if low is None or low > 1:
@@ -170,7 +171,7 @@ def _superlinear(curve: Curve) -> Finding | None:
     most = float(curve.efficiency[places].max())
     message = f"E is {most:.2f} at K = {above[int(np.argmax(curve.efficiency[places]))]}: more speed than workers"
     remedy = f"measure K = {k0} again: memory, cache, a debug build or another problem made it slow"
-    return _implausible("superlinear", above, f"E up to {most:.2g}", message, remedy)
+    return _implausible("superlinear", above, f"E up to {most:.3g}", message, remedy)
 
 
 def check_shape(study: Study) -> Iterator[Finding]:
@@ -205,7 +206,7 @@ def common_spread(curve: Curve, shape: Sequence[Finding]) -> Curve:
 
     A K whose few runs were all fast by chance shows a small spread, and its own interval would miss the mean.
     """
-    if not any(finding.code in TWO_SPEEDS for finding in shape):
+    if curve.covariance is not None or not any(finding.code in TWO_SPEEDS for finding in shape):
         return curve
     own, degrees = curve.std / curve.mean, np.where(curve.n > 1, curve.degrees, 0.0)
     every = float(np.sqrt(np.nansum(own**2 * degrees) / max(degrees.sum(), 1.0)))
@@ -215,20 +216,28 @@ def common_spread(curve: Curve, shape: Sequence[Finding]) -> Curve:
 
 
 def spread_of_neighbours(curve: Curve, level: float) -> Curve:
-    """The curve with the spread of each K and its two neighbours, below `MANY_RUNS` where that widens the interval.
+    """The curve with the spread of the `NEIGHBOURS` nearest K, below `MANY_RUNS` where that widens the interval.
 
-    Few runs that happen to be close show too small a spread.
+    Few runs that happen to be close show too small a spread; below `FEW_REPEATS` runs all K count as near.
     """
     from scipy.special import stdtrit
 
+    if curve.covariance is not None:
+        return curve
     tail, error = 0.5 + level / 2.0, np.nan_to_num(curve.log_se)
-    squares = error**2 * curve.n * (curve.n - 1)
-    of_three, degrees = (np.convolve(part, np.ones(3))[1:-1] for part in (squares, curve.n - 1.0))
-    near = np.sqrt(of_three / np.maximum(degrees, 1.0) / curve.n)
-    widths = [stdtrit(np.maximum(own, 1.0), tail) * each for own, each in ((degrees, near), (curve.degrees, error))]
-    wider = (curve.n > 1) & (curve.n < MANY_RUNS) & (widths[0] > widths[1])
-    std = np.where(wider, near * curve.mean * np.sqrt(curve.n), curve.std)
-    return replace(curve, std=std, pooled_degrees=np.where(wider, degrees, curve.degrees))
+    sums = [np.r_[0.0, np.cumsum(part)] for part in (error**2 * curve.n * (curve.n - 1), curve.n - 1.0)]
+    std, pooled = curve.std, curve.degrees
+    widest = stdtrit(np.maximum(curve.degrees, 1.0), tail) * error
+    places, count = np.arange(len(curve.k)), len(curve.k)
+    for size, most in ((min(NEIGHBOURS, count), MANY_RUNS), (count, FEW_REPEATS)):
+        start = np.clip(places - size // 2, 0, count - size)
+        squares, degrees = (total[start + size] - total[start] for total in sums)
+        near = np.sqrt(squares / np.maximum(degrees, 1.0) / curve.n)
+        width = stdtrit(np.maximum(degrees, 1.0), tail) * near
+        wider = (curve.n > 1) & (curve.n < most) & (width > widest)
+        std = np.where(wider, near * curve.mean * np.sqrt(curve.n), std)
+        pooled, widest = np.where(wider, degrees, pooled), np.where(wider, width, widest)
+    return replace(curve, std=std, pooled_degrees=pooled)
 
 
 def outliers(samples: dict[int, FloatArray]) -> dict[int, list[float]]:

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from scalecurve.analysis.checks import check_shape, check_table, common_spread, spread_of_neighbours
+from scalecurve.analysis.checks import check_shape, check_table, common_spread, implausible, spread_of_neighbours
 from scalecurve.analysis.curve import (
     LARGEST_LOG,
     WELCH_LOG,
@@ -33,6 +33,7 @@ from scalecurve.document import (
     Paragraph,
     Result,
     Tone,
+    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -116,6 +117,8 @@ class SpeedupTable(Result):
     @property
     def answer(self) -> Answer:
         """How many workers to use, by the rule of the bend."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
         last, disturbed = self.rows[-1], [row.k for row in self.rows if row.disturbed]
         if disturbed:
             listed = ", ".join(map(str, disturbed))
@@ -198,7 +201,7 @@ class SpeedupTable(Result):
             words = row.verdict + (" (unsure)" if row.sure is False else "")
             words += ", oversubscribed" if row.oversubscribed else ""
             words += ", disturbed" if row.disturbed else ""
-            rows.append([*cells, Cell(words, _TONES[row.verdict])])
+            rows.append([*cells, Cell(words, _TONES.get(row.verdict, "bad"))])
         body = table([*columns, Column("verdict", "left")], rows)
         blocks: tuple[Block, ...] = (Paragraph(head), body)
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
@@ -349,6 +352,10 @@ def tabulate(
     bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
     if any(row.disturbed for row in rows):  # the spread of disturbed times does not say how sure the bend is
         bent, no_bend = bent and replace(bent, probability=None, neighbours=(), beyond=None), None
+    doubt = implausible(basis.measured)
+    if doubt is not None:
+        doubted = set(doubt.evidence["k"])
+        rows = tuple(replace(row, verdict=doubt.evidence["words"]) if row.k in doubted else row for row in rows)
     order = check_order(study, is_paired=PAIRED in methods)
     return SpeedupTable(
         name=study.name,
@@ -367,7 +374,12 @@ def tabulate(
         statistic=statistic,
         simultaneous=simultaneous,
         no_bend=no_bend,
-        findings=(*study.findings, *check_table(study, basis.measured, rows, basis.shape), *order),
+        findings=(
+            *([doubt] if doubt else ()),
+            *study.findings,
+            *check_table(study, basis.measured, rows, basis.shape),
+            *order,
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from scalecurve.document import (
     Result,
     Table,
     Tone,
+    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -116,6 +117,8 @@ class Cost(Result):
     @property
     def answer(self) -> Answer:
         """The K to rent for what was asked: the deadline first, then the budget, then the worth of an hour."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
         wish, row = self._wish()
         fastest = min(self.rows, key=lambda row: row.elapsed.value)
         if wish is None:

@@ -64,7 +64,8 @@ def test_superlinear_is_a_finding_and_never_clipped() -> None:
     row = tabulate(study).row(8)
 
     assert row.efficiency.value == pytest.approx(1.25)
-    assert row.verdict == "superlinear"
+    assert row.verdict == "implausible: E up to 1.25"
+    assert tabulate(study).answer.decision.startswith("No K can be recommended")
     assert "superlinear" in _codes(study)
 
 
