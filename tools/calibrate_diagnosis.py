@@ -39,9 +39,7 @@ MODULES: dict[str, Any] = {
 SIMULATORS = tuple(MODULES)
 MOST_REPEATS = 4
 RECORDINGS = ("own", "mpi", "barrier", "steps", "work")
-PENALTY = 1.0
-FLOOR = 0.02
-COVERED = 0.95
+COVERED = 0.953
 COMM, STRAG, JIT, IMB, CONT, SER, REP, OTH, NON = ANSWERS
 IN_TIMES: dict[str, dict[str, float]] = {
     "loss in a constant part": {SER: 3.0, COMM: 1.5, CONT: 1.0},
@@ -96,8 +94,24 @@ IN_PHASES: dict[str, dict[str, float]] = {
     "collectives: known apart": {COMM: 2.0, IMB: -2.0, JIT: -2.0, STRAG: -2.0},
     "outside: steady": {SER: 2.0},
 }
-JUDGED = {"times strong": IN_TIMES, "times weak": IN_TIMES, "phases": IN_PHASES}
-"""What each number means by its definition, in log odds; what is not listed starts at 0."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of record: what each number means by its definition, in log odds (0 where it is not listed), how hard the
+    table is held there, and the share of chances that is spread evenly; both chosen by leave-one-simulator-out."""
+
+    recordings: tuple[str, ...]
+    judged: dict[str, dict[str, float]]
+    penalty: float
+    floor: float
+
+
+KINDS = {
+    "times strong": Kind(("times strong",), IN_TIMES, 3.0, 0.02),
+    "times weak": Kind(("times weak",), IN_TIMES, 12.0, 0.06),
+    "phases": Kind(RECORDINGS, IN_PHASES, 1.0, 0.02),
+}
 
 
 @dataclass(frozen=True)
@@ -195,7 +209,7 @@ class Table:
     weights: np.ndarray
     start: np.ndarray
 
-    def chances(self, cases: list[Case], floor: float = FLOOR) -> np.ndarray:
+    def chances(self, cases: list[Case], floor: float) -> np.ndarray:
         chances: np.ndarray = (1 - floor) * softmax(rows(cases, self.evidence) @ self.weights + self.start)
         return chances + floor / len(ANSWERS)
 
@@ -208,7 +222,7 @@ def right_of(cases: list[Case]) -> np.ndarray:
     return np.array([[name in case.right for name in ANSWERS] for case in cases], dtype=float)
 
 
-def fit(cases: list[Case], judged: dict[str, dict[str, float]], penalty: float = PENALTY) -> Table:
+def fit(cases: list[Case], judged: dict[str, dict[str, float]], penalty: float) -> Table:
     """The table that makes the right causes likeliest, drawn to what is judged; each simulator counts alike."""
     evidence = tuple(dict.fromkeys(name for case in cases for name in case.numbers))
     first = np.array([[judged.get(name, {}).get(cause, 0.0) for cause in ANSWERS] for name in evidence])
@@ -232,22 +246,24 @@ def fit(cases: list[Case], judged: dict[str, dict[str, float]], penalty: float =
     return Table(evidence, table[:-1], table[-1])
 
 
-def threshold_of(chances: np.ndarray, right: np.ndarray, covered: float = COVERED) -> float:
-    """The chance below which causes are left out of the sets, so that `covered` of them hold a right one."""
-    best = np.sort((chances * right).max(axis=1))
-    return float(np.clip(best[int((1.0 - covered) * len(best))], 0.01, 0.15))
+def covered_by(chances: np.ndarray, right: np.ndarray) -> float:
+    """The sum of chances from which a set is complete, so that COVERED of the sets hold a right cause."""
+    for covered in np.arange(0.8, 0.98, 0.01):
+        chosen = sets(chances, float(covered))
+        if np.mean([right[i, own].any() for i, own in enumerate(chosen)]) >= COVERED:
+            break
+    return round(float(covered), 2)
 
 
-def sets(chances: np.ndarray, threshold: float) -> list[list[int]]:
-    ordered = [[int(place) for place in np.argsort(-own)] for own in chances]
-    return [
-        places[:1] if own[places[0]] >= 0.9 else [place for place in places if own[place] >= threshold]
-        for own, places in zip(chances, ordered, strict=True)
-    ]
+def sets(chances: np.ndarray, covered: float) -> list[list[int]]:
+    """The likeliest causes until their chances add up to `covered`."""
+    ordered = np.argsort(-chances, axis=1)
+    sizes = (np.cumsum(np.take_along_axis(chances, ordered, axis=1), axis=1) < covered).sum(axis=1) + 1
+    return [own[:size].tolist() for own, size in zip(ordered, sizes.tolist(), strict=True)]
 
 
-def report(title: str, chances: np.ndarray, right: np.ndarray, threshold: float) -> None:
-    chosen = sets(chances, threshold)
+def report(title: str, chances: np.ndarray, right: np.ndarray, covered: float) -> None:
+    chosen = sets(chances, covered)
     hit = np.array([right[i, own].any() for i, own in enumerate(chosen)])
     size = np.array([len(own) for own in chosen])
     total = np.array([chances[i, own].sum() for i, own in enumerate(chosen)])
@@ -260,26 +276,25 @@ def report(title: str, chances: np.ndarray, right: np.ndarray, threshold: float)
     )
 
 
-def left_out(cases: list[Case], judged: dict[str, dict[str, float]], kinds: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Chances of each simulator's cases by the table of the others, printed by recording."""
+def left_out(cases: list[Case], kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+    """Chances of each simulator's cases by the table of the others, and what is right; printed by recording."""
     chances, right = {}, {}
-    used = [case for case in cases if case.recording in kinds]
+    used = [case for case in cases if case.recording in kind.recordings]
     present = tuple(dict.fromkeys(case.simulator for case in used))
     for held in present:
-        table = fit([case for case in used if case.simulator != held], judged)
-        chances[held] = table.chances([case for case in used if case.simulator == held])
-        right[held] = right_of([case for case in used if case.simulator == held])
+        own = [case for case in used if case.simulator == held]
+        table = fit([case for case in used if case.simulator != held], kind.judged, kind.penalty)
+        chances[held], right[held] = table.chances(own, kind.floor), right_of(own)
     for held in present:
         others = [name for name in present if name != held]
-        limit = threshold_of(np.vstack([chances[n] for n in others]), np.vstack([right[n] for n in others]))
+        limit = covered_by(np.vstack([chances[n] for n in others]), np.vstack([right[n] for n in others]))
         own = [case for case in used if case.simulator == held]
-        for kind in kinds:
-            places = [i for i, case in enumerate(own) if case.recording == kind]
+        for recording in kind.recordings:
+            places = [i for i, case in enumerate(own) if case.recording == recording]
             if places:
-                report(f"{kind}, {held} left out", chances[held][places], right[held][places], limit)
-    everything, truth = np.vstack(list(chances.values())), np.vstack(list(right.values()))
-    reliability(everything, truth)
-    return {"chances": everything, "right": truth}
+                report(f"{recording}, {held} left out", chances[held][places], right[held][places], limit)
+    reliability(np.vstack(list(chances.values())), np.vstack(list(right.values())))
+    return np.vstack(list(chances.values())), np.vstack(list(right.values()))
 
 
 def reliability(chances: np.ndarray, right: np.ndarray) -> None:
@@ -319,16 +334,14 @@ def main() -> None:
     if options.only:
         return
     stored = {}
-    for record, judged in JUDGED.items():
-        kinds = RECORDINGS if record == "phases" else (record,)
-        own = [case for case in cases if case.recording in kinds]
-        by_left = left_out(cases, judged, kinds)
-        table = fit(own, judged)
+    for record, kind in KINDS.items():
+        own = [case for case in cases if case.recording in kind.recordings]
+        covered = covered_by(*left_out(cases, kind))
+        table = fit(own, kind.judged, kind.penalty)
         start = table.start + (published_shift(own) if record != "phases" else 0.0)
-        limit = threshold_of(by_left["chances"], by_left["right"])
         weights = {name: np.round(row, 2).tolist() for name, row in zip(table.evidence, table.weights, strict=True)}
         stored[record] = {
-            "floor": FLOOR, "threshold": round(limit, 3), "start": np.round(start, 2).tolist(), "weights": weights,
+            "floor": kind.floor, "covered": covered, "start": np.round(start, 2).tolist(), "weights": weights,
         }  # fmt: skip
     if options.write:
         body = json.dumps(stored).replace('"weights": {', '"weights": {\n').replace("], ", "],\n")

@@ -32,7 +32,6 @@ NAMES = (*CAUSES, OTHER)
 ANSWERS = (*NAMES, NONE)
 WAITING_CAUSES = (STRAGGLER, JITTER, IMBALANCE)
 LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
-SURE = 0.9
 
 MEANINGS = {
     COMMUNICATION: "time in collectives, messages and halo exchanges",
@@ -157,14 +156,14 @@ def next_measurement(chances: Mapping[str, float], candidates: Collection[str], 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """How far each number of the evidence speaks for each cause, for one kind of record; `threshold` is the chance
-    below which a cause is left out of the set."""
+    """How far each number of the evidence speaks for each cause, for one kind of record; a set is complete when
+    the chances of its causes add up to `covered`."""
 
     evidence: tuple[str, ...]
     table: np.ndarray
     start: np.ndarray
     floor: float
-    threshold: float
+    covered: float
 
     def log_odds(self, numbers: Mapping[str, float]) -> dict[str, float]:
         values = np.array([numbers.get(name, 0.0) for name in self.evidence])
@@ -176,7 +175,7 @@ def weights(record: str) -> Weights:
     """The weights for one kind of record."""
     stored = json.loads(files(__package__).joinpath("weights.json").read_text(encoding="utf-8"))[record]
     table = np.array(list(stored["weights"].values()), dtype=np.float64)
-    return Weights(tuple(stored["weights"]), table, np.array(stored["start"]), stored["floor"], stored["threshold"])
+    return Weights(tuple(stored["weights"]), table, np.array(stored["start"]), stored["floor"], stored["covered"])
 
 
 def chances_of(log_odds: Mapping[str, float], *, floor: float, allowed: Collection[str] = ANSWERS) -> dict[str, float]:
@@ -207,11 +206,13 @@ class CauseAnswer:
     candidates: tuple[str, ...]
 
 
-def answer(chances: Mapping[str, float], threshold: float) -> CauseAnswer:
-    """A single cause from 0.9 on, or where no other reaches the threshold; else all that do, the likeliest first."""
-    ordered = sorted(chances, key=lambda name: -chances[name])
-    best = ordered[0]
-    candidates = tuple(name for name in ordered if chances[name] >= threshold)
-    if chances[best] >= SURE or len(candidates) == 1:
-        return CauseAnswer(best, chances[best], (best,))
-    return CauseAnswer(UNDETERMINED, min(sum(chances[name] for name in candidates), 1.0), candidates)
+def answer(chances: Mapping[str, float], covered: float) -> CauseAnswer:
+    """The likeliest causes until their chances add up to `covered`; a single one is the cause."""
+    candidates: list[str] = []
+    total = 0.0
+    for name in sorted(chances, key=lambda own: -chances[own]):
+        candidates.append(name)
+        total += chances[name]
+        if total >= covered:
+            break
+    return CauseAnswer(candidates[0] if len(candidates) == 1 else UNDETERMINED, min(total, 1.0), tuple(candidates))

@@ -130,7 +130,7 @@ def either(words: list[str]) -> str:
 class Diagnosis(Result):
     """The cause of the bend, or the set that holds it; `basis` says what was looked at.
 
-    `cause` is "undetermined" unless one cause has a chance of 0.9.  `candidates` are the causes that are still
+    `cause` is "undetermined" unless one cause is likely enough alone.  `candidates` are the causes that are still
     possible, the likeliest first; they hold the true one with the chance `probability`.  `separate_by` is the one
     measurement, not yet made, that tells them apart.  `reason` is "disturbed" or "lack of fit" where nothing can be
     said at all.  `counted` is what was counted, in a sentence.
@@ -206,9 +206,8 @@ class Diagnosis(Result):
         if self.cause == UNDETERMINED:
             likely = self.causes[0]
             first = f"{IN_WORDS.get(likely.name, likely.name).capitalize()} is {in_words(likely.probability)}"
-            confidence = (
-                f"{first} ({likely.probability:.0%}); it is one of these in {self.probability:.0%} of such cases."
-            )
+            rest = either([IN_WORDS.get(name, name) for name in self.candidates[1:4]])
+            confidence = f"{first} ({likely.probability:.0%}), else {rest}."
         else:
             confidence = f"{self.cause.capitalize()} is {in_words(self.probability)} the main cause."
         reason = self.evidence[0] if self.evidence else None
@@ -341,7 +340,7 @@ def diagnose(
     chances = chances_of(log_odds, floor=used.floor, allowed=LOAD_CAUSES if load else ANSWERS)
     weak = study.regime is Regime.WEAK
     chances = held_to_loss(chances, evidence_in_times.loss_chance(times_by_k(study), weak=weak, beyond=NEGLIGIBLE))
-    verdict = answer(chances, used.threshold)
+    verdict = answer(chances, used.covered)
     rows = _rows(study, weighed, chances)
     findings = (*study.findings, *_findings(study, weighed, verdict.candidates), *extra.findings)
     codes = {finding.code for finding in findings}
