@@ -510,3 +510,35 @@ def test_no_shell_unless_it_is_written(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", str(tmp_path / "s.json"), "--", *program], check=True, capture_output=True)
 
     assert seen.read_text() == "$HOME; echo 1"
+
+
+def test_a_killed_measurement_is_readable_and_goes_on_by_its_name_alone(tmp_path: Path) -> None:
+    import scalecurve as sc
+
+    job, out = write_job(tmp_path, "time.sleep(0.1)"), tmp_path / "s.json"
+    tool = begin(job, out, "--repeats", "3", "--warmup-launches", "0", "--total", "100")
+    wait_until(lambda: {run["k"] for run in journal_runs(out)} == {1, 2})
+    tool.kill()
+    tool.communicate()
+
+    made = len(journal_runs(out))
+    table = sc.tabulate(str(out))
+    (finding,) = [own for own in table.findings if own.code == "unfinished"]
+    assert sum(row.n for row in table.rows) == made
+    assert finding.evidence == {"made": made, "planned": 6}
+    resumed = [sys.executable, "-m", "scalecurve", "measure", "--resume", str(out)]
+    done = subprocess.run(resumed, capture_output=True, text=True, timeout=120, cwd="/")
+    study = read_study(out)
+    assert done.returncode == 0, done.stderr
+    assert (len(study.runs), study.workload.total) == (6, 100)
+    assert sorted(run.order or 0 for run in study.runs) == list(range(6))
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text("{}")
+    words = ["--workers", "1,100000", "--timeout", "soon", "--launcher", "slrum", "--time-pattern", "x", "-o", "s.json"]
+    command = [sys.executable, "-m", "scalecurve", "measure", *words, "--", "job", "{wrkers}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 2
+    for mistake in ("regime", "timeout", "slrum", "timing.pattern", "{wrkers}", "file exists"):
+        assert mistake in done.stderr, mistake

@@ -220,7 +220,7 @@ def spread_of_neighbours(curve: Curve, level: float) -> Curve:
 
     Few runs that happen to be close show too small a spread; below `FEW_REPEATS` runs all K count as near.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     if curve.covariance is not None:
         return curve
@@ -309,11 +309,14 @@ def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
     if not 0 < len(slow) <= RARE_SHARE * len(every):
         return None
     without = [k for k, own in rest.items() if not (own > limit).any()]
-    least, most = f"{np.exp(slow.min()):.2g}", f"{np.exp(slow.max()):.2g}"
-    factor = least if least == most else f"{least} to {most}"
-    message = f"{len(slow)} of {len(every)} runs took {factor} times as long"
+    is_rate = study.quantity.higher_is_better
+    ends = sorted(np.exp(-slow if is_rate else slow))
+    factor = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (ends[0], ends[-1])))
+    pace = f"had {factor} of the usual rate" if is_rate else f"took {factor} times as long"
+    message = f"{len(slow)} of {len(every)} runs {pace}"
     if without:
-        message += f"; none of these at K = {_listed(without)}: by chance the means there may be too low"
+        way = "high" if is_rate else "low"
+        message += f"; none of these at K = {_listed(without)}: by chance the means there may be too {way}"
     return warning("rare-slow-runs", message, remedy="use --statistic median, or many more runs", count=len(slow))
 
 

@@ -185,7 +185,7 @@ def samples_of(study: Study) -> Samples:
     summaries = {item.k: item for item in study.summary if item.n is not None and item.n > 1 and item.std is not None}
     if not summaries:
         return study.samples
-    from scipy.special import ndtri
+    from scalecurve.distributions import ndtri
 
     k, values = [], []
     for workers, value in zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True):
@@ -234,7 +234,7 @@ class LogRatio:
         """A ratio with this relative uncertainty; no interval where a mean has a single sample."""
         if self.degrees < 1:
             return Estimate(ratio, method="single sample")
-        from scipy.special import stdtrit
+        from scalecurve.distributions import stdtrit
 
         factor = math.exp(min(LARGEST_LOG, float(stdtrit(self.degrees, 0.5 + level / 2.0)) * self.error))
         return Estimate(ratio, ratio / factor, ratio * factor, level, self.method)
@@ -273,7 +273,7 @@ def log_ratio(*ends: tuple[Curve, int, float]) -> LogRatio:
 
 def median_of(values: FloatArray, level: float) -> Estimate:
     """The median; its interval holds at least at `level`, and is None with fewer values than that needs (6 at 95 %)."""
-    from scipy.special import bdtr  # the binomial distribution, without the second that scipy.stats takes to load
+    from scalecurve.distributions import bdtr
 
     ranked = np.sort(values)
     count, middle = len(ranked), float(np.median(ranked))

@@ -146,7 +146,7 @@ def _mean_of(values: Sequence[float], level: float) -> Estimate:
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return Estimate(mean, method="a single launch")
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
     half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * spread

@@ -89,7 +89,7 @@ def check_order(study: Study, *, is_paired: bool) -> Iterator[Finding]:
 
 def _dependence(runs: tuple[Run, ...], *, is_paired: bool) -> Iterator[Finding]:
     """Drift (the slope of ln T over the order, within K), and neighbours that are alike."""
-    from scipy.special import ndtr, stdtr
+    from scalecurve.distributions import ndtr, stdtr
 
     k = np.array([run.k for run in runs])
     logs = np.log([run.value or 1.0 for run in runs])

@@ -74,7 +74,7 @@ def shift_of_history(workers: Sequence[int], logs: FloatArray, noise: FloatArray
 
 def _trimmed_share(count: int) -> float:
     """The mean of all but the largest of so many squared normal numbers, for numbers of variance 1."""
-    from scipy.special import ndtri
+    from scalecurve.distributions import ndtri
 
     scores = ndtri((np.arange(1, 100 * count + 1) - 0.5) / (200 * count) + 0.5) ** 2
     top = scores[-100:].mean()  # about the expected largest of `count`

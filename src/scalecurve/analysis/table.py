@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -273,12 +273,16 @@ class TableBasis:
         of_time, of_ratio = (level ** (1 / count), level ** (1 / (count - 1))) if simultaneous else (level, level)
         study, k0, means = self.study, self.study.baseline_k, mean_intervals(self.curve, of_time)
         oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
-        disturbed = {k for own in study.findings if own.code == "disturbed" for k in own.evidence.get("k", ())}
+        marks = [own.evidence for own in study.findings if own.code == "disturbed"]
+        disturbed = {k for evidence in marks for k in evidence.get("k", ())}
+        quiet = {k: bounds for evidence in marks for k, bounds in evidence.get("efficiency", {}).items()}
         shows_serial = study.regime is Regime.STRONG and k0 == 1
         rows = []
         columns = (self.curve.k, self.curve.n, self.measured.std, self.centre.efficiency)
         for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             efficiency = self.efficiency(k, share, of_ratio)
+            if disturbed & {k, k0} and k != k0:
+                efficiency = quiet_efficiency(share, quiet.get(str(k)), level)
             low, high = efficiency.low, efficiency.high
             sure = None if low is None or high is None else not low < threshold <= high
             rows.append(
@@ -311,6 +315,15 @@ class TableBasis:
             return ratio_of(*ends, share, level)
         paired = None if self.blocks is None else self.blocks.ratio(self.curve, k0, k)
         return (paired or log_ratio((self.curve, k0, 1.0), (self.curve, k, -1.0))).around(share, level)
+
+
+def quiet_efficiency(share: float, bounds: Sequence[float] | None, level: float) -> Estimate:
+    """E of a disturbed row: as measured, with the bounds of E on a quiet machine where the waiting of the job gives
+    them; the spread of disturbed runs says nothing about that."""
+    if bounds is None:
+        return Estimate(share, method="disturbed")
+    low, high = bounds
+    return Estimate(share, min(low, share), max(high, share), level, "bounds from waiting for cores")
 
 
 def tabulate(
@@ -350,8 +363,8 @@ def tabulate(
     rows = basis.rows(threshold, level, simultaneous=simultaneous)
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
     bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
-    if any(row.disturbed for row in rows):  # the spread of disturbed times does not say how sure the bend is
-        bent, no_bend = bent and replace(bent, probability=None, neighbours=(), beyond=None), None
+    if any(row.disturbed for row in rows):  # disturbed times do not say where the curve bends
+        bent = no_bend = None
     doubt = implausible(basis.measured)
     if doubt is not None:
         doubted = set(doubt.evidence["k"])
@@ -388,7 +401,7 @@ def mean_intervals(curve: Curve, level: float) -> list[Estimate]:
 
     1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     wide = spread_of_neighbours(curve, level)
     half = stdtrit(np.maximum(wide.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(wide.log_se)

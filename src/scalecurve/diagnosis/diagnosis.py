@@ -177,6 +177,8 @@ class Diagnosis(Result):
         lost = f"{max(0.0, 1 - self.by_k[-1].efficiency):.0%} of worker time is lost {at}"
         if self.cause == NONE:
             return f"Nothing is lost beyond the noise up to K = {self.by_k[-1].k}."
+        if self.candidates[0] == NONE:
+            return f"Perhaps nothing is lost beyond the noise: E = {self.by_k[-1].efficiency:.2f} {at}."
         if self.counted is not None:
             return self.counted
         if self.cause != UNDETERMINED:
@@ -236,8 +238,12 @@ class Diagnosis(Result):
             (blocks if self.reason is None else details).append(self._worker_time())
         if self.reason is None:
             blocks.append(self._causes())
-            meanings = [(c.name, self.meanings[c.name]) for c in self.causes]
-            details += [self._shares(), table([Column("cause", "left"), Column("meaning", "left")], meanings)]
+            if self.basis not in (
+                FROM_TIMES,
+                FROM_THREADS,
+            ):  # from times alone shares would show the models, not the runs
+                meanings = [(c.name, self.meanings[c.name]) for c in self.causes]
+                details += [self._shares(), table([Column("cause", "left"), Column("meaning", "left")], meanings)]
         if all(row.pop for row in self.by_k):
             details.append(self._pop())
         shown = tuple(own for own in self.findings if own.severity is not Severity.INFO)

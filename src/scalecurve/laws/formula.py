@@ -52,7 +52,8 @@ def harmonic(k: Value) -> Value:
 def expected_largest(k: Value) -> Value:
     """E[max] of K standard normal draws, by Blom's formula (within 1 %)."""
     import numpy as np
-    from scipy.special import ndtri
+
+    from scalecurve.distributions import ndtri
 
     return np.where(k > 1, ndtri((k - 0.375) / (k + 0.25)), 0.0)
 

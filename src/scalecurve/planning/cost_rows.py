@@ -36,7 +36,7 @@ SAME = 0.0005  # less than half a tenth of a percent is shown as no change
 
 def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Tariff) -> float | None:
     """P(the campaign is done by `deadline`); None where T has no spread."""
-    from scipy.special import ndtr, ndtri, stdtr
+    from scalecurve.distributions import ndtr, ndtri, stdtr
 
     seconds, repeats = point.seconds, point.repeats
     allowed = allowed_seconds(point.k, deadline, campaign, tariff)
@@ -62,7 +62,7 @@ def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Ta
 
 def slowest_lane_chance(mean: float, repeats: Repeats, allowed: float, waves: int, lanes: int) -> float:
     """P(every lane stays within `allowed` seconds per job), averaged over the unknown mean and spread."""
-    from scipy.special import ndtr
+    from scalecurve.distributions import ndtr
 
     rng = np.random.default_rng(SEED)
     degrees = repeats.n - 1
