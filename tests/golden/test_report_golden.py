@@ -45,7 +45,7 @@ def test_the_golden_report_has_every_part() -> None:
     text = (FILES / "report-strong.md").read_text()
     for words in (
         "No single cause is sure: communication",
-        "to tell, record where the time of each worker goes",
+        "to tell, record each worker",
         "## Laws fitted to the data",
         "## Forecast beyond the data",
         "## What it costs",
