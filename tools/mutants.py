@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import io
+import dataclasses
 import json
 import os
 import random
@@ -24,7 +24,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ SOURCE = "src/scalecurve/"
 PLACES = ("analysis", "auditing", "planning", "measurement", "mechanisms", "laws", "training/physics")
 MAP = ROOT / "out" / "coverage"
 ACCEPTED = ROOT / "tools" / "mutants.toml"
+PASSED, NOT_RUN = "-", "?"
 MOST_TESTS = 400  # of those that reach a line; a fault that the nearest 400 pass is a survivor
 
 SWAPS: dict[type[ast.AST], tuple[Any, ...]] = {
@@ -232,11 +233,13 @@ def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
         signal.alarm(10 * seconds)
-        answer = b"?"
+        answer = ""
         try:
-            answer = _failure(copy_of_tree, tests).encode()
+            answer = _failure(copy_of_tree, tests)
+        except BaseException as problem:  # the tests did not run: no verdict, whatever the reason
+            answer = f"{NOT_RUN}{type(problem).__name__}: {problem}"
         finally:
-            os.write(writer, answer[:4000])
+            os.write(writer, answer.encode()[:4000])
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
@@ -244,21 +247,24 @@ def run_tests(copy_of_tree: Path, tests: list[str], seconds: int) -> str | None:
     os.waitpid(child, 0)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)  # what a broken measurement left running
-    return (answer.decode() or "time") if answer != b"-" else None
+    said = answer.decode()
+    if said.startswith(NOT_RUN):
+        raise RuntimeError(f"the tests did not run: {said.removeprefix(NOT_RUN)}")
+    return None if said == PASSED else said or "time"  # nothing said: a limit of time ended it
 
 
 def _failure(copy_of_tree: Path, tests: list[str]) -> str:
     import pytest
 
     class First:
-        name = "-"
+        name = PASSED
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            if report.failed and self.name == "-":
+            if report.failed and self.name == PASSED:
                 self.name = report.nodeid
 
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-            if report.failed and self.name == "-":
+            if report.failed and self.name == PASSED:
                 self.name = f"collecting {report.nodeid}"
 
     os.chdir(copy_of_tree)
@@ -267,9 +273,14 @@ def _failure(copy_of_tree: Path, tests: list[str]) -> str:
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     first = First()
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", *tests], [first])
-    return first.name if code in (0, 1, 2, 5) else f"pytest ended with {code}"
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+        code = pytest.main([*options, *tests], [first])
+        if code == pytest.ExitCode.USAGE_ERROR:  # a test of the map has another name now: run its whole file
+            code = pytest.main([*options, *dict.fromkeys(test.split("::")[0] for test in tests)], [first])
+    return first.name if code in (0, 1, 2) else f"{NOT_RUN}pytest ended with {code}"
 
 
 def copied_tree() -> Path:
@@ -324,8 +335,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen.map.exists() or not (reached := Reached(chosen.map)):
         print(f"{chosen.map} does not say which test reached which line; run: make coverage", file=sys.stderr)
         return 2
-    import hypothesis  # noqa: F401  # what every run needs is imported once
-    import numpy  # noqa: F401
+    import numpy  # noqa: F401  # what every run needs is imported once; hypothesis must be left to pytest
     import pytest  # noqa: F401
     import scipy.optimize
     import scipy.stats  # noqa: F401
@@ -337,6 +347,11 @@ def main(arguments: list[str] | None = None) -> int:
     judged = [each for each in mutants if (each.path, each.before, each.after) not in known]
     place, fates = copied_tree(), []
     try:
+        for change in judged[:1]:  # a control: what is said to kill must pass where nothing was changed
+            original = dataclasses.replace(change, content=(ROOT / change.path).read_text(encoding="utf-8"))
+            if judge(original, reached, place, chosen.seconds).killer is not None:
+                print(f"the tests of {change.path} fail without any change; mend them first", file=sys.stderr)
+                return 2
         for change in judged:
             fates.append(judge(change, reached, place, chosen.seconds))
             mark = "survived" if fates[-1].killer is None else "died"

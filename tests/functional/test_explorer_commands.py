@@ -1,6 +1,6 @@
 """Page and command line are one engine: random settings, the printed command, no number that differs.
 
-The long form, 300 states and real pages, is in tests/browser/test_drag.py.
+The longer form, with real pages, is in tests/browser/test_drag.py.
 """
 
 from __future__ import annotations
