@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 import click
 
 from scalecurve._version import __version__
-from scalecurve.errors import ScalecurveError
+from scalecurve.errors import ON_COMMAND_LINE, ScalecurveError
 
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
 
@@ -132,6 +132,14 @@ def mend_streams() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; messages go to standard error."""
+    speaks = ON_COMMAND_LINE.set(True)
+    try:
+        return _run(arguments)
+    finally:
+        ON_COMMAND_LINE.reset(speaks)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         code = app.main(arguments, prog_name="scalecurve", standalone_mode=False)
         sys.stdout.flush()
@@ -166,7 +174,21 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise
         text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
-        return complain(f"{text}\nSCALECURVE_DEBUG=1 shows where; please report it.", INTERNAL_ERROR)
+        return complain(f"{text}\n{error_report(arguments)}", INTERNAL_ERROR)
+
+
+def error_report(arguments: list[str]) -> str:
+    """Write where an internal error happened to a file, and say which."""
+    import tempfile
+    import traceback
+
+    text = f"scalecurve {__version__}, Python {sys.version}\n{arguments}\n\n{traceback.format_exc()}"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="scalecurve-error-", suffix=".txt", delete=False) as file:
+            file.write(text)
+    except OSError:
+        return "SCALECURVE_DEBUG=1 shows where; please report it."
+    return f"{file.name} says where; please report it with that file."
 
 
 def complain(message: str, code: int) -> int:

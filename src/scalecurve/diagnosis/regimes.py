@@ -257,11 +257,11 @@ def _study_verdict(source: StudyLike, called: str | None) -> RegimeVerdict:
 
 def _work_in_table(source: str) -> dict[int, float]:
     """Work by K, read as any other column is; empty where there is no such column."""
-    from scalecurve.formats.loading import load
+    from scalecurve.formats.loading import load_any
 
     for column in WORK_COLUMNS:
         try:
-            loaded = load(source, regime="strong", quantity="throughput", value_column=column)
+            loaded = load_any(source, regime="strong", quantity="throughput", value_column=column)
         except InputError:
             continue
         study = loaded.only() if isinstance(loaded, StudySet) else loaded

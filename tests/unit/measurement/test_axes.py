@@ -105,7 +105,7 @@ def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
     assert len(studies) == 6
     assert studies.k_unit == "cores"
     assert studies["2 threads, size 1000000"].all_k == (2, 4)
-    loaded = sc.load(output)
+    loaded = sc.load_all(output)
     assert loaded.axes == studies.axes
     assert loaded.sizes["1 thread, size 4000000"] == 4e6
     assert not (tmp_path / "grid.json.grid").exists()
@@ -127,7 +127,7 @@ def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
     with pytest.raises(WatchdogLost):
         run_grid(asked, world, sweep, output=tmp_path / "grid.json")
     assert len(sweeps) == 3
-    assert len(sc.load(tmp_path / "grid.json")) == 2
+    assert len(sc.load_all(tmp_path / "grid.json")) == 2
 
 
 def test_a_grid_with_failed_launches_is_completed_by_resume(tmp_path):
