@@ -48,6 +48,8 @@ def test_a_last_wave_that_is_not_full_has_fewer_lanes_that_finish_last() -> None
         (2, 3),
         (2, 2),
     ]
+    whole = Campaign(jobs=8, fleet=4, one_rental=True).bills(PLAIN, 1, 60)
+    assert [(times, bill.jobs) for times, bill in whole] == [(4, 2)]  # no lane is done a wave earlier
 
 
 def simulated_job(work: float, rate: float, every: float, written: float, restart: float) -> float:
