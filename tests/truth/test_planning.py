@@ -11,8 +11,10 @@ import pytest
 from scalecurve.estimate import Estimate
 from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.next_runs import next_runs
 from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
+from scalecurve.study import Study
 
 PLAIN = Tariff(per_hour=1)
 
@@ -146,3 +148,28 @@ def test_the_front_is_what_nothing_beats_ties_included() -> None:
                 others = [(other.elapsed.value, other.cost.value) for other in rows]
                 beaten = any(t <= here[0] and c <= here[1] and (t, c) != here for t, c in others)
                 assert own.on_front is not beaten
+
+
+def test_a_tariff_scaled_by_three_bills_three_times_as_much() -> None:
+    tariff = Tariff(
+        per_hour=9, workers_per_unit=2, reserved=Reserved(units=2, per_hour=5), energy=Energy(watts=300, per_kwh=0.25)
+    )
+    spot = Tariff(per_hour=9, spot=Spot(per_hour=2, interruptions_per_hour=0.1))
+    for own in (tariff, spot, PLAIN):
+        plain, dear = (price_job(each, workers=6, seconds=1800.0) for each in (own, own.scaled(3.0)))
+        assert dear.machines == pytest.approx(3 * plain.machines)
+        assert dear.total == pytest.approx(3 * plain.total)
+        assert dear.elapsed_seconds == plain.elapsed_seconds
+
+
+def test_a_budget_buys_as_many_repeats_as_fit_into_it() -> None:
+    """The runs advised, once more of each, would pass the budget, unless there are already three of each."""
+    study = Study.from_samples({k: [100 / k + 2, 101 / k + 2] for k in (1, 2, 4, 8)}, regime="strong")
+    counts = set()
+    for hours in (0.1, 0.2, 1.0, 10.0):
+        advice = next_runs(study, budget=3600.0 * hours, target=64)
+        once = sum(one.cost / one.repeats for one in advice.suggestions)
+        repeats = advice.suggestions[0].repeats
+        assert repeats == min(3, int(3600 * hours / once))
+        counts.add(repeats)
+    assert len(counts) > 1, "a small budget buys fewer"
