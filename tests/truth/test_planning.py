@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scalecurve.estimate import Estimate
+from scalecurve.planning.cost import cost
 from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
 from scalecurve.planning.next_runs import next_runs
@@ -173,3 +174,14 @@ def test_a_budget_buys_as_many_repeats_as_fit_into_it() -> None:
         assert repeats == min(3, int(3600 * hours / once))
         counts.add(repeats)
     assert len(counts) > 1, "a small budget buys fewer"
+
+
+def test_what_is_done_exactly_at_the_deadline_and_costs_exactly_the_budget_is_in() -> None:
+    """T(1) = 3,600 s and T(2) = 1,800 s at 1 per hour: both cost 1."""
+    study = Study.from_samples({1: [3600.0], 2: [1800.0]}, regime="strong")
+    rows = {row.k: row for row in cost(study, price=1.0, deadline=3600.0, budget=1.0).rows}
+
+    assert {k: row.meets_deadline for k, row in rows.items()} == {1: True, 2: True}
+    assert {k: row.within_budget for k, row in rows.items()} == {1: True, 2: True}
+    early = {row.k: row.meets_deadline for row in cost(study, price=1.0, deadline=3599.0).rows}
+    assert early == {1: False, 2: True}
