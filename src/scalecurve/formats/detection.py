@@ -113,7 +113,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.load_tools", "K6", json=True),
         *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
         ReaderEntry("tables.forms", "ROWS", json=True),
-        ReaderEntry("tables.curves", marks=ANY_TEXT),
+        ReaderEntry("tables.decision", marks=ANY_TEXT),
     ),
     FileKind.SWEEPS: (
         ReaderEntry("sweeps", "SAVED", json=True),
@@ -181,7 +181,8 @@ class Detection:
             with read_as(self.name, subject=self.source.name):
                 return self._read(options)
         except InputError as problem:
-            raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
+            problem.subject = problem.subject or self.source.name
+            raise
 
     def _read(self, options: ReadOptions) -> Any:
         try:

@@ -52,12 +52,20 @@ def load(
     baseline_k: int | None = None,
     node_size: int | None = None,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> Study | StudySet:
     """The study in a study file, a plain table, another tool's result, a folder or list of them, a frame or a mapping.
 
     A StudySet where the source holds several curves and `series` does not name one.  `-` is standard input.  A source
     that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
-    `unit` is the unit of times (ms, s ...) where a table does not state it.
+    `unit` is the unit of times (ms, s ...) where a table does not state it.  A column is named by its header, its
+    number from 1, or `(empty)`; `k_column` may be a product (`ranks*threads`) or `(header)`.  `table` is the number or
+    heading of one table of a document, `ignore` names columns to leave out, `where` keeps the rows with `column=value`,
+    `melt` makes a curve of every column, and `accept` passes over doubts by their codes.
     """
     subject = str(source) if isinstance(source, str | Path) else None
     options = ReadOptions.checked(
@@ -71,6 +79,11 @@ def load(
         baseline_k,
         node_size,
         unit=unit,
+        table=table,
+        ignore=ignore,
+        where=where,
+        melt=melt,
+        accept=accept,
         subject=subject,
     )
     if isinstance(source, Study):
@@ -220,14 +233,19 @@ def import_results(
     node_size: int | None = None,
     allow_mixed: bool = False,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> Imported:
     """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
 
     The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
     """
-    options = ReadOptions.checked(
-        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed, unit=unit
-    )
+    stated = (regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed)
+    tables = {"table": table, "ignore": ignore, "where": where, "melt": melt, "accept": accept}
+    options = ReadOptions.checked(*stated, unit=unit, **tables)  # type: ignore[arg-type]
     return import_sources(sources_of(sources), options)
 
 
