@@ -90,6 +90,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.profilers", "CALIPER", marks=("nid", "profile", "mpi.world.size", "jobsize")),
         ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
         ReaderEntry("results.microbenchmarks", "GOOGLE_CSV", marks=("real_time,cpu_time",)),
+        ReaderEntry("results.microbenchmarks", "GOOGLE_TEXT", marks=("Iterations",)),
         ReaderEntry("results.suites", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
         ReaderEntry("results.microbenchmarks", "GO", marks=(" ns/op",)),
         ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),

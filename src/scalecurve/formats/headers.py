@@ -319,7 +319,9 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
     """What stands where a unit stands and is none: the brackets of `time (a.u.)`, the m of `time_m`."""
     group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
     inside = group[1] if group else ""
-    if inside and any(word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in _words(inside)):
+    if inside and any(
+        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in _words(inside)
+    ):
         return inside
     return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in WORDS["time"] else None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
-from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
+from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
@@ -254,6 +254,11 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
 
     files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    if not files:
+        from scalecurve.formats.assembling import imported_table
+        from scalecurve.formats.tables.folders import read_folder
+
+        return imported_table(read_folder(sources, options), options, sources).with_sentence()
     detections = [report for file in files for report in file.reports()]
     readings, faults = [], []
     for detection in detections:
@@ -270,22 +275,19 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
-    """The files of another tool, or tables where there is no other; a file that cannot be opened is passed over."""
-    detections, tables = [], []
+    """The files of another tool; none where they are tables or hold facts of one run each."""
+    detections: list[Detection] = []
     for source in sources:
         try:
             detection = detect(source)
         except FormatError:
             continue
-        if detection.name == PLAIN:
-            tables.append(detection)
-        elif detection.name != STUDY:
+        if detection.name == STUDY:
+            remedy = "study files are given one at a time"
+            raise InputError(Fault("a study file among several files", value=source.name, remedy=remedy))
+        if detection.name not in (PLAIN, ROWS):
             detections.append(detection)
-    detections = detections or tables
     formats = Counter(detection.name for detection in detections)
-    if not formats:
-        remedy = "study files are given one at a time"
-        raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
     if len(formats) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
         fault = Fault("the files are of several formats", value=counts, remedy="name the files of one of them")

@@ -29,7 +29,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import CellGrid, DecimalMark
-from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, kind_of
+from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, is_cpu_time
 from scalecurve.formats.tables.shapes import (
     LongGrid,
     NumberedColumns,
@@ -104,13 +104,8 @@ class Candidate:
     @cached_property
     def kinds(self) -> dict[int, Kind]:
         """What every other column is, given this K; looked at in the rows of the sample."""
-        places = codes_of(self.workers.tolist())
         skipped = {self.k, self.value, *self.long.parts}
-        return {
-            i: kind_of(self.view, i, self.view.labels(i), places)
-            for i in range(self.view.width)
-            if i not in skipped and not has_spread(self.view.heads[i])
-        }
+        return {i: kind for i, kind in self.view.kinds(self.k).items() if i not in skipped}
 
     @cached_property
     def groups(self) -> IntArray:
@@ -118,7 +113,6 @@ class Candidate:
         places = codes_of(self.workers.tolist())
         telling = {i: self.view.labels(i) for i, kind in self.kinds.items() if kind is Kind.FACTOR}
         columns = list(telling_apart(self.view, telling, places).values())
-        columns += [self.view.labels(i) for i in self.long.parts[1:]]
         return codes_of(list(zip(*columns, strict=True))) if columns else np.zeros(len(self.values), dtype=np.int64)
 
 
@@ -211,7 +205,7 @@ def _shapes(
             yield from_columns_of_curves(grid, own.places, " ".join(own.words) or "column"), own
 
 
-def _workers(view: TableView, long: LongGrid, options: ReadOptions) -> list[int | None | tuple[int, int]]:
+def _workers(view: TableView, long: LongGrid, options: ReadOptions) -> list[int | tuple[int, int] | None]:
     """The columns that may be K, and pairs of columns whose product may be."""
     if options.k_column == HEADER:
         return [long.k] if long.how == "k-in-headers" else []
@@ -225,11 +219,11 @@ def _workers(view: TableView, long: LongGrid, options: ReadOptions) -> list[int 
         return [None]
     if long.k is not None:
         return [long.k]
-    counting = [i for i in range(min(view.width, MOST_COLUMNS)) if i != long.value and may_count(view, i)]
+    series = None if long.value is None or long.how != "curves" else long.value - 1
+    counting = [i for i in range(min(view.width, MOST_COLUMNS)) if i not in (long.value, series) and may_count(view, i)]
     named = [i for i in counting if names_workers(view, i)]
     rest = [i for i in counting if i not in named]
-    singles: list[int | None | tuple[int, int]] = [*named, *rest][:MOST_K]
-    return [*singles, *_products(view, named)]
+    return [*[*named, *rest][:MOST_K], *_products(view, named)]
 
 
 def may_count(view: TableView, i: int) -> bool:
@@ -237,6 +231,8 @@ def may_count(view: TableView, i: int) -> bool:
     head = view.heads[i]
     if head.unit is not None or head.other_unit or head.is_derived or has_spread(head) or counted_per_worker(head.text):
         return False
+    if "per" in head.words or ("/" in head.text and any(word in WORKER_NOUNS for word in head.words)):
+        return False  # threads per socket
     return view.has_counts(i) and view.numbers(i).unit is None
 
 
@@ -330,8 +326,13 @@ def may_be_observed(view: TableView, i: int) -> bool:
     excluded = has_spread(head) or head.is_derived or bool(head.other_unit) or worker_unit(name) is not None
     excluded = excluded or (head.is_repeat and view.has_counts(i)) or counted_per_worker(name) is not None
     if value_meaning(name) is None and view.has_counts(i) and {*head.words} & WORDS["perhaps_workers"]:
-        return {*head.words} <= WORDS["whole"] and not bool((view.numbers(i).values % 1 == 0).all())
+        return {*head.words} <= WORDS["whole"] and not _are_whole(view, i)
     return not excluded and not is_worker_time(head.text)
+
+
+def _are_whole(view: TableView, i: int) -> bool:
+    values = view.numbers(i).values
+    return bool((values[np.isfinite(values)] == np.floor(values[np.isfinite(values)])).all())
 
 
 def unit_column(view: TableView, k: int | None) -> int | None:
@@ -368,8 +369,12 @@ def _has_another_use(view: TableView, i: int) -> bool:
 def _are_alike(view: TableView, places: Sequence[int]) -> bool:
     """Whether columns may hold one curve each: one unit, one statistic, no parts of a run, no whole beside them."""
     heads = [view.heads[i] for i in places]
-    if any(head.is_part or head.says("cpu", "before") for head in heads):
+    if any(view.heads[i].is_part or view.heads[i].says("before") or is_cpu_time(view, i) for i in places):
         return False
+    if any({*head.words} & {"serial", "sequential", "seq"} for head in heads):
+        return False  # the reference of a speedup
+    if any("cuda" in head.words for head in heads) and any(head.says("cpu") for head in heads):
+        return False  # a profiler's time on the device and on the host, of one run
     if len({WORDS["whole"].intersection(head.words) for head in heads}) > 1:
         return False
     if len({head.statistic for head in heads}) > 1 or any(head.statistic is not None for head in heads):

@@ -17,8 +17,8 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import info, warning
-from scalecurve.formats.headers import TIME_UNITS, is_worker_time, k_unit_of, parse_header, value_meaning
-from scalecurve.formats.reading import Reader, Reading, ReadOptions, TableCurve, Unclear
+from scalecurve.formats.headers import TIME_UNITS, is_worker_time, k_unit_of, parse_header, value_meaning, worker_unit
+from scalecurve.formats.reading import Reader, Reading, ReadOptions, Unclear
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.candidates import EMPTY, HEADER, Candidate, candidates, listed, names_workers
 from scalecurve.formats.tables.cells import (
@@ -29,13 +29,14 @@ from scalecurve.formats.tables.cells import (
     labels_of,
     may_be_thousands,
 )
-from scalecurve.formats.tables.evidence import cells_of_k, name_of_k, weigh
+from scalecurve.formats.tables.evidence import UNITS, cells_of_k, name_of_k, weigh
 from scalecurve.formats.tables.facts import TableView
-from scalecurve.formats.tables.observations import ALL_WORKERS, read_candidate
+from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
 from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
 from scalecurve.study import Quantity, Regime
 
 AHEAD = 1.0  # by how much the best reading must lead
+LEAST = -1.5  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 CHECKED_ROWS = 200
@@ -146,9 +147,13 @@ def _joined(read_ones: Sequence[tuple[int, NamedTable, Reading]], options: ReadO
     kinds = {(own.quantity, own.k_unit if len(read_ones) < 2 else None) for _, _, own in read_ones}
     if len(kinds) > 1:
         quantities = ", ".join(f"{number} {table.title}".strip() for number, table, _ in read_ones)
-        fault = Fault("the tables of the file hold different quantities", value=quantities, remedy="choose with --table")
+        fault = Fault(
+            "the tables of the file hold different quantities", value=quantities, remedy="choose with --table"
+        )
         ways = [{"table": str(number)} for number, _, _ in read_ones]
-        offers = [line for (_, _, own), way in zip(read_ones, ways, strict=True) for line in _shown(own, way, options, name)]
+        offers = [
+            line for (_, _, own), way in zip(read_ones, ways, strict=True) for line in _shown(own, way, options, name)
+        ]
         raise Unclear(fault, ways=ways, offers=offers)
     titles = [table.title or f"table {number}" for number, table, _ in read_ones]
     titles = [t if titles.count(t) == 1 else f"{t} ({n})" for t, (n, _, _) in zip(titles, read_ones, strict=True)]
@@ -160,12 +165,7 @@ def _joined(read_ones: Sequence[tuple[int, NamedTable, Reading]], options: ReadO
     text = f"each of {len(read_ones)} tables is a curve: {', '.join(titles)[:200]}"
     found = {(item.code, item.message): item for _, _, own in read_ones for item in own.findings}
     finding = info("tables-are-curves", text, remedy="--table N reads one of them")
-    curves = tuple(_only_asked(curves, options))
     return replace(first, curves=curves, findings=(*found.values(), finding))
-
-
-def _only_asked(curves: Sequence[TableCurve], options: ReadOptions) -> Sequence[TableCurve]:
-    return curves
 
 
 def read_table(
@@ -195,6 +195,20 @@ def read_table(
     return replace(reading, regime=stated, findings=(*reading.findings, finding))
 
 
+def measured_columns(grid: CellGrid, options: ReadOptions) -> tuple[Candidate, Meaning]:
+    """The columns of K and of the observations as every reader of tables chooses them, and what the latter are."""
+    ranked = sorted(map(weigh, candidates(grid, options, mark_of(grid))), key=lambda own: -own.score)
+    chosen = _decide(ranked, grid, options)
+    return chosen, meaning_of(chosen)
+
+
+def likely_table(tables: Sequence[NamedTable], options: ReadOptions) -> CellGrid:
+    """The table that was asked for, the only one, or the first that counts workers."""
+    if options.table is not None:
+        return _asked_for(tables, options.table).grid
+    return next((own.grid for own in tables if any(map(k_unit_of, own.grid.headers))), tables[0].grid)
+
+
 def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -> Candidate:
     """The reading that leads by enough; an Unclear with the rivals where none does."""
     if not ranked:
@@ -206,7 +220,12 @@ def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -
         raise Unclear([Fault("no column of worker counts", remedy=remedy)], ways=_ways(ranked))
     if best.meaning is None and _only_ratios(best):
         raise Unclear(_nothing_fits(grid, options))
-    rivals = [own for own in ranked[1:] if best.score - own.score < AHEAD and not _same_curve(best, own)]
+    alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
+    if not asked and best.k is not None:  # all cores, not the nodes
+        units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
+        best = max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+    close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
+    rivals = [own for own in close if not _same_curve(best, own)]
     if rivals:
         names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
         remedy = "choose with --k-column and --value-column"
@@ -281,8 +300,10 @@ def _same_curve(one: Candidate, other: Candidate) -> bool:
     same = a * b if inverse else a / b
     level = float(np.median(same))
     units = [own.meaning.factor if own.meaning else 1.0 for own in (one, other)]
-    scaled = inverse or "per" in " ".join((*one.value_head.words, *other.value_head.words)) or "/" in (
-        one.value_head.text + other.value_head.text
+    scaled = (
+        inverse
+        or "per" in " ".join((*one.value_head.words, *other.value_head.words))
+        or "/" in (one.value_head.text + other.value_head.text)
     )
     if not scaled and not per_worker and abs(level * units[0] / units[1] - 1) > SAME:
         return False
@@ -296,10 +317,22 @@ def _reference(own: Candidate, i: int, shift: int = 0) -> str:
     return name if name and headers.count(name) == 1 and "*" not in name else str(i + 1 - shift)
 
 
+def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The best readings, each next with another K or another column of observations than those before."""
+    best_of: dict[tuple[str, str], Candidate] = {}
+    ranked = [own for own in ranked if name_of_k(own) + cells_of_k(own) > LEAST]
+    for own in ranked:
+        k = "" if own.k is None else own.view.name(own.k)
+        best_of.setdefault(("k", f"{own.long.how} {k}"), own)
+        best_of.setdefault(("value", own.view.name(own.value)), own)
+    varied = dict.fromkeys([*ranked[:1], *best_of.values(), *ranked])
+    return sorted(list(varied)[: 2 * MOST_TRIED], key=lambda own: -own.score)[:MOST_TRIED]
+
+
 def _ways(ranked: Sequence[Candidate]) -> list[dict[str, Any]]:
     """The options that lead to the best readings; both quantities where nothing says which."""
     ways: list[dict[str, Any]] = []
-    for own in ranked[:MOST_TRIED]:
+    for own in _varied(ranked):
         way: dict[str, Any] = {}
         shift = 1 if own.long.parts else 0
         if own.long.how == "k-in-headers":
@@ -326,20 +359,22 @@ def _with_offers(
     ways = list(problem.ways) if isinstance(problem, Unclear) else []
     combined = [{**way, **own} for way in _ways(ranked[:1]) for own in ways] if ways and ranked else []
     lines: list[str] = []
-    seen: set[str] = set()
-    for way in [*ways, *combined, *_ways(ranked)][: 3 * MOST_TRIED]:
-        if len(seen) == MOST_OFFERS:
-            break
+    shown: set[str] = set()
+    left = [(way, 0) for way in (*ways, *combined, *_ways(ranked))][: 3 * MOST_TRIED]
+    while left and len(shown) < MOST_OFFERS:
+        way, depth = left.pop(0)
         try:
             reading = read_table(grid, replace(options, **way), name, k, offering=False)
-        except InputError:
+        except InputError as other:
+            if isinstance(other, Unclear) and depth == 0:  # what that reading would need in turn
+                left[:0] = [({**way, **own}, 1) for own in other.ways[:2]]
             continue
         good = [curve for curve in reading.curves if len(curve.samples.distinct_k) > 1]
-        key = repr([(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good] + [reading.quantity])
-        if not good or len(good) > MOST_CURVES_OFFERED or key in seen:
-            continue
-        seen.add(key)
-        lines += _shown(reading, way, options, name)
+        facts = [(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good]
+        key = repr((facts, reading.quantity))
+        if good and len(good) <= MOST_CURVES_OFFERED and key not in shown:
+            shown.add(key)
+            lines += _shown(reading, way, options, name)
     return Unclear(problem.faults, subject=problem.subject, ways=ways, offers=lines)
 
 

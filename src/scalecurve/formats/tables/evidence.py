@@ -7,7 +7,7 @@ new, add a word to `vocabulary.toml` or a function here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,12 +24,13 @@ from scalecurve.formats.headers import (
     worker_unit,
 )
 from scalecurve.formats.tables.candidates import HEADER, Candidate
-from scalecurve.formats.tables.facts import Kind
+from scalecurve.formats.tables.cells import numbers_of
+from scalecurve.formats.tables.facts import Kind, is_cpu_time
 from scalecurve.study import Quantity, Regime
 from scalecurve.study.run import FloatArray
 
 # Where several counts rise together, the one that names what is paid for is K.
-UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.1, "threads": 0.0, "nodes": -0.3}
+UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.35, "threads": 0.0, "nodes": -0.3}
 CERTAIN, SURE, LIKELY, HINT = 6.0, 4.0, 2.0, 1.0
 _CLOCK = re.compile(r"\d{1,2}:\d\d:\d\d")
 CLOSE = 0.05  # how far a printed ratio may be from what follows from the times, on the log scale
@@ -107,12 +108,12 @@ def name_of_value(own: Candidate) -> float:
     score += 0.5 if head.unit is not None or view.numbers(own.value).unit is not None else 0.0
     score += LIKELY if head.says("whole") and not head.is_part else 0.0
     score -= LIKELY + HINT if head.is_part else 0.0
-    score -= SURE if head.says("cpu") or head.says("before") or is_of_one_worker(head.text) else 0.0
+    score -= SURE if is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text) else 0.0
     score -= CERTAIN if _is_time_of_day(own) else 0.0
     score -= HINT if "per" in head.words or "/" in head.text.rstrip(")]s") else 0.0
     score -= LIKELY if "serial" in head.words or "sequential" in head.words or "seq" in head.words else 0.0
-    if is_load and meaning.quantity is not Quantity.SECONDS:
-        score += LIKELY + HINT
+    if is_load:
+        score += LIKELY + HINT if meaning.quantity is not Quantity.SECONDS else -LIKELY if head.says("latency") else 0.0
     plain = {*head.base} <= WORDS["time"] | WORDS["whole"] | WORDS["rate"] | WORDS["metric"]
     return score + _statistic(head) + (HINT if plain and meaning.quantity is Quantity.SECONDS else 0.0)
 
@@ -148,8 +149,10 @@ def _ratios(own: Candidate) -> Iterator[tuple[str, FloatArray]]:
     for i, head in enumerate(own.view.heads):
         joined = "".join(head.words)
         kind = "speedup" if "speedup" in joined else "efficiency" if "eff" in joined else None
-        if kind and not has_other_meaning(own, i) and own.view.is_numeric(i):
-            yield kind, own.view.numbers(i).values
+        if kind and not has_other_meaning(own, i):
+            numbers = numbers_of([label.rstrip("x×% ") for label in own.view.labels(i)], own.view.mark)
+            if not numbers.bad.all():
+                yield kind, numbers.values
 
 
 def has_other_meaning(own: Candidate, i: int) -> bool:
@@ -161,14 +164,22 @@ def follows_printed_ratio(own: Candidate) -> float:
     """Whether a printed speedup or efficiency follows from these observations at this K, up to its baseline."""
     if own.k is None:
         return 0.0
+    if own.meaning is None:
+        as_time, as_rate = (follows_as(own, is_rate) for is_rate in (False, True))
+        return max(as_time, as_rate) if max(as_time, as_rate) > 0 else 0.0
+    return follows_as(own, own.meaning.quantity is not Quantity.SECONDS)
+
+
+def follows_as(own: Candidate, is_rate: bool) -> float:
+    """The same where the observations are rates, or times."""
     score = 0.0
-    is_rate = own.meaning is not None and own.meaning.quantity is not Quantity.SECONDS
     for kind, printed in _ratios(own):
         with np.errstate(all="ignore"):
             per_k = own.workers if kind == "efficiency" else 1.0
             base = np.log(printed * per_k * (1 / own.values if is_rate else own.values))
             moves = np.log(printed * per_k)
         rows = own.usable & np.isfinite(base)
+        rows &= np.isin(own.groups, own.groups[rows][np.bincount(own.groups[rows])[own.groups[rows]] > 1])
         if rows.sum() < 3 or np.ptp(moves[rows]) < 0.1:
             continue
         spread = float(np.median(np.abs(_within(base[rows], own.groups[rows]))))
@@ -193,7 +204,8 @@ def _apart(a: FloatArray, b: FloatArray) -> float:
 def _within(values: FloatArray, groups: np.ndarray) -> FloatArray:
     """The values without the mean of their group."""
     count = np.maximum(np.bincount(groups), 1)
-    return values - (np.bincount(groups, weights=values) / count)[groups]
+    means: FloatArray = (np.bincount(groups, weights=values) / count)[groups]
+    return np.subtract(values, means)
 
 
 def efficiency_is_speedup_per_k(own: Candidate) -> float:
@@ -215,7 +227,7 @@ def moves_with_k(own: Candidate) -> float:
     if slope is None:
         return 0.0
     is_rate = own.meaning is not None and own.meaning.quantity is not Quantity.SECONDS
-    if own.meaning is None and own.long.value is None:
+    if own.meaning is None and (own.long.value is None or own.long.how == "curves"):
         return HINT if abs(slope) > 0.3 else 0.0
     falls = -slope if is_rate else slope
     if own.view.options.regime is Regime.WEAK and not is_rate:
@@ -240,19 +252,13 @@ def slope_of(own: Candidate) -> float | None:
 
 def whole_of_phases(own: Candidate) -> float:
     """Whether the observations are the sum of other columns of times, or exceed all of them."""
-    if own.meaning is None or own.meaning.quantity is not Quantity.SECONDS or own.k is None:
+    if own.k is None:
         return 0.0
-    head = own.value_head
-    others = [
-        i
-        for i in range(own.view.width)
-        if i not in (own.k, own.value)
-        and own.view.is_numeric(i)
-        and own.view.heads[i].statistic == head.statistic
-        and (value := value_meaning(own.view.name(i))) is not None
-        and value.quantity is Quantity.SECONDS
-        and np.isclose(value.factor, own.meaning.factor)
-    ]
+    if own.meaning is None:
+        return SURE + LIKELY if sums_up_unnamed(own) else 0.0
+    if own.meaning.quantity is not Quantity.SECONDS:
+        return 0.0
+    head, others = own.value_head, _other_seconds(own, own.meaning.factor)
     if not others:
         return 0.0
     rows = own.usable
@@ -264,14 +270,55 @@ def whole_of_phases(own: Candidate) -> float:
     mine = {*head.words} - WORDS["whole"] - WORDS["time"]
     is_whole = head.says("whole") or all(mine < {*own.view.heads[i].words} for i in others)
     if is_whole:
-        return LIKELY if bool((parts <= own.values[rows] * 1.0001).all()) else 0.0
-    has_whole = any(own.view.heads[i].says("whole") for i in others)
-    return 0.0 if has_whole or own.long.how == "curves" else -LIKELY - HINT if _has_parts(own, others) else 0.0
+        rivals = head.says("whole") and any(own.view.heads[i].says("whole") for i in others)
+        return LIKELY if bool((parts <= own.values[rows] * 1.0001).all()) and not rivals else 0.0
+    return 0.0
 
 
-def _has_parts(own: Candidate, others: Sequence[int]) -> bool:
-    """Whether other times are parts of a run whose whole is not in the table."""
-    return any(own.view.heads[i].is_part for i in others)
+def _other_seconds(own: Candidate, factor: float) -> list[int]:
+    """The other columns of times in the same unit and of the same statistic."""
+    return [
+        i
+        for i in range(own.view.width)
+        if i not in (own.k, own.value)
+        and own.view.is_numeric(i)
+        and own.view.heads[i].statistic == own.value_head.statistic
+        and (value := own.view.numbers(i).unit or value_meaning(own.view.name(i))) is not None
+        and value.quantity is Quantity.SECONDS
+        and np.isclose(value.factor, factor)
+    ]
+
+
+def lacks_whole(own: Candidate) -> list[int]:
+    """The other times that are parts of a run as the observations are, where nothing in the table is its whole."""
+    head, meaning = own.value_head, own.meaning
+    if meaning is None or meaning.quantity is not Quantity.SECONDS or own.long.how == "curves" or head.statistic:
+        return []
+    plain = WORDS["time"] | WORDS["metric"] | WORDS["whole"]
+    if head.says("whole") or {*head.base} <= plain:
+        return []
+    others = _other_seconds(own, meaning.factor)
+    parts = [i for i in others if own.view.heads[i].is_part or is_cpu_time(own.view, i)]
+    rows = own.usable
+    is_sum = len(others) > 1 and whole_of_phases(own) >= SURE
+    has_whole = any(own.view.heads[i].says("whole") or {*own.view.heads[i].base} <= plain for i in others)
+    return parts if parts and rows.any() and not is_sum and not has_whole else []
+
+
+def sums_up_unnamed(own: Candidate) -> bool:
+    """Whether columns whose names say nothing are the phases of which the observations are the sum."""
+    rows = own.usable
+    kinds = own.view.kinds(own.k)
+    others = [
+        i
+        for i in range(own.view.width)
+        if i not in (own.k, own.value, *own.long.parts) and kinds.get(i) in (Kind.MEASURED, Kind.FOLLOWS_K)
+    ]
+    numbers = [own.view.numbers(i).values[rows] for i in others if own.view.is_numeric(i)]
+    broken = [own for own in map(np.nan_to_num, numbers) if bool((own != np.floor(own)).any())]
+    if len(broken) < 2 or rows.sum() < 3 or bool((own.values[rows] == np.floor(own.values[rows])).all()):
+        return False
+    return bool(np.allclose(np.sum(broken, axis=0), own.values[rows], rtol=0.03))
 
 
 def curves_reach_several_k(own: Candidate) -> float:
@@ -295,6 +342,18 @@ def simple_shape(own: Candidate) -> float:
     """A table is read as it stands unless something speaks for another layout."""
     alike = LIKELY if own.long.how == "curves" else 0.0  # no column like the observations is left aside
     return alike + {"": 0.3, "runs": 0.5}.get(own.long.how, 0.0)
+
+
+def known_quantity(own: Candidate) -> Quantity | None:
+    """What the observations are where no word says it: phases add up to a time, a printed ratio follows from one."""
+    if own.k is None:
+        return None
+    if sums_up_unnamed(own):
+        return Quantity.SECONDS
+    as_time, as_rate = (follows_as(own, is_rate) for is_rate in (False, True))
+    if max(as_time, as_rate) <= 0 or as_time == as_rate:
+        return None
+    return Quantity.SECONDS if as_time > as_rate else Quantity.THROUGHPUT
 
 
 EVIDENCE: tuple[Callable[[Candidate], float], ...] = (

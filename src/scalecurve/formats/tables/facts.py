@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.formats.headers import Header, Statistic, parse_header, value_meaning
+from scalecurve.formats.headers import WORDS, Header, Statistic, parse_header, value_meaning, worker_unit
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import (
     ABSENT,
@@ -29,6 +29,9 @@ from scalecurve.formats.tables.cells import (
 )
 from scalecurve.study.run import MAX_K, FloatArray, IntArray
 
+_TIMES = re.compile(r"(?<=\d)\s*[x×%]$")
+_PATH = re.compile(r".*[/\\].*|[0-9a-fA-F-]{7,}|.*\.[a-z]{2,4}")
+_DIGITS = re.compile(r"\d+")
 _WHOLE = re.compile(r"\s*\d{1,6}\s*")
 _MOMENT = re.compile(r"\s*\d{4}-\d\d-\d\d[T _]\d\d[:\-]\d\d.*|\s*1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\s*")
 MOSTLY = 0.9
@@ -60,6 +63,7 @@ class TableView:
         self._numbers: dict[int, Numbers] = {}
         self._counts: dict[int, Numbers] = {}
         self._labels: dict[int, list[str]] = {}
+        self._kinds: dict[int | None, dict[int, Kind]] = {}
 
     def name(self, i: int) -> str:
         return self.grid.headers[i].strip()
@@ -101,6 +105,14 @@ class TableView:
         """Whether at least half of the cells are worker counts."""
         return 2 * int(np.isfinite(self.counts(i)).sum()) >= len(self.counts(i))
 
+    def kinds(self, k: int | None) -> dict[int, Kind]:
+        """What every column but spreads is where this one is K; looked at in the rows of the sample."""
+        if k not in self._kinds:
+            places = codes_of(np.ones(len(self.labels(0))) if k is None else self.counts(k).tolist())
+            others = [i for i in range(self.width) if i != k and not has_spread(self.heads[i])]
+            self._kinds[k] = {i: kind_of(self, i, self.labels(i), places) for i in others}
+        return self._kinds[k]
+
     @cached_property
     def width(self) -> int:
         return len(self.heads)
@@ -110,6 +122,14 @@ class TableView:
         head = self.heads[i]
         named = head.unit is not None or bool(head.other_unit) or head.is_derived or head.says("cpu")
         return named or head.statistic is not None or head.is_part or value_meaning(self.name(i)) is not None
+
+
+def is_cpu_time(view: TableView, i: int) -> bool:
+    """Whether a column holds CPU time; beside the same column of a GPU, `cpu` names where the program ran."""
+    if not view.heads[i].says("cpu"):
+        return False
+    rest = {*view.heads[i].words} - WORDS["cpu"]
+    return not any({*own.words} & WORDS["device"] and {*own.words} - WORDS["device"] == rest for own in view.heads)
 
 
 def codes_of(labels: Any) -> IntArray:
@@ -138,15 +158,18 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
     if at_k.max() == 1:
         return Kind.FACTOR if _parts_k(codes, places, at, labels) else Kind.FOLLOWS_K
     is_balanced = ks > 1 and bool((at == ks).all()) and 2 * values <= len(codes)
-    filled = [label for label in labels if label.lower() not in ABSENT]
-    if not filled or numbers_of(filled, view.mark).bad.any():
+    filled = [_TIMES.sub("", label) for label in labels if label.lower() not in ABSENT]
+    numbers = numbers_of(filled, view.mark) if filled else None
+    if numbers is None or numbers.bad.any():
         return _kind_of_words(head, labels, at, values)
-    if is_balanced:
+    if is_balanced or worker_unit(head.text):
         return Kind.FACTOR
+    if len(set(filled)) >= MOSTLY * len(filled) and len(filled) > 2 and not head.says("series", "work"):
+        return Kind.LABEL if head.says("label") else Kind.MEASURED
+    if not bool((numbers.values == np.floor(numbers.values)).all()) and 3 * values > len(codes):
+        return Kind.MEASURED
     if view.is_measured(i) and not head.says("series", "work"):
         return Kind.MEASURED
-    if values >= MOSTLY * len(codes) and not head.says("series", "work"):
-        return Kind.LABEL if head.says("label") else Kind.MEASURED
     if (at > 1).any() and (head.says("series", "work") or values <= max(2, len(codes) / 2)):
         returns = float(at[codes].mean()) >= min(2, ks)
         return Kind.FACTOR if returns else Kind.UNCLEAR if head.says("series", "work") else Kind.MEASURED
@@ -164,8 +187,11 @@ def _parts_k(codes: IntArray, places: npt.NDArray[Any], at: IntArray, labels: li
 
 def _kind_of_words(head: Header, labels: list[str], at: IntArray, values: int) -> Kind:
     """What a column of words is that varies at one K."""
-    if values >= MOSTLY * len(labels) or (head.says("dated") and sum(map(is_moment, labels)) > MOSTLY * len(labels)):
+    if sum(map(is_moment, labels)) > MOSTLY * len(labels):
         return Kind.LABEL
+    if values >= MOSTLY * len(labels):
+        named = head.says("label", "dated", "notes", "job_list")
+        return Kind.LABEL if named or any(map(_PATH.fullmatch, labels)) else Kind.UNCLEAR
     if head.says("notes") and "" in labels:
         return Kind.LABEL
     if (at > 1).any():
@@ -177,7 +203,11 @@ def _numbers_repeats(head: Header, labels: list[str]) -> bool:
     """Whether a column numbers the repeats: whole numbers or names such as run 3 below a word for runs."""
     if not (head.is_repeat or (head.says("seed") and head.statistic is None)):
         return False
-    return all(_WHOLE.fullmatch(label) or parse_header(label).is_repeat or not label for label in set(labels))
+    distinct = set(labels)
+    if all(_WHOLE.fullmatch(label) or parse_header(label).is_repeat or not label for label in distinct):
+        return True
+    forms = {_DIGITS.sub("#", label) for label in distinct}  # 20260630_rep1, 20260630_rep2
+    return all(map(_DIGITS.search, distinct)) and len(forms) == 1 and any(sign.isalpha() for sign in forms.pop())
 
 
 def has_spread(head: Header) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 from scalecurve.formats.headers import WORDS, Header
 from scalecurve.formats.tables.cells import ABSENT, FAILED_MARK, NO_RESULT, SAMPLE_ROWS, Cells, is_summary
 
-YES, NO = frozenset("1 true yes y t x 1.0".split()), frozenset("0 false no n f 0.0".split())
+YES, NO = frozenset(["1", "true", "yes", "y", "t", "x", "1.0"]), frozenset(["0", "false", "no", "n", "f", "0.0"])
 WARM, MEASURED, PASSED = WORDS["warm"], WORDS["measured"], WORDS["passed"]
 # Words that judge a run whatever their column is called; yes and no answer any question.
-NOT_PASSED = WORDS["bad_states"] - frozenset("no false bad skipped nan ✗ ✘ ✖ ❌".split())
+NOT_PASSED = WORDS["bad_states"] - frozenset(["no", "false", "bad", "skipped", "nan", "✗", "✘", "✖", "❌"])
 _WARM_MARK = re.compile(r"\bwarm(?:ing)?[\s_-]?up\b|\bdiscard(?:ed)?\b", re.IGNORECASE)
 _RETRIED = re.compile(r"\b(?:first|1st|then|re-?ran|re-?run|retr(?:y|ied)|again|try|attempts?|worked)\b", re.IGNORECASE)
 
@@ -54,8 +54,9 @@ def judged(head: Header, labels: Sequence[str]) -> Verdicts | None:
     said = set(plain.values())
     if words & WARM or (words and words <= WORDS["failed"]):
         # A number that is neither 0 nor 1 is a size (0.03, 2 %) or a count (11 failed requests), not a mark.
-        if any((re.match(r"[\d.]+", own) and own not in YES | NO) for own in said) or not said <= YES | NO | ABSENT:
-            return None if not said & (YES | NO | ABSENT) else {m: own in NO or own in ABSENT for m, own in plain.items()}
+        known = YES | NO | ABSENT | WARM | WORDS["bad_states"] | WORDS["failed"]
+        if any(re.match(r"[\d.]+", own) and own not in YES | NO for own in said) or not said & known:
+            return None
         return {label: own in NO or own in ABSENT for label, own in plain.items()}
     if words and words <= WORDS["good"] | WORDS["state"]:
         verdicts: Verdicts = {label: _is_good(words, own) for label, own in plain.items()}

@@ -115,7 +115,7 @@ def _json_rows(source: Source) -> list[dict[str, Any]]:
 
     A field with a list of numbers holds the repeats of its row, where there is one such field.
     """
-    rows = [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
+    rows = [flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
     lists = {key for row in rows[:1] for key, value in row.items() if isinstance(value, list) and value}
     runs = [
         key
@@ -178,16 +178,16 @@ def _python_rows(source: Source) -> list[Any]:
     return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
 
 
-def _flat(row: dict[str, Any], above: str = "", depth: int = 0) -> dict[str, Any]:
+def flat(row: dict[str, Any], above: str = "", depth: int = 0) -> dict[str, Any]:
     """An object with the fields of the objects in it: {"time": {"value": 3, "unit": "ms"}} has `time value`."""
-    flat: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in row.items():
-        name = f"{above} {key}" if above and (key in _GENERAL or key in flat) else key
+        name = f"{above} {key}" if above and (key in _GENERAL or key in fields) else key
         if isinstance(value, dict) and depth < DEEPEST:
-            flat.update((other, own) for other, own in _flat(value, key, depth + 1).items() if other not in flat)
+            fields.update((other, own) for other, own in flat(value, key, depth + 1).items() if other not in fields)
         elif not isinstance(value, dict):
-            flat[name] = value
-    return flat
+            fields[name] = value
+    return fields
 
 
 class _ArrowFrame:

@@ -476,7 +476,8 @@ def _runs(
             elif rows:
                 words = behind.setdefault(fact.name, fact.behind)
                 # `5 s setup` and `9 s solve` are no repeats of one another
-                name = fact.name if fact.behind == words else f"{fact.name} {fact.behind}".strip()
+                is_named = fact.behind == words and not fact.behind.startswith("for ")
+                name = fact.name if is_named else f"{fact.name} {fact.behind}".strip()
                 if name in rows[-1]:
                     rows.append(dict(begun))
                     numbers.append(number)

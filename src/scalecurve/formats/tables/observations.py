@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from scalecurve.formats.headers import (
     k_unit_of,
     unit_of,
     value_meaning,
+    worker_unit,
 )
 from scalecurve.formats.reading import ColumnUse, Reading, ReadOptions, Role, TableCurve, Unclear, capped
 from scalecurve.formats.source import Source
@@ -44,13 +46,14 @@ from scalecurve.formats.tables.cells import (
     numbers_of,
     parse_cell,
 )
-from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, kind_of
+from scalecurve.formats.tables.evidence import known_quantity, lacks_whole, slope_of
+from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, is_cpu_time, kind_of
 from scalecurve.formats.tables.filters import judged, may_filter, without_summaries
 from scalecurve.formats.tables.structure import ENOUGH_FAULTS
 from scalecurve.study import Provenance, Quantity, Regime, Samples, Workload
 from scalecurve.study.run import LARGEST_VALUE, MAX_K, SMALLEST_VALUE, FloatArray, IntArray, Summary
 
-MOST_CURVES = 200
+MOST_CURVES, MOST_OF_A_SWEEP, MOST_SETTINGS = 200, 20, 4
 FAR_APART = 3.0  # rows of one K that differ by this factor are hardly repeats of one another
 RISES = 1.2
 MOST_COMPARED = 100_000
@@ -60,6 +63,14 @@ ALL_WORKERS = "this is the time of all workers together, not the elapsed time"
 QUANTITIES = (Quantity.SECONDS, Quantity.THROUGHPUT)
 _IDENTIFIER = re.compile(r"\d+|\b[A-Za-z]\b|\b[0-9a-f]{6,}\b|[+-]\d")
 _PATH_OR_DATE = re.compile(r".*[/\\].*|.*\.[a-z]{2,4}|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\d{1,2}:\d\d.*")
+
+_PLAIN_ROLES = {
+    Kind.CONSTANT: (Role.CONSTANT, "the same in every row"),
+    Kind.REPEAT: (Role.REPEAT, "numbers the repeats"),
+    Kind.FOLLOWS_K: (Role.IGNORED, "one value at each K"),
+    Kind.LABEL: (Role.IGNORED, "a label that tells no curves apart"),
+    Kind.MEASURED: (Role.IGNORED, "another measurement of the same runs"),
+}
 
 Mask = npt.NDArray[np.bool_]
 
@@ -126,8 +137,7 @@ def read_candidate(chosen: Candidate, name: str, k: int | None = None) -> Readin
     """The curves of a reading, with the role of every column; `k` is the worker count that the file's name states."""
     work = TableWork(chosen, np.ones(chosen.view.grid.rows, dtype=bool))
     _keep_where(work)
-    meaning = _meaning(work)
-    work.stop_if_asked()
+    meaning = meaning_of(chosen)
     _say_layout(work)
     _filter_rows(work)
     _filter_regime(work)
@@ -142,6 +152,16 @@ def read_candidate(chosen: Candidate, name: str, k: int | None = None) -> Readin
     work.stop_if_asked()
     uses = [work.uses[i] for i in sorted(work.uses) if not chosen.long.uses or i != chosen.value]
     return _reading(work, curves, (*chosen.long.uses, *uses), name, meaning)
+
+
+def meaning_of(chosen: Candidate) -> Meaning:
+    """What the observations of a reading are, or an Unclear."""
+    work = TableWork(chosen, np.ones(chosen.view.grid.rows, dtype=bool))
+    meaning = _meaning(work)
+    work.stop_if_asked()
+    if meaning is None:
+        raise Unclear(Fault("it is not clear what the observations are"))
+    return meaning
 
 
 def _say_layout(work: TableWork) -> None:
@@ -166,12 +186,17 @@ def _meaning(work: TableWork) -> Meaning | None:
         work.faults.append(Fault(ALL_WORKERS, value=name, remedy=remedy))
         return None
     for code, is_so, text in (
-        ("cpu-time", _is_cpu_time(view, place), "CPU time is not elapsed time"),
+        ("cpu-time", is_cpu_time(view, place), "CPU time is not elapsed time"),
         ("part-of-run", head.is_part, "this is a part of the run or a moment of it, not its time"),
     ):
         if is_so and options.value_column is None:
             remedy = f"give a column of elapsed times; {listed(work.grid.headers)}"
             work.doubt(code, Fault(text, value=name, remedy=remedy), {"value_column": name})
+    if options.value_column is None and (parts := lacks_whole(work.chosen)):
+        names = [work.name(i) for i in (place, *parts)]
+        text = f"these are parts of a run, and its whole is not in the table: {', '.join(names)}"
+        fault = Fault(text, remedy="give the whole time, or say which part with --value-column")
+        work.doubt("no-whole", fault, *({"value_column": own} for own in names))
     units = unit_column(view, work.chosen.k)
     cells = view.numbers(place)
     meaning = value_meaning(head.text) or head.unit
@@ -197,16 +222,18 @@ def _meaning(work: TableWork) -> Meaning | None:
         work.doubt("rate-of-one", Fault("this is the rate of one worker, not of all", value=name, remedy=remedy), way)
     bare = False
     if meaning is None or options.quantity not in (None, meaning.quantity):
-        laid_out = work.chosen.long.value is not None and not work.chosen.long.how == "curves"
+        laid_out = work.chosen.long.value is not None and work.chosen.long.how != "curves"
         only_statistic = head.statistic is not None and not head.base
-        bare = meaning is None and options.quantity is None and (laid_out or only_statistic or _are_sizes(work))
-        if meaning is None and options.quantity is None and not bare:
+        known = None if options.quantity is not None or meaning is not None else known_quantity(work.chosen)
+        bare = meaning is None and options.quantity is None and known is None
+        bare = bare and (laid_out or only_statistic or _are_sizes(work))
+        if meaning is None and options.quantity is None and known is None and not bare:
             remedy = "say --quantity seconds, throughput (of all workers together) or throughput_per_worker"
             text = "the column's name does not say whether it holds times or rates"
             work.faults.append(Fault(text, value=name, remedy=remedy))
             work.ways += [{"quantity": quantity} for quantity in QUANTITIES]
             return None
-        quantity = options.quantity or Quantity.SECONDS
+        quantity = options.quantity or known or Quantity.SECONDS
         meaning = ValueColumn(quantity, unit="s" if quantity is Quantity.SECONDS else name)
     return Meaning(meaning, stated, origin, bare, cells.unit is not None, units)
 
@@ -218,8 +245,6 @@ def _are_sizes(work: TableWork) -> bool:
 
 
 def _mostly_falls(work: TableWork) -> bool:
-    from scalecurve.formats.tables.evidence import slope_of
-
     return (slope_of(work.chosen) or 0.0) < 0
 
 
@@ -237,24 +262,12 @@ def _doubt_unit(work: TableWork, head: Header, meaning: ValueColumn | None, stat
         work.ways.append({"unit": 1.0})
     if head.clock is not None and cells.unit is None:
         remedy = "write clock times such as 0:01:02 into the cells, or their unit into the header"
-        work.faults.append(
-            Fault("the header says clock times, and the cells hold none", value=name, remedy=remedy)
-        )
+        work.faults.append(Fault("the header says clock times, and the cells hold none", value=name, remedy=remedy))
 
 
 def _has_mean_beside(work: TableWork) -> bool:
     others = (i for i in range(work.view.width) if i != work.chosen.value)
     return any(work.head(i).statistic is not None and not has_spread(work.head(i)) for i in others)
-
-
-def _is_cpu_time(view: TableView, i: int) -> bool:
-    """Whether a column holds CPU time; beside the same column of a GPU, `cpu` names where the program ran."""
-    words = {*view.heads[i].words}
-    if not view.heads[i].says("cpu"):
-        return False
-    devices = {"gpu", "gpus", "cuda", "tpu", "device", "accelerator"}
-    rest = {word for word in words if not view.heads[i].says("cpu") or word != "cpu"}
-    return not any({*own.words} & devices and {*own.words} - devices == rest - {"cpu"} for own in view.heads)
 
 
 def _said_of(work: TableWork, meaning: ValueColumn | None) -> ValueColumn | None:
@@ -323,9 +336,7 @@ def _filter_regime(work: TableWork) -> None:
     for i in range(work.view.width):
         if i in (work.chosen.k, work.chosen.value) or isinstance(work.grid.columns[i], np.ndarray):
             continue
-        said = [
-            label.lower().removesuffix("scaling").strip(" -_") for label in labels_of(work.grid.columns[i])
-        ]
+        said = [label.lower().removesuffix("scaling").strip(" -_") for label in labels_of(work.grid.columns[i])]
         named = {label for label, kept in zip(said, work.keep, strict=True) if kept}
         if not named or not named <= {"strong", "weak"} or work.options.series is not None:
             continue
@@ -338,24 +349,25 @@ def _filter_regime(work: TableWork) -> None:
             work.ways += [{"regime": Regime(word)} for word in sorted(named)]
             continue
         good = np.array([label == regime.value for label in said], dtype=bool)
-        text = f"{int((~good & work.keep).sum())} of {work.grid.rows} rows were left out: {work.name(i)} is not {regime}"
+        text = (
+            f"{int((~good & work.keep).sum())} of {work.grid.rows} rows were left out: {work.name(i)} is not {regime}"
+        )
         work.findings.append(warning("rows-left-out", text, column=work.name(i)))
         work.use(i, Role.FILTER, f"the rows of {regime} scaling are read")
         work.keep &= good
     work.stop_if_asked()
 
 
-def _columns(work: TableWork, meaning: Meaning | None, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
+def _columns(work: TableWork, meaning: Meaning, k: int | None) -> tuple[IntArray, FloatArray, FloatArray | None]:
     """K, the observations in their unit (times in seconds), and the spread behind ±; every fault with its line."""
-    assert_meaning = meaning or Meaning(ValueColumn(Quantity.SECONDS), stated=False)
     chosen, grid, value = work.chosen, work.grid, work.chosen.value
     numbers = numbers_of(grid.columns[value], work.view.mark, work.head(value).clock)
-    _doubt_cells(work, assert_meaning, numbers.ambiguous, numbers.mixed)
+    _doubt_cells(work, meaning, numbers.ambiguous, numbers.mixed)
     work.stop_if_asked()
     counts = np.full(grid.rows, float(k or 0)) if chosen.k is None else _worker_counts(work, chosen.k)
-    factor: float | FloatArray = 1.0 if assert_meaning.from_cells else assert_meaning.column.factor
-    if assert_meaning.unit_column is not None:
-        factor = _row_factors(work, assert_meaning.unit_column)
+    factor: float | FloatArray = 1.0 if meaning.from_cells else meaning.column.factor
+    if meaning.unit_column is not None:
+        factor = _row_factors(work, meaning.unit_column)
     values = numbers.values * factor if isinstance(factor, np.ndarray) or factor != 1 else numbers.values
     with np.errstate(invalid="ignore"):
         bad_k = ~((counts >= 1) & (counts <= MAX_K) & (counts == np.floor(counts))) & work.keep
@@ -403,6 +415,15 @@ def _worker_counts(work: TableWork, k: int) -> FloatArray:
         cell, where = str(work.grid.columns[k][numbers.ambiguous]), work.grid.where(numbers.ambiguous)
         text = f"the count of {work.name(k)} may be in thousands or in units of 1,024"
         raise FormatError(Fault(text, where, cell, "write the number in full"))
+    forms: dict[float, set[str]] = {}
+    for cell, count in zip(work.grid.columns[k][:SAMPLE_ROWS], numbers.values, strict=False):
+        if re.search(r"\d\s*[x×*]\s*\d", str(cell)):
+            forms.setdefault(float(count), set()).add("".join(str(cell).split()))
+    if torn := next((own for own in forms.values() if len(own) > 1), None):
+        text = f"the same number of workers is split in several ways in the column {work.name(k)}"
+        remedy = "keep the rows of one split, or name the split in a column of its own"
+        work.doubt("several-splits", Fault(text, value=", ".join(sorted(torn)), remedy=remedy))
+        work.stop_if_asked()
     serial = [str(cell) for cell in work.grid.columns[k][:SAMPLE_ROWS] if is_serial(cell)]
     if serial and not numbers.bad.any():
         text = f"{serial[0]} was taken for K = 1: it may be another program than that of the other K"
@@ -504,12 +525,11 @@ def _row_factors(work: TableWork, place: int) -> FloatArray:
 
 def _settle_others(work: TableWork, workers: IntArray) -> dict[str, list[str]]:
     """A role for every other column; the labels of those that tell curves apart, by name, of the rows kept."""
-    series: dict[str, list[str]] = {}
-    factors: dict[int, list[str]] = {}
     settled = {work.chosen.k, work.chosen.value, *work.uses, *work.chosen.long.parts}
     ignored = {column_named(work.grid.headers, name, "--ignore") for name in work.options.ignore}
-    left = [i for i in range(work.view.width) if i not in settled and not _is_spread_or_count(work, i)]
+    left = [i for i in range(work.view.width) if i not in settled]
     places = np.unique(workers, return_inverse=True)[1] if left else workers
+    open_ones: dict[Kind, dict[int, list[str]]] = {Kind.FACTOR: {}, Kind.UNCLEAR: {}}
     for i in left:
         if i in ignored:
             work.use(i, Role.IGNORED, "left out by --ignore")
@@ -518,27 +538,41 @@ def _settle_others(work: TableWork, workers: IntArray) -> dict[str, list[str]]:
         if work.head(i).says("series") and labels[0] and "" in labels:
             labels = _filled_down(work, i, labels)
         kind = kind_of(work.view, i, labels, places)
-        if kind is Kind.CONSTANT:
-            work.use(i, Role.CONSTANT, f"the same in every row: {labels[0][:60] or '(empty)'}")
-        elif kind is Kind.REPEAT:
-            work.use(i, Role.REPEAT, "numbers the repeats")
-        elif kind is Kind.FOLLOWS_K:
-            work.use(i, Role.IGNORED, "one value at each K")
+        if kind is not Kind.FACTOR and _is_spread_or_count(work, i):
+            continue
+        if kind in open_ones:
+            open_ones[kind][i] = labels
+            continue
+        role, why = _PLAIN_ROLES[kind]
+        work.use(i, role, f"{why}: {labels[0][:60] or '(empty)'}" if kind is Kind.CONSTANT else why)
+        if kind is Kind.FOLLOWS_K:
             _change_with_k(work, i, dict(zip(workers.tolist(), labels, strict=True)))
-        elif kind is Kind.FACTOR:
-            factors[i] = labels
-        elif kind is Kind.UNCLEAR:
-            _doubt_column(work, i, labels)
-        else:
-            why = "a label that tells no curves apart" if kind is Kind.LABEL else "another measurement of the same runs"
-            work.use(i, Role.IGNORED, why)
+    return _name_curves(work, workers, places, open_ones[Kind.FACTOR], open_ones[Kind.UNCLEAR])
+
+
+def _name_curves(
+    work: TableWork, workers: IntArray, places: IntArray, factors: dict[int, list[str]], unclear: dict[int, list[str]]
+) -> dict[str, list[str]]:
+    """The labels of the columns that tell curves apart; what varies beside them without need is said or asked about."""
+    series: dict[str, list[str]] = {}
     needed = telling_apart(work.view, factors, places)
     for i, labels in factors.items():
-        if i in needed:
-            work.use(i, Role.SERIES, f"tells {len(set(labels))} curves apart")
-            series[_free_name(work.name(i) or f"column {i + 1}", series)] = labels
-        else:
+        if i not in needed:
             work.use(i, Role.IGNORED, "changes with the columns that tell the curves apart")
+            continue
+        work.use(i, Role.SERIES, f"tells {len(set(labels))} curves apart")
+        series[_free_name(work.name(i) or f"column {i + 1}", series)] = labels
+        if worker_unit(work.name(i)) and work.options.k_column is None and work.chosen.k is not None:
+            names = [work.name(work.chosen.k), work.name(i)]
+            text = f"{names[0]} and {names[1]} both count workers, and vary apart from each other"
+            fault = Fault(text, remedy="say which of them is K with --k-column")
+            work.doubt("several-splits", fault, *({"k_column": own} for own in names))
+    groups = codes_of(list(zip(places.tolist(), *needed.values(), strict=True)))
+    for i, labels in unclear.items():
+        if len(set(zip(groups.tolist(), labels, strict=True))) == int(groups.max()) + 1:
+            work.use(i, Role.IGNORED, "changes with K and with the columns that tell the curves apart")
+        else:
+            _doubt_column(work, i, labels)
     return series | _splits(work, workers, series)
 
 
@@ -575,6 +609,12 @@ def _splits(work: TableWork, workers: IntArray, series: Mapping[str, list[str]])
     torn = {group for (group, _), labels in at.items() if len(labels) > 1}
     if not torn:
         return {}
+    if work.options.k_column is None and work.chosen.long.how == "product":
+        names = [work.name(i) for i in (outer, inner)]
+        text = f"the same number of workers is split in several ways, by {names[0]} and {names[1]}"
+        fault = Fault(text, remedy="say which of them is K: their product, or one of them")
+        ways = [{"k_column": own} for own in ("*".join(names), *names)]
+        work.doubt("several-splits", fault, *ways)
     text = f"the same number of workers is split in several ways: each {work.name(inner)} is a curve"
     remedy = f"--k-column '{work.name(outer)}' or '{work.name(inner)}' reads one of them as K"
     work.findings.append(info("splits-side-by-side", text, remedy=remedy))
@@ -645,14 +685,15 @@ def _is_spread_or_count(work: TableWork, i: int) -> bool:
     elif head.statistic is not None and numeric and value_meaning(work.name(i)) is not None:
         work.use(i, Role.SPREAD, f"the {head.statistic} beside the observations")
     elif head.is_count and numeric and (head.words != ("n",) or any(own.statistic for own in work.view.heads)):
-        if not numbers_of(work.grid.columns[i]).bad.any():
-            work.use(i, Role.COUNT, "how many runs stand behind each row")
+        if numbers_of(work.grid.columns[i]).bad.any():
+            return False
+        work.use(i, Role.COUNT, "how many runs stand behind each row")
     return i in work.uses
 
 
 def _curves(
     work: TableWork,
-    meaning: Meaning | None,
+    meaning: Meaning,
     workers: IntArray,
     values: FloatArray,
     spread: FloatArray | None,
@@ -683,7 +724,7 @@ def _curves(
 
 
 def _summary(
-    work: TableWork, meaning: Meaning | None, samples: Samples, rows: Mask, spread: FloatArray | None
+    work: TableWork, meaning: Meaning, samples: Samples, rows: Mask, spread: FloatArray | None
 ) -> tuple[Summary, ...]:
     """What columns of spreads and counts say, where each K has one row."""
     if len(samples.distinct_k) != len(samples):
@@ -700,7 +741,7 @@ def _summary(
     for i, is_error in [*((i, False) for i in deviations[:1]), *((i, True) for i in errors[:1])]:
         if std is None:
             numbers, own = numbers_of(work.grid.columns[i], work.view.mark), work.head(i).unit
-            taken = 1.0 if meaning is None or meaning.from_cells else meaning.column.factor
+            taken = 1.0 if meaning.from_cells else meaning.column.factor
             factor = 1.0 if numbers.unit else own.factor if own else taken
             std = numbers.values[kept] * factor
             if is_error:
@@ -717,7 +758,7 @@ def _summary(
     )
 
 
-def _refuse_pooling(work: TableWork, meaning: Meaning | None, curves: Sequence[TableCurve]) -> None:
+def _refuse_pooling(work: TableWork, meaning: Meaning, curves: Sequence[TableCurve]) -> None:
     """Ask where rows of one K rise from row to row, lie far apart, or leap from K to K as another unit does."""
     roles = {i: use.role for i, use in work.uses.items()}
     numbered = any(role is Role.REPEAT and not work.head(i).says("steps") for i, role in roles.items())
@@ -737,7 +778,7 @@ def _refuse_pooling(work: TableWork, meaning: Meaning | None, curves: Sequence[T
             remedy = f"keep the rows of one curve, or rename {names} to `repeat` if the rows are repeats"
             work.doubt("rows-far-apart", Fault(text, remedy=remedy))
             break
-    is_time = meaning is None or meaning.column.quantity is Quantity.SECONDS
+    is_time = meaning.column.quantity is Quantity.SECONDS
     if is_time and any(map(_leaps, curves)):
         text = f"{name} leaps between K by more than {LEAP:g} times, as times in two units do"
         fault = Fault(text, value=name, remedy="write all times in one unit")
@@ -752,10 +793,9 @@ def _leaps(curve: TableCurve) -> bool:
     """Whether times fall and rise again by a factor that only another unit explains: 100, 55000, 31000."""
     by_k = curve.samples.by_k()
     means = [float(np.median(by_k[k])) for k in sorted(by_k)]
-    steps = [b / a for a, b in zip(means, means[1:], strict=False)]
-    return len(steps) > 1 and any(step > LEAP or step < 1 / LEAP for step in steps) and not (
-        all(step >= 1 for step in steps) or all(step <= 1 for step in steps)
-    )
+    steps = [b / a for a, b in pairwise(means)]
+    leaps = [step for step in steps if not 1 / LEAP <= step <= LEAP]
+    return len(leaps) == 1 < len(steps) and all(0.2 < step < 2 for step in steps if step not in leaps)
 
 
 def _is_running_clock(curve: TableCurve) -> bool:
@@ -766,7 +806,7 @@ def _is_running_clock(curve: TableCurve) -> bool:
     )
 
 
-def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning | None) -> list[TableCurve]:
+def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning) -> list[TableCurve]:
     """All curves, or the one asked for; a curve at a single K is said and left out where others have more."""
     series = work.options.series
     if series is not None:
@@ -789,6 +829,10 @@ def _chosen_curves(work: TableWork, curves: list[TableCurve], meaning: Meaning |
         names = [work.name(i) or str(i + 1) for i in telling]
         ways = [{"ignore": (*work.options.ignore, own)} for own in names]
         raise Unclear(Fault(text, remedy=remedy), ways=[*ways, {"ignore": (*work.options.ignore, *names)}])
+    few = sum(len(curve.samples.distinct_k) < 3 for curve in several)
+    if len(several) >= MOST_OF_A_SWEEP and len(telling) >= MOST_SETTINGS and few == len(several):
+        text = f"{len(several)} curves of two K each: this is a sweep over {columns}"
+        raise FormatError(Fault(text, remedy="keep the rows of one setting with --where column=value"))
     if len(several) < len(curves):
         left = ", ".join(curve.name for curve in curves if curve not in several)
         text = f"curves measured at a single K were left out ({columns}): {left}"
@@ -814,10 +858,8 @@ def _name_warm_up(work: TableWork, curves: Sequence[TableCurve]) -> None:
         work.findings.append(warning("first-run-slower", text, remedy=remedy, column=name))
 
 
-def _say_units(work: TableWork, curves: Sequence[TableCurve], meaning: Meaning | None) -> None:
+def _say_units(work: TableWork, curves: Sequence[TableCurve], meaning: Meaning) -> None:
     """The finding where a unit is assumed, where means stand for runs, and where a quantity cannot be assumed."""
-    if meaning is None:
-        return
     name, head = work.name(work.chosen.value), work.head(work.chosen.value)
     if meaning.bare:
         longest = max(curves, key=lambda own: len(own.samples.distinct_k))
@@ -877,10 +919,10 @@ def _unit_name(meaning: Meaning) -> str:
 
 
 def _reading(
-    work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUse, ...], name: str, meaning: Meaning | None
+    work: TableWork, curves: Sequence[TableCurve], uses: tuple[ColumnUse, ...], name: str, meaning: Meaning
 ) -> Reading:
     source, chosen = Source(name), work.chosen
-    column = meaning.column if meaning else ValueColumn(Quantity.SECONDS)
+    column = meaning.column
     k_name = None if chosen.k is None else work.name(chosen.k)
     value_name = work.name(chosen.value)
     constant = [f"{use.name}: {use.why.partition(': ')[2]}" for use in work.uses.values() if use.role is Role.CONSTANT]
@@ -902,7 +944,3 @@ def _reading(
         assumed=("seconds",) if assumed else (),
         findings=tuple(work.findings),
     )
-
-
-def restated(reading: Reading, **changes: Any) -> Reading:
-    return replace(reading, **changes)

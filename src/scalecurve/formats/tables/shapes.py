@@ -15,7 +15,7 @@ import numpy as np
 
 from scalecurve.formats.headers import WORDS, WORKER_NOUNS, Header, k_unit_of, parse_header, value_meaning, worker_unit
 from scalecurve.formats.reading import ColumnUse, Role
-from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, is_absent, is_summary
+from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_summary
 
 _MARKS = frozenset(("n", "num", "x", "c", "t", "p", "k"))
 _NUMBER = re.compile(r"\d+(?:\.0+(?!\d))?")
@@ -125,7 +125,9 @@ def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "s
     names = dict(zip(curves, _what_differs([grid.headers[i].strip() for i in curves]), strict=True))
     columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
     columns += [[names[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
-    title = grid.headers[curves[0]].strip() if names[curves[0]] != grid.headers[curves[0]].strip() else "value"
+    ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
+    title = ends.pop() if len(ends) == 1 else "value"
+    title = title if value_meaning(title) or not value_meaning(grid.headers[curves[0]]) else grid.headers[curves[0]]
     headers = (*(grid.headers[i] for i in others), name, title)
     long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
     uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]
@@ -182,6 +184,14 @@ def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedC
     long = replace(grid, headers=tuple(headers_of), columns=tuple(columns_of), lines=lines)
     uses = tuple(ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {workers[i]}") for i in places)
     return LongGrid(long, 1, 0, uses, absent, "k-in-headers", laid=places)
+
+
+def from_header_row(grid: CellGrid) -> CellGrid:
+    """The grid with K from its header row where no column counts workers; else the grid as it is."""
+    heads = [parse_header(header) for header in grid.headers]
+    families = [own for own in numbered_columns(heads) if own.may_be_workers and len(own.places) < len(heads)]
+    has_counts = any(worker_unit(h) and holds_counts(c) for h, c in zip(grid.headers, grid.columns, strict=True))
+    return from_columns_of_k(grid, heads, families[0]).grid if families and not has_counts else grid
 
 
 def with_product(grid: CellGrid, pair: tuple[int, int]) -> LongGrid:

@@ -6,6 +6,7 @@ for one row of the table (Markdown, LaTeX, HTML, logs) is in `markup`.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from scalecurve.formats.tables.cells import (
 )
 
 LOOKED_AT = 1000
+MOST_LINES = 100_000
+MOSTLY_TEXT = 0.7  # of the lines are rows where a table stands inside of a text
 COMPARED = 30
 MOST_COLUMNS = 10_000
 ENOUGH_FAULTS = 10_000
@@ -97,7 +100,7 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     split = splitter(delimiter)
     width = max((len(split(line)) for _, line in body[1 : COMPARED + 1]), default=len(split(body[0][1])))
     place = _header_place([split(line) for _, line in body[:COMPARED]]) if width > 1 else 0
-    number, line = body[place]
+    line = body[place][1]
     headers = _header_cells(line, split, width)
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
@@ -114,6 +117,24 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     blanks = is_uneven and not is_titled and delimiter in (None, "  ", " (")
     if blanks and (aligned := _aligned_layout(body)) is not None:
         return aligned
+    is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
+    tables = blocks(source) if is_prose and (is_uneven or delimiter in (None, "  ", " (")) else []
+    if tables and (is_uneven or sum(table.grid.rows for table in tables) < MOSTLY_TEXT * len(body)):
+        return TableLayout(None, str.split, tables[0].grid.headers, tables[0].grid.lines[0], tuple(tables))
+    return _with_header(delimiter, split, width, place, headers, body, comments)
+
+
+def _with_header(
+    delimiter: str | None,
+    split: Callable[[str], list[str]],
+    width: int,
+    place: int,
+    headers: list[str],
+    body: Lines,
+    comments: Lines,
+) -> TableLayout:
+    """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
+    number = body[place][0]
     if comments and any(parse_cell(cell) for cell in headers):
         text = _COLUMNS.sub("", comments[-1][1].strip().lstrip("#%/").strip())
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
@@ -127,6 +148,43 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
         joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
         headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
+
+
+def blocks(source: Source) -> list[NamedTable]:
+    """The tables inside of a text: lines that one delimiter parts into equally many cells, most of them numbers."""
+    with source.open_text() as file:
+        lines = [line.rstrip("\r\n") for line in itertools.islice(file, MOST_LINES)]
+    found: list[tuple[int, list[NamedTable]]] = []
+    for delimiter in (",", ";", "\t", "  ", None):
+        tables = _blocks_parted_by(lines, delimiter)
+        found.append((sum(table.grid.rows for table in tables), tables if any(t.grid.rows > 2 for t in tables) else []))
+    return max(found, key=operator.itemgetter(0))[1]
+
+
+def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[NamedTable]:
+    split = splitter(delimiter)
+    cells = [split(line) if line.strip() and not is_rule(line) else [] for line in lines]
+    is_row = [len(own) > 1 and 2 * sum(parse_cell(cell) is not None for cell in own) > len(own) for own in cells]
+    tables, place = [], 0
+    while place < len(lines):
+        end = place
+        while end < len(lines) and is_row[end] and len(cells[end]) == len(cells[place]):
+            end += 1
+        if end - place > 1 and len({tuple(own) for own in cells[place:end]}) > 1:
+            width, above = len(cells[place]), place - 1
+            while above >= 0 and is_rule(lines[above]) and lines[above].strip():
+                above -= 1
+            names = _header_cells(lines[above], split, width) if above >= 0 and lines[above].strip() else []
+            is_named = len(names) == width and not any(map(parse_cell, names))
+            headers = names if is_named else list(nameless(width))
+            before = above if is_named else above + 1
+            title = next(
+                (line.strip("#*_ :=-\"'") for line in reversed(lines[:before]) if line.strip("#*_ :=-\"'")), ""
+            )
+            grid = _grid(headers, cells[place:end], range(place + 1, end + 1))
+            tables.append(NamedTable(title[:80], grid))
+        place = max(end, place + 1)
+    return tables
 
 
 def _is_line_of_words(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
