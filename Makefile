@@ -7,8 +7,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 SCALECURVE := $(BIN)/scalecurve
 OUT := out
 PARALLEL := -n auto --dist loadfile
+ALONE := "not engine and not browser and not data"
 
-.PHONY: help install study test coverage test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
+.PHONY: help install study test calibration coverage mutants test-data test-lowest test-pythons check test-engines explore faults format lock docs site release-check sbom licences bench clean
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -35,10 +36,16 @@ study: $(VENV)/.core ## measure a real job on this machine and show how it scale
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/study $(OUT)
 
 test: $(VENV)/.dev ## run all tests that need no engine
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser"
+	@$(BIN)/python -m pytest $(PARALLEL) -m $(ALONE)
 
 coverage: $(VENV)/.dev ## the same with branch coverage, which must not fall below the floor in pyproject.toml
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term
+	@$(BIN)/python -m pytest $(PARALLEL) -m $(ALONE) --cov --cov-context=test --cov-report=term
+
+mutants: $(VENV)/.dev ## break the code on purpose; at least 9 of 10 of MUTANTS=400 faults must be noticed (after make coverage)
+	@$(BIN)/python tools/mutants.py --count $(or $(MUTANTS),400) --least $(or $(LEAST),0.9)
+
+test-data: $(VENV)/.dev ## judge the shipped calibrations on the published data (../shared/data or SCALECURVE_DATA)
+	@$(BIN)/python -m pytest $(PARALLEL) -m data
 
 test-lowest: ## run the tests with the lowest versions that pyproject.toml admits
 	@tools/test-matrix lowest
@@ -59,7 +66,8 @@ $(VENV)/.engines: requirements/engines.txt $(VENV)/.dev
 	@touch $@
 
 test-engines: $(VENV)/.engines ## run the tests that drive real engines and a real browser
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -m "engine or browser"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -m engine
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto -m browser  # engines are timed and need the machine alone
 
 $(VENV)/.web: requirements/dev.txt $(VENV)/.core
 	@echo "== installing the web page's server (once)"
@@ -82,6 +90,10 @@ docs: $(VENV)/.dev ## rewrite the generated parts of docs/ and README
 faults: $(VENV)/.dev ## the long harnesses: kills of measurements, random command lines (docs/reliability.md)
 	@$(BIN)/python -m bench.kill_harness --kills 520 --parallel 4
 	@$(BIN)/python -m bench.cli_fuzz --count 50000
+	@SCALECURVE_DRAG=5 $(BIN)/python -m pytest tests/browser/test_drag.py -k random_states
+
+calibration: $(VENV)/.dev ## rebuild the shipped calibration of forecasts from the published curves
+	@$(BIN)/python -m tools.calibrate_forecast
 
 site: .venvs/site/.ready ## build the site into out/site: pages, reports of the gallery, static explorer; links checked
 	@.venvs/site/bin/python tools/site.py

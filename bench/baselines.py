@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from bench.extrap_model import fit_extrap
-from scalecurve.fitting.models import STRONG_MODELS
-from scalecurve.fitting.solution import solve_many
+from scalecurve.fitting.models import fit_law, law_times
 from scalecurve.forecasting.curves import Array, LogCurve, damped, last_slope, pack
 from scalecurve.forecasting.experts import LOGARITHM, positive
+from scalecurve.laws import law as law_named
 
 Baseline = Callable[[LogCurve, Array], Array]
-_MODELS = {model.name: model for model in STRONG_MODELS}
 
 
 def last_value(points: LogCurve, at: Array) -> Array:
@@ -24,9 +23,9 @@ def law(name: str) -> Baseline:
     """Relative least squares, parameters at least 0."""
 
     def predict(points: LogCurve, at: Array) -> Array:
-        model, ones = _MODELS[name], np.ones((1, len(points.k)))
-        coefficients = solve_many(model, points.k / points.k[0], -points.log_performance[None], ones)[0]
-        return np.asarray(-np.log(model.design(at / points.k[0]) @ coefficients))
+        chosen, ones = law_named(name), np.ones((1, len(points.k)))
+        coefficients = fit_law(chosen, points.k / points.k[0], -points.log_performance[None], ones)
+        return np.asarray(-np.log(law_times(chosen, at / points.k[0], coefficients)[0]))
 
     return predict
 

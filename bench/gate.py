@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scalecurve.analysis.sessions import COMMON
 from scalecurve.auditing.gate import DRIFT_ALARM, FALSE_ALARM
 from scalecurve.auditing.history import LEAST_CHECKS, scan
-from scalecurve.auditing.losses import SESSION, LogMeans, losses_of
+from scalecurve.auditing.losses import LogMeans, Shifts, losses_of
 from scalecurve.study import Study
 
 REPEATS = 10
@@ -102,7 +103,7 @@ def failing_share(
     old, new = (log_means(rng, noise, workers, n, trials) for _ in range(2))
     lost = np.array([-np.log1p(-losses.get(k, 0.0)) for k in workers])
     new = LogMeans(new.value + lost, new.variance, new.degrees)
-    tests = losses_of(new, old, false_alarm=FALSE_ALARM, session=SESSION, session_degrees=np.inf)
+    tests = losses_of(new, old, false_alarm=FALSE_ALARM, shifts=Shifts(COMMON))
     return float(np.mean((tests.estimate > tests.limit).any(axis=-1)))
 
 
@@ -135,7 +136,7 @@ def power_table(trials: int) -> str:
                     return np.abs(1 + spread * rng.standard_normal(shape))
 
                 caught = [
-                    failing_share(trials, _shifted(noise, SESSION), workers, {workers[-1]: loss}, 4, n)
+                    failing_share(trials, _shifted(noise, COMMON), workers, {workers[-1]: loss}, 4, n)
                     for workers in (WORKERS, (1, 2, 4, 8, 16, 32, 64))
                 ]
                 shares = " | ".join(f"{share:.2f}" for share in caught)

@@ -1,8 +1,9 @@
 """Count the rooms of the source tree: python tools/house.py [-v] [path-part ...]
 
-Prints the number of files, lines of code (no blanks, comments or docstrings), private functions with a single caller,
-public functions with an untyped `**name: Any`, and class names used twice.  -v lists the last two;
-a path part lists the single-caller functions of the files that contain it.
+Prints how large and how tangled the house is beside what is asked of it, then the number of files, lines of code (no
+blanks, comments or docstrings), private functions with a single caller, public functions with an untyped `**name: Any`,
+and class names used twice.  -v lists the last two; a path part lists the single-caller functions of the files that
+contain it.
 
 A public function is one that another module can name: of a module or a class.  A function inside a decorator takes
 whatever it wraps, has the signature of that (functools.wraps), and cannot be called by name.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import sys
 import tokenize
 from collections import Counter, defaultdict
@@ -19,6 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "scalecurve"
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+MUTANTS = ROOT.parents[1] / "out" / "mutants.json"
+CURVES = ("laws/contract.py", "fitting/models.py", "forecasting/experts.py", "diagnosis/shapes.py")
+HEADERS = ("auditing/claim_table.py", "training/inputs/measured_table.py")  # beside the one of formats/headers.py
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -36,6 +41,54 @@ def code_lines(text: str) -> int:
             first = node.body[0]
             lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
     return len(lines)
+
+
+def tangled() -> tuple[int, float]:
+    """Functions of radon grade D or worse, and the share of functions with a cognitive complexity above 15."""
+    from complexipy import file_complexity
+    from radon.complexity import cc_visit
+
+    grades, cognitive = 0, []
+    for path in ROOT.rglob("*.py"):
+        blocks = cc_visit(path.read_text(encoding="utf-8"))
+        grades += sum(block.complexity > 20 for block in blocks if type(block).__name__ == "Function")
+        cognitive += [function.complexity for function in file_complexity(str(path)).functions]
+    return grades, sum(each > 15 for each in cognitive) / len(cognitive)
+
+
+def repeated(least: int = 6) -> int:
+    """Runs of `least` equal lines of code that stand in two places, counted once each."""
+    places: Counter[tuple[str, ...]] = Counter()
+    for path in ROOT.rglob("*.py"):
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line for line in lines if line and not line.startswith(("#", '"', "import ", "from "))]
+        places.update(tuple(lines[i : i + least]) for i in range(len(lines) - least + 1))
+    return sum(count > 1 for count in places.values())
+
+
+def figures(total: int) -> list[tuple[str, str, str]]:
+    """What is asked of the house: the row, how it stands, what is asked."""
+    grades, share = tangled()
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in (*CURVES, *HEADERS) if (ROOT / path).exists()}
+    catalogues = [path for path in CURVES if path in texts and "Term" not in texts[path]]
+    terms = any("class Term(" in path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
+    engines = [path for path in HEADERS if path in texts and "formats.headers" not in texts[path]]
+    schemas = ROOT / "schemas.json"
+    tests = sum(code_lines(path.read_text(encoding="utf-8")) for path in (ROOT.parents[1] / "tests").rglob("*.py"))
+    rows = [
+        ("code lines under src", f"{total:,}", "<= 38,000"),
+        ("functions of radon grade D or worse", str(grades), "<= 25"),
+        ("functions above a cognitive complexity of 15", f"{share:.1%}", "<= 3%"),
+        ("catalogues of curves", str(len(catalogues) + terms), "1"),
+        ("header engines", str(1 + len(engines)), "1"),
+        ("hand-written schema lines", str(len(schemas.read_text().splitlines()) if schemas.exists() else 0), "0"),
+        ("runs of 6 lines that stand twice", str(repeated()), "fewer"),
+        ("lines of tests per line of code", f"{tests / total:.2f}", ">= 0.45"),
+    ]
+    if MUTANTS.exists():
+        run = json.loads(MUTANTS.read_text(encoding="utf-8"))
+        rows.append(("sampled mutants killed", f"{run['died']} of {run['of']}", ">= 90%"))
+    return rows
 
 
 def main(arguments: list[str]) -> int:
@@ -79,7 +132,9 @@ def main(arguments: list[str]) -> int:
                 untyped.append(f"{name}: {node.name}")
     total, twice = sum(code.values()), {name: where for name, where in classes.items() if len(where) > 1}
     by_package = Counter(name.split("/")[0] for name, _ in single)
-    print(f"{sum(files.values())} files, {total} lines of code, {len(single)} private functions with a single caller")
+    for row, stands, asked in figures(total):
+        print(f"{row:46} {stands:>12}   asked {asked}")
+    print(f"\n{sum(files.values())} files, {total} lines of code, {len(single)} private functions with a single caller")
     print(f"({1000 * len(single) / total:.1f} per 1,000 lines), {len(untyped)} public functions with **name: Any,")
     print(f"{len(twice)} class names used twice")
     for package, lines in code.most_common():

@@ -62,7 +62,9 @@ NAV: dict[str, str | list[str]] = {
     "Reference": ["reference"],
     "How far off it was": "accuracy.md",
     "Reliability": "reliability.md",
-    "Extending it": [f"guide/adding-{name}.md" for name in ("a-law", "a-reader", "a-launcher", "an-accelerator")],
+    "Extending it": [
+        f"guide/adding-{name}.md" for name in ("a-law", "a-reader", "a-launcher", "a-command", "an-accelerator")
+    ],
     "Project": ["architecture.md", "project", "decisions"],
 }
 PROJECT_PAGES = {  # pages of the repository's root, and what they are called in docs/project

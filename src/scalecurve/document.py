@@ -148,6 +148,12 @@ class Answer(JsonRecord):
         return tuple(filter(None, (self.decision, support, f"Next: {self.next}" if self.next else "")))
 
 
+def answer_of_doubt(findings: Sequence[Finding]) -> Answer | None:
+    """The answer where the values cannot be believed; None where nothing speaks against them."""
+    doubt = next((finding for finding in findings if finding.code == "implausible"), None)
+    return None if doubt is None else Answer(decision=f"No K can be recommended: {doubt.message}.", next=doubt.remedy)
+
+
 @dataclass(frozen=True)
 class Document:
     """A result for people: its answer, the blocks that a screen shows, and details that only `--verbose`, pages and
@@ -160,7 +166,14 @@ class Document:
 
     @property
     def all_blocks(self) -> tuple[Block, ...]:
+        """What the screen shows and the details, without the answer."""
         return (*self.blocks, *self.details)
+
+    @property
+    def section(self) -> tuple[Block, ...]:
+        """The answer as paragraphs, then all blocks: the document inside a larger one."""
+        lines = self.answer.lines() if self.answer else ()
+        return (*map(Paragraph, lines), *self.all_blocks)
 
 
 class Result(JsonRecord):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable
@@ -13,16 +14,16 @@ import pytest
 
 from tests.explorer_drag import VIEWS, States, command_line, differences, missing_numbers, states
 
-COUNTS = {"laws": 110, "mechanisms": 70, "data": 60, "training": 70}
+LONG = int(os.environ.get("SCALECURVE_DRAG", "1"))  # make faults: 5, which is 300 states
+COUNTS = {"laws": 22 * LONG, "mechanisms": 14 * LONG, "data": 12 * LONG, "training": 14 * LONG}
 
 
-def test_three_hundred_states_without_a_difference(tmp_path: Path) -> None:
+def test_random_states_without_a_difference(tmp_path: Path) -> None:
     found = []
     for number, (question, body) in enumerate(states(19, COUNTS)):
         folder = tmp_path / str(number)
         folder.mkdir()
         found += differences(question, body, folder)
-    assert sum(COUNTS.values()) >= 300
     assert found == []
 
 
@@ -53,7 +54,7 @@ def page_state(view: str, number: int) -> tuple[str, States]:
     return f"#{view}?{urlencode(texts)}", body
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("view", ["training", "laws", "mechanisms"])
 def test_what_chromium_shows_is_what_the_commands_print(
     open_page: Callable[..., Any], settle: Callable[[Any], None], tmp_path: Path, view: str, number: int

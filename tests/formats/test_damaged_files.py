@@ -16,7 +16,7 @@ from bench.file_fuzz import SAMPLES, fuzz, seeds
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats.source import Source
 
-EACH = 12
+EACH = 4  # the long run is bench/file_fuzz.py
 SEEDS = seeds()
 
 

@@ -72,7 +72,7 @@ TOML_READERS = (
 )
 
 
-@pytest.mark.parametrize("content", ["a = " + "9" * 6000, "a = " + "[" * 5000, f"[{'.'.join('a' * 20000)}]\nb = 1\n"])
+@pytest.mark.parametrize("content", ["a = " + "9" * 6000, "a = " + "[" * 5000, f"[{'.'.join('a' * 5000)}]\nb = 1\n"])
 @pytest.mark.parametrize("line", TOML_READERS)
 def test_every_toml_is_read_by_one_guarded_reader(
     line: str, content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -118,11 +118,11 @@ def test_closed_and_full_streams_change_no_exit_code(
     assert message in ended.stderr
 
 
-HOSTILE = {
-    "control": "A\x1b[31mB\x1b]0;t\x07C\u202eD\r\n::error::E\x9b31mF\x85G\u2028H",
-    "markup": "\"><img src=x onerror=alert(1)></script>'`<script>alert(2)</script>\n```\n<b>$x$ \\input{/etc/passwd}",
-    "surrogate": "bad\ud800name $\\frac$",
-}
+HOSTILE = (
+    "A\x1b[31mB\x1b]0;t\x07C\u202eD\r\n::error::E\x9b31mF\x85G\u2028H"
+    "\"><img src=x onerror=alert(1)></script>'`<script>alert(2)</script>\n```\n<b>$x$ \\input{/etc/passwd}"
+    "bad\ud800name $\\frac$"
+)
 
 
 def hostile_study(text: str) -> dict[str, Any]:
@@ -139,12 +139,11 @@ def hostile_study(text: str) -> dict[str, Any]:
     return study
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
 def test_no_text_of_a_study_escapes_in_any_output(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("s.json").write_text(json.dumps(hostile_study(HOSTILE[kind])))
+    Path("s.json").write_text(json.dumps(hostile_study(HOSTILE)))
     lines = [
         "table s.json", "table s.json -o t.txt", "table s.json -o t.md", "table s.json -o t.html",
         "table s.json --csv -o t.csv", "table s.json --plot t.svg -q", "audit s.json", "diagnose s.json",

@@ -1,6 +1,6 @@
 """Page and command line are one engine: random settings, the printed command, no number that differs.
 
-The long form, 300 states and real pages, is in tests/browser/test_drag.py.
+The longer form, with real pages, is in tests/browser/test_drag.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def test_the_printed_command_gives_every_number_of_the_page(question: str, body:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"model": "deepseek-v3", "cluster": "h800-ib400", "seq": 4096, "precision": "fp8", "batch_tokens": 62914560},
+        {"model": "mixtral-8x7b", "cluster": "h800-ib400", "seq": 4096, "precision": "fp8", "batch_tokens": 1048576},
         {"model": "gpt3-175b", "cluster": "a100-ib200", "stack": "megatron-lm", "seq": 2048, "batch_tokens": 3145728},
         {"cluster": "own", "weak": True, "deadline_days": 30, "budget": 1e6},
         {"size": 4e12, "cluster": "v100-ib100", "batch_tokens": 65536},

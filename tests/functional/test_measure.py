@@ -63,7 +63,9 @@ def test_init_dry_run_and_run(tmp_path: Path) -> None:
     assert study.all_k == (1, 2)
     assert {run.work for run in study.runs} == {1000.0 * 1000 * 60}
     assert len({run.digest for run in study.runs}) == 1
-    assert "K = 2" in tool("measure", "study.toml", "--workers", "1,2", "--dry-run", cwd=tmp_path).stdout
+    assert "K = 2" in tool("measure", "study.toml", "--workers", "1,2", "--dry-run", "--resume", cwd=tmp_path).stdout
+    refused = tool("measure", "study.toml", "--workers", "1,2", "--dry-run", cwd=tmp_path)
+    assert (refused.returncode, "file exists" in refused.stderr) == (2, True)
 
 
 def test_the_bundled_workload_gives_one_answer_at_every_k(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def arguments(job: Path, out: Path, *options: str) -> list[str]:
 
 
 def measure(job: Path, out: Path, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments(job, out, *options), capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(arguments(job, out, *options), capture_output=True, text=True, timeout=600, **more)
 
 
 def begin(job: Path, out: Path, *options: str) -> subprocess.Popen[str]:
@@ -55,7 +55,7 @@ def begin(job: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -112,7 +112,7 @@ def test_a_killed_worker_fails_its_run_and_ends_the_others(tmp_path: Path) -> No
     job.write_text(
         "import os, signal, time\n"
         "if os.environ['SCALECURVE_RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "time.sleep(60)\n"
+        "time.sleep(3600)\n"
     )
     command = [
         sys.executable,
@@ -128,14 +128,12 @@ def test_a_killed_worker_fails_its_run_and_ends_the_others(tmp_path: Path) -> No
         "1000",
     ]
     command += ["--oversubscribe", "--repeats", "1", "--warmup-launches", "0", "-o", str(tmp_path / "s.json")]
-    begun = time.monotonic()
     done = subprocess.run(
-        [*command, "--", sys.executable, str(job), marker], capture_output=True, text=True, timeout=60
+        [*command, "--", sys.executable, str(job), marker], capture_output=True, text=True, timeout=600
     )
 
     assert done.returncode == 2
     assert "killed by SIGKILL" in done.stderr
-    assert time.monotonic() - begun < 50
     assert alive(marker) == []
 
 
@@ -187,14 +185,20 @@ def test_a_probe_file_that_does_not_parse_is_a_failed_run(tmp_path: Path) -> Non
 def test_sigkill_of_the_tool_loses_and_repeats_nothing(tmp_path: Path, moment: str) -> None:
     marker = tmp_path / "launches"
     slow = "time.sleep(0.7)" if moment == "during" else ""
-    job = write_job(tmp_path, f"open({str(marker)!r}, 'a').write(f'{{k}}\\n')\n{slow}")
+    waits = (
+        f"while len(open({str(marker)!r}).read().split()) > 7 and not os.path.exists('{marker}.go'): time.sleep(0.02)"
+    )
+    job = write_job(
+        tmp_path, f"open({str(marker)!r}, 'a').write(f'{{k}}\\n')\n{slow}\n{waits}"
+    )  # never done before the kill
     out = tmp_path / "s.json"
     tool = begin(job, out, "--repeats", "4")
     wait_until(lambda: len(journal_runs(out)) >= 4)
     os.kill(tool.pid, signal.SIGKILL)
-    tool.communicate(timeout=30)
+    tool.communicate(timeout=300)
     saved = journal_runs(out)
-    wait_until(lambda: not alive(str(job)), 15)
+    wait_until(lambda: not alive(str(job)))
+    Path(f"{marker}.go").touch()
 
     resumed = measure(job, out, "--repeats", "4", "--resume")
     study = read_study(out)
@@ -228,7 +232,7 @@ def test_ctrl_c_saves_what_is_complete_and_exits_130(tmp_path: Path) -> None:
     tool = begin(job, out, "--repeats", "50")
     wait_until(lambda: len(journal_runs(out)) >= 5)
     os.kill(tool.pid, signal.SIGINT)
-    _, messages = tool.communicate(timeout=30)
+    _, messages = tool.communicate(timeout=300)
     study = read_study(out)
 
     assert tool.returncode == 130, messages
@@ -245,7 +249,7 @@ def test_how_schedulers_end_jobs_saves_what_is_complete(tmp_path: Path, number: 
     wait_until(lambda: len(journal_runs(out)) >= 5)
     os.kill(tool.pid, number)
     os.kill(tool.pid, number)  # a second one while it ends does no harm
-    _, messages = tool.communicate(timeout=30)
+    _, messages = tool.communicate(timeout=300)
 
     assert tool.returncode == code, messages
     assert "Traceback" not in messages
@@ -297,7 +301,7 @@ def test_the_setup_command_is_watched(tmp_path: Path) -> None:
     tool = begin(write_job(tmp_path), tmp_path / "s.json", "--setup-command", setup)
     wait_until(lambda: bool(alive(marker)))
     os.kill(tool.pid, signal.SIGKILL)
-    tool.communicate(timeout=30)
+    tool.communicate(timeout=300)
     wait_until(lambda: not alive(marker), 30)
 
     late = measure(write_job(tmp_path), tmp_path / "t.json", "--setup-command", setup, "--timeout", "0.5s")
@@ -315,7 +319,7 @@ def test_without_its_watchdog_the_measurement_ends_its_job_and_writes_the_study(
     wait_until(lambda: bool(alive(marker)))
     watchdogs = [pid for pid in alive(str(tool.pid)) if b"watchdog" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(watchdogs[0], signal.SIGKILL)
-    _, messages = tool.communicate(timeout=30)
+    _, messages = tool.communicate(timeout=300)
     study = read_study(tmp_path / "s.json")
 
     assert tool.returncode == 2
@@ -421,12 +425,14 @@ def test_a_read_only_folder_is_said_before_anything_runs(tmp_path: Path) -> None
 
 
 def test_two_measurements_on_one_file(tmp_path: Path) -> None:
-    job = write_job(tmp_path, "time.sleep(0.2)")
-    out = tmp_path / "s.json"
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    waits = f"open({str(begun)!r}, 'a').close()\nwhile not os.path.exists({str(done)!r}): time.sleep(0.02)"
+    job, out = write_job(tmp_path, waits), tmp_path / "s.json"
     first = begin(job, out, "--repeats", "6")
-    wait_until(lambda: len(journal_runs(out)) >= 1)
+    wait_until(begun.exists)
     second = measure(job, out, "--repeats", "6")
-    first.communicate(timeout=60)
+    done.touch()  # only now the first goes on
+    first.communicate(timeout=300)
 
     assert second.returncode == 2
     assert f"process {first.pid}" in second.stderr
@@ -510,3 +516,35 @@ def test_no_shell_unless_it_is_written(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", str(tmp_path / "s.json"), "--", *program], check=True, capture_output=True)
 
     assert seen.read_text() == "$HOME; echo 1"
+
+
+def test_a_killed_measurement_is_readable_and_goes_on_by_its_name_alone(tmp_path: Path) -> None:
+    import scalecurve as sc
+
+    job, out = write_job(tmp_path, "time.sleep(0.1)"), tmp_path / "s.json"
+    tool = begin(job, out, "--repeats", "3", "--warmup-launches", "0", "--total", "100")
+    wait_until(lambda: {run["k"] for run in journal_runs(out)} == {1, 2})
+    tool.kill()
+    tool.communicate()
+
+    made = len(journal_runs(out))
+    table = sc.tabulate(str(out))
+    (finding,) = [own for own in table.findings if own.code == "unfinished"]
+    assert sum(row.n for row in table.rows) == made
+    assert finding.evidence == {"made": made, "planned": 6}
+    resumed = [sys.executable, "-m", "scalecurve", "measure", "--resume", str(out)]
+    done = subprocess.run(resumed, capture_output=True, text=True, timeout=120, cwd="/")
+    study = read_study(out)
+    assert done.returncode == 0, done.stderr
+    assert (len(study.runs), study.workload.total) == (6, 100)
+    assert sorted(run.order or 0 for run in study.runs) == list(range(6))
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text("{}")
+    words = ["--workers", "1,100000", "--timeout", "soon", "--launcher", "slrum", "--time-pattern", "x", "-o", "s.json"]
+    command = [sys.executable, "-m", "scalecurve", "measure", *words, "--", "job", "{wrkers}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 2
+    for mistake in ("regime", "timeout", "slrum", "timing.pattern", "{wrkers}", "file exists"):
+        assert mistake in done.stderr, mistake

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -29,20 +29,21 @@ NAMES = {  # a header as the quantity it stands for; T of the mean, of the media
 SUMMARY = "gpus,mean,std,n\n1,100.0,2.0,5\n2,53.1,1.4,5\n4,29.8,0.7,5\n8,19.5,0.6,5\n"
 
 
-def studies(folder: Path) -> dict[str, Study | StudySet]:
-    """Real studies of every kind a report can be asked about."""
+def study_of(kind: str, folder: Path) -> Study | StudySet:
+    """A real study of each kind a report can be asked about."""
     summary = folder / "summary.csv"
     summary.write_text(SUMMARY)
-    return {
-        "strong, with phases": sc.load(EXAMPLES / "hosts" / "study.json"),
-        "disturbed": sc.load(EXAMPLES / "mpi" / "study.json"),
-        "weak": sc.load(EXAMPLES / "torchrun" / "weak.json"),
-        "throughput": sc.load(SAMPLES / "specsdm91.csv", regime="strong"),
-        "K0 = 8 of 1..64": sc.load(EXAMPLES / "reference" / "strong.csv", regime="strong", baseline_k=8),
-        "K0 = 2, the smallest": sc.load(SAMPLES / "talp", regime="strong"),
-        "several curves": sc.load(SAMPLES / "pytest_benchmark.json", regime="strong"),
-        "summary only": sc.load(summary, regime="strong"),
+    ways: dict[str, Callable[[], Study | StudySet]] = {
+        "strong, with phases": lambda: sc.load(EXAMPLES / "hosts" / "study.json"),
+        "disturbed": lambda: sc.load(EXAMPLES / "mpi" / "study.json"),
+        "weak": lambda: sc.load(EXAMPLES / "torchrun" / "weak.json"),
+        "throughput": lambda: sc.load(SAMPLES / "specsdm91.csv", regime="strong"),
+        "K0 = 8 of 1..64": lambda: sc.load(EXAMPLES / "reference" / "strong.csv", regime="strong", baseline_k=8),
+        "K0 = 2, the smallest": lambda: sc.load(SAMPLES / "talp", regime="strong"),
+        "several curves": lambda: sc.load(SAMPLES / "pytest_benchmark.json", regime="strong"),
+        "summary only": lambda: sc.load(summary, regime="strong"),
     }
+    return ways[kind]()
 
 
 KINDS = (
@@ -158,8 +159,8 @@ def disagreements(facts: Iterator[tuple[str, str, str]]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_quantity_at_every_k_has_one_value(kind: str, tmp_path: Path) -> None:
-    loaded = studies(tmp_path)[kind]
+def test_every_quantity_at_every_k_has_one_value_and_the_headline_names_its_baseline(kind: str, tmp_path: Path) -> None:
+    loaded = study_of(kind, tmp_path)
     price = None if kind in ("throughput", "K0 = 2, the smallest") else 2.5
     for study in loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]:
         text = tmp_path / "report.md"
@@ -175,16 +176,8 @@ def test_every_quantity_at_every_k_has_one_value(kind: str, tmp_path: Path) -> N
         assert disagreements(iter([*facts, *shown])) == []
         assert {fact[:2] for fact in facts if fact[0] == "E"} == {fact[:2] for fact in shown if fact[0] == "E"}
         assert len({k for quantity, k, _ in facts if quantity == "E"}) >= len(study.all_k)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_headline_names_its_baseline_and_its_rule(kind: str, tmp_path: Path) -> None:
-    loaded = studies(tmp_path)[kind]
-    study = loaded if isinstance(loaded, Study) else loaded.first
-    path = tmp_path / "report.md"
-    sc.write_report(path, study)
-    answer = path.read_text().partition("## The answer")[2].partition("\n## ")[0].replace("\\", "")
-    assert "Audit: " in answer
-    assert study.baseline_k == 1 or f"K0 = {study.baseline_k}" in answer
-    assert "bend" not in answer or "first K with E < 0.7" in answer
-    assert "probability 1.00" not in answer
+        answer = read.partition("## The answer")[2].partition("\n## ")[0].replace("\\", "")
+        assert "Audit: " in answer
+        assert study.baseline_k == 1 or f"K0 = {study.baseline_k}" in answer
+        assert "bend" not in answer or "first K with E < 0.7" in answer
+        assert "probability 1.00" not in answer

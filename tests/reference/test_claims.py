@@ -43,6 +43,7 @@ def test_known_verdict(name: str) -> None:
     assert set(case.get("says", ())) <= codes(found)
     assert not set(case.get("silent", ())) & codes(found)
     assert found.verdict == case["verdict"]
+    assert case.get("first") in (None, found.findings[0].code if found.findings else None)
     assert len(found.checklist) == 6
 
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("SCALECURVE_DATA", ROOT.parent / "shared" / "data")) / "training"
 
 
+@pytest.mark.data
 def test_the_catalog_can_be_rebuilt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if not (DATA / "gpu_prices_skypilot.csv").exists():
         pytest.skip(f"the source table is not at {DATA}")

@@ -14,9 +14,10 @@ from scalecurve.mechanisms.network_extension import hold_out_all
 FOLDER = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 SWEEPS = FOLDER / "collectives_open.csv"
 
-pytestmark = pytest.mark.skipif(
-    not SWEEPS.is_file(), reason=f"published sweeps are not at {SWEEPS}; set SCALECURVE_DATA"
-)
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(not SWEEPS.is_file(), reason=f"published sweeps are not at {SWEEPS}; set SCALECURVE_DATA"),
+]
 
 
 @pytest.mark.parametrize(("operation", "limit"), [("allreduce", 0.10), ("allgather", 0.14), ("alltoall", 0.20)])

@@ -19,7 +19,10 @@ from tools.scores import coverage, curve_errors, headline
 from tools.siblings import leave_one_sibling_out
 
 DATA = folder()
-pytestmark = pytest.mark.skipif(DATA is None, reason="the published curves are not beside the repository")
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(DATA is None, reason="the published curves are not beside the repository"),
+]
 MOST, FOLDS = 12, 4
 
 

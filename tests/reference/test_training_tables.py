@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[2]
 PLACES = [Path(os.environ["SCALECURVE_DATA"])] if "SCALECURVE_DATA" in os.environ else []
 DATA = next((p for p in (*PLACES, ROOT.parent / "shared/data") if (p / "training").is_dir()), None)
 
-pytestmark = pytest.mark.skipif(DATA is None, reason="the published tables are not here (set SCALECURVE_DATA)")
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(DATA is None, reason="the published tables are not here (set SCALECURVE_DATA)"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scalecurve.analysis.curve import Curve
+from scalecurve.analysis.curve import Curve, log_ratio
 from scalecurve.findings import Finding, info, warning
-from scalecurve.study import Study
+from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,7 +32,12 @@ LEAST_RARE = 3
 RARE_FACTOR, RARE_SCORE, RARE_SHARE = 1.5, 8.0, 0.2
 OUTLIERS_CHECKED = 100_000
 FEW_REPEATS = 5
+NEIGHBOURS = 3
 MANY_RUNS = 10  # of a K, from which its own spread is enough
+SUPERLINEAR, SURE = 1.2, 0.95
+JUMP = 50.0  # between neighbours: seconds beside milliseconds or minutes, not scaling
+LIKE_ALL_WORK = -0.7  # slope of ln T over ln K under weak scaling: the work of a worker falls with K
+SLOWER = 1.05
 
 
 def check_table(study: Study, curve: Curve, rows: Sequence[TableRow], shape: Sequence[Finding]) -> Iterator[Finding]:
@@ -70,6 +75,105 @@ def check_table(study: Study, curve: Curve, rows: Sequence[TableRow], shape: Seq
         yield warning("oversubscribed", message, remedy="do not read those rows as scaling", k=over)
 
 
+def implausible(curve: Curve) -> Finding | None:
+    """What makes the values hard to believe, with or without repeats; None where nothing does.
+
+    No K should be recommended from such a curve.  Evidence: `kind`, the `k` whose rows are concerned, and the `words`
+    of their verdict.  The most particular explanation comes first, and only one is given.
+    """
+    for test in (_speedups_as_times, _mixed_units, _same_everywhere, _shared_work, _slower_everywhere, _superlinear):
+        if finding := test(curve):
+            return finding
+    return None
+
+
+def _implausible(kind: str, k: IntArray, words: str, message: str, remedy: str) -> Finding:
+    return warning("implausible", message, remedy=remedy, kind=kind, k=k.tolist(), words=f"implausible: {words}")
+
+
+def _beyond(curve: Curve) -> IntArray:
+    return np.delete(curve.k, curve.base)
+
+
+def _speedups_as_times(curve: Curve) -> Finding | None:
+    """Times that are exactly 1 (or K0) at the baseline and then rise no faster than the workers."""
+    first, ratio = float(curve.mean[curve.base]), curve.k / curve.k[curve.base]
+    if curve.conversion.quantity is not Quantity.SECONDS or first not in (1.0, float(curve.k[curve.base])):
+        return None
+    gain, after = curve.mean / first, ratio > 1
+    rises = np.all(np.diff(curve.mean[curve.base :]) > 0) and gain[-1] > max(1.5, ratio[-1] ** 0.3)
+    if not (after.any() and rises and np.all(gain[after] <= SUPERLINEAR * ratio[after])):
+        return None
+    message = f"the values start at exactly {first:g} and rise to {curve.mean[-1]:.4g}: speedups, not times"
+    remedy = "give the times behind them, or state the column of times with --value-column"
+    return _implausible("speedups-as-times", _beyond(curve), "speedups, not times", message, remedy)
+
+
+def _mixed_units(curve: Curve) -> Finding | None:
+    """A neighbour that takes 50 times as long, or 50 times less than perfect scaling would give."""
+    steps, ideal = np.diff(np.log(curve.time)), -curve.conversion.shared * np.diff(np.log(curve.k))
+    off = np.maximum(steps - np.maximum(ideal, 0.0), ideal - steps)
+    place = int(np.argmax(off))
+    if off[place] <= np.log(JUMP):
+        return None
+    pair = curve.k[place : place + 2]
+    factor = float(np.exp(abs(steps[place])))
+    message = f"the value changes {factor:,.0f}-fold from K = {pair[0]} to {pair[1]}: the units are probably mixed"
+    return _implausible("mixed-units", pair, "mixed units", message, "write all values in one unit")
+
+
+def _same_everywhere(curve: Curve) -> Finding | None:
+    """One time at three K or more, digit for digit; under weak scaling a time of two digits may be rounded."""
+    time, first = curve.time, float(curve.mean[0])
+    is_rounded = curve.conversion.regime is Regime.WEAK and float(f"{first:.2g}") == first
+    if len(time) < LEAST_RARE or is_rounded or np.ptp(time) > 1e-9 * time[0]:
+        return None
+    message = f"every K took exactly as long as K = {curve.k[0]}: one value was copied, or K did not reach the job"
+    remedy = "check that the number of workers reaches the program, and keep all digits"
+    return _implausible("same-everywhere", _beyond(curve), "the same time at every K", message, remedy)
+
+
+def _shared_work(curve: Curve) -> Finding | None:
+    """Times of weak scaling that fall about as 1/K."""
+    if curve.conversion.regime is not Regime.WEAK:
+        return None
+    slope = float(np.polyfit(np.log(curve.k), np.log(curve.time), 1)[0])
+    if slope > LIKE_ALL_WORK:
+        return None
+    ends = f"T({curve.k[-1]}) is 1/{curve.time[0] / curve.time[-1]:.3g} of T({curve.k[0]})"
+    message = f"the time falls about as 1/K ({ends}): the total work is fixed, which is strong scaling"
+    remedy = "state --regime strong"
+    return _implausible("shared-work", _beyond(curve), "falls like 1/K, which is strong scaling", message, remedy)
+
+
+def _slower_everywhere(curve: Curve) -> Finding | None:
+    """Strong scaling in which every larger K is slower than the baseline."""
+    beyond = np.arange(len(curve.k)) > curve.base
+    slower = curve.time / curve.time[curve.base]
+    if curve.conversion.regime is Regime.WEAK or not beyond.any() or np.any(slower[beyond] < SLOWER):
+        return None
+    message = f"every K above {curve.k[curve.base]} is slower than it: more workers made this job slower"
+    remedy = "check that the workers share the work, and that the values are times; no scaling law applies"
+    return _implausible("slower-everywhere", curve.k[beyond], "slower with more workers", message, remedy)
+
+
+def _superlinear(curve: Curve) -> Finding | None:
+    """E above 1.2 beyond the baseline, and beyond its interval where there is one."""
+    k0, places = int(curve.k[curve.base]), []
+    for place in np.flatnonzero((curve.efficiency > SUPERLINEAR) & (curve.k > k0)).tolist():
+        k, share = int(curve.k[place]), float(curve.efficiency[place])
+        low = log_ratio((curve, k0, 1.0), (curve, k, -1.0)).around(share, SURE).low
+        if low is None or low > 1:
+            places.append(place)
+    if not places:
+        return None
+    above = curve.k[places]
+    most = float(curve.efficiency[places].max())
+    message = f"E is {most:.2f} at K = {above[int(np.argmax(curve.efficiency[places]))]}: more speed than workers"
+    remedy = f"measure K = {k0} again: memory, cache, a debug build or another problem made it slow"
+    return _implausible("superlinear", above, f"E up to {most:.3g}", message, remedy)
+
+
 def check_shape(study: Study) -> Iterator[Finding]:
     """Samples far from the others, rare slow runs, and runs of two speeds: reported, never removed."""
     if len(study.samples) > OUTLIERS_CHECKED:
@@ -102,7 +206,7 @@ def common_spread(curve: Curve, shape: Sequence[Finding]) -> Curve:
 
     A K whose few runs were all fast by chance shows a small spread, and its own interval would miss the mean.
     """
-    if not any(finding.code in TWO_SPEEDS for finding in shape):
+    if curve.covariance is not None or not any(finding.code in TWO_SPEEDS for finding in shape):
         return curve
     own, degrees = curve.std / curve.mean, np.where(curve.n > 1, curve.degrees, 0.0)
     every = float(np.sqrt(np.nansum(own**2 * degrees) / max(degrees.sum(), 1.0)))
@@ -112,20 +216,28 @@ def common_spread(curve: Curve, shape: Sequence[Finding]) -> Curve:
 
 
 def spread_of_neighbours(curve: Curve, level: float) -> Curve:
-    """The curve with the spread of each K and its two neighbours, below `MANY_RUNS` where that widens the interval.
+    """The curve with the spread of the `NEIGHBOURS` nearest K, below `MANY_RUNS` where that widens the interval.
 
-    Few runs that happen to be close show too small a spread.
+    Few runs that happen to be close show too small a spread; below `FEW_REPEATS` runs all K count as near.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
+    if curve.covariance is not None:
+        return curve
     tail, error = 0.5 + level / 2.0, np.nan_to_num(curve.log_se)
-    squares = error**2 * curve.n * (curve.n - 1)
-    of_three, degrees = (np.convolve(part, np.ones(3))[1:-1] for part in (squares, curve.n - 1.0))
-    near = np.sqrt(of_three / np.maximum(degrees, 1.0) / curve.n)
-    widths = [stdtrit(np.maximum(own, 1.0), tail) * each for own, each in ((degrees, near), (curve.degrees, error))]
-    wider = (curve.n > 1) & (curve.n < MANY_RUNS) & (widths[0] > widths[1])
-    std = np.where(wider, near * curve.mean * np.sqrt(curve.n), curve.std)
-    return replace(curve, std=std, pooled_degrees=np.where(wider, degrees, curve.degrees))
+    sums = [np.r_[0.0, np.cumsum(part)] for part in (error**2 * curve.n * (curve.n - 1), curve.n - 1.0)]
+    std, pooled = curve.std, curve.degrees
+    widest = stdtrit(np.maximum(curve.degrees, 1.0), tail) * error
+    places, count = np.arange(len(curve.k)), len(curve.k)
+    for size, most in ((min(NEIGHBOURS, count), MANY_RUNS), (count, FEW_REPEATS)):
+        start = np.clip(places - size // 2, 0, count - size)
+        squares, degrees = (total[start + size] - total[start] for total in sums)
+        near = np.sqrt(squares / np.maximum(degrees, 1.0) / curve.n)
+        width = stdtrit(np.maximum(degrees, 1.0), tail) * near
+        wider = (curve.n > 1) & (curve.n < most) & (width > widest)
+        std = np.where(wider, near * curve.mean * np.sqrt(curve.n), std)
+        pooled, widest = np.where(wider, degrees, pooled), np.where(wider, width, widest)
+    return replace(curve, std=std, pooled_degrees=pooled)
 
 
 def outliers(samples: dict[int, FloatArray]) -> dict[int, list[float]]:
@@ -197,11 +309,14 @@ def _rare_slow(study: Study, samples: dict[int, FloatArray]) -> Finding | None:
     if not 0 < len(slow) <= RARE_SHARE * len(every):
         return None
     without = [k for k, own in rest.items() if not (own > limit).any()]
-    least, most = f"{np.exp(slow.min()):.2g}", f"{np.exp(slow.max()):.2g}"
-    factor = least if least == most else f"{least} to {most}"
-    message = f"{len(slow)} of {len(every)} runs took {factor} times as long"
+    is_rate = study.quantity.higher_is_better
+    ends = sorted(np.exp(-slow if is_rate else slow))
+    factor = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (ends[0], ends[-1])))
+    pace = f"had {factor} of the usual rate" if is_rate else f"took {factor} times as long"
+    message = f"{len(slow)} of {len(every)} runs {pace}"
     if without:
-        message += f"; none of these at K = {_listed(without)}: by chance the means there may be too low"
+        way = "high" if is_rate else "low"
+        message += f"; none of these at K = {_listed(without)}: by chance the means there may be too {way}"
     return warning("rare-slow-runs", message, remedy="use --statistic median, or many more runs", count=len(slow))
 
 

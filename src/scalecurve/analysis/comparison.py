@@ -1,18 +1,21 @@
 """Two studies side by side: the ratio of T and of E at each K, with intervals.
 
-Ratios are of means; their intervals are Welch's t on logarithms (see `curve.LogRatio`).  The ratio of two efficiencies
-contains four means, so its interval is about 1.4 times as wide as that of T.  The intervals hold for all K together
-(Sidak 1967), so that identical programs are called different at any K with a chance of 1 - level only.
+Ratios are of means; their intervals are Welch's t on logarithms (see `curve.LogRatio`).  Two sessions also differ by a
+shift that all K share (`sessions`), which is part of the interval of T and cancels in E; studies whose runs were made
+in the same hours have none.  The intervals hold for all K together (Sidak 1967), so that identical programs are called
+different at any K with a chance of 1 - level only.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from scalecurve.analysis.checks import check_shape, common_spread, spread_of_neighbours
 from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.analysis.merging import require_sameness
-from scalecurve.document import Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
+from scalecurve.analysis.sessions import COMMON, overlap
+from scalecurve.document import Answer, Block, Cell, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, carried
@@ -45,19 +48,41 @@ class Comparison(Result):
     second: str
     quantity: Quantity
     level: float
+    session: float
     rows: tuple[ComparisonRow, ...]
     only_first: tuple[int, ...]
     only_second: tuple[int, ...]
     findings: tuple[Finding, ...]
 
-    def __repr__(self) -> str:
-        verdicts = ", ".join(f"{row.value.value:.3g}x at {row.k} ({row.verdict})" for row in self.rows[:4])
-        more = f", {len(self.rows) - 4} more K" if len(self.rows) > 4 else ""
-        return f"<Comparison {self.second} over {self.first}: {verdicts}{more}>"
+    @property
+    def answer(self) -> Answer:
+        changed = [row for row in self.rows if row.verdict in _TONES]
+        largest = self.rows[-1]
+        worst = max(changed, key=lambda row: abs(math.log(row.value.value)), default=largest)
+        change = abs(worst.value.value - 1)
+        where = f"at K = {worst.k}" if len(changed) < len(self.rows) else f"at every K, most at K = {worst.k}"
+        decision = f"{self.second} is {worst.verdict} than {self.first} {where}: by {change:.1%}."
+        tested = [row for row in self.rows if row.value.low is not None]
+        if not changed:
+            decision = f"No difference seen between {self.first} and {self.second} at {len(tested)} K."
+        if not tested:
+            decision = "Nothing can be told: every K was measured once."
+        low, high = worst.value.low, worst.value.high
+        ends = "" if low is None or high is None else f" (ratio {low:.3f} to {high:.3f})"
+        return Answer(
+            decision=decision,
+            confidence=f"Identical programs would differ somewhere in {1 - self.level:.0%} of comparisons{ends}.",
+            reason=None if self.session == 0 else f"Sessions are taken to shift T of all K by {self.session:.0%}.",
+            next="repeat every K five times"
+            if not tested
+            else "measure both in one session, turn by turn"
+            if not changed and self.session
+            else None,
+        )
 
     def body(self) -> Document:
         together = " for all K together (Sidak)" if len(self.rows) > 1 else ""
-        head = f"{self.second} over {self.first}, values in {self.quantity}; intervals at {self.level:.0%}{together}"
+        head = f"{self.second} over {self.first}; intervals at {self.level:.0%}{together}"
         heads = ["K", "first", "second", "ratio", "interval", "E ratio", "interval", "verdict"]
         rows = []
         for row in self.rows:
@@ -81,12 +106,14 @@ def compare(
     regime: str | None = None,
     level: float = 0.95,
     allow_mixed: bool = False,
+    session: float | None = None,
 ) -> Comparison:
     """The ratios second over first of T (or the rate) and of E at each K that both measured.
 
     `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  All intervals of T hold
     together at `level`, and so do those of E: of two identical programs, 1 - `level` differ somewhere.  Studies that
-    differ in machine, versions or workload are refused unless `allow_mixed`.
+    differ in machine, versions or workload are refused unless `allow_mixed`.  `session` is the standard deviation of
+    the shift between two sessions, 0.02 unless stated, and 0 for runs made in the same hours.
     """
     if faults := level_faults(level):
         raise InputError(faults)
@@ -102,21 +129,23 @@ def compare(
     curves = (common_spread(curve_of(study), shape) for study in (first, second))
     old, new = (spread_of_neighbours(curve, level_of_one) for curve in curves)
     rising = first.quantity.higher_is_better
+    shift = session if session is not None else 0.0 if overlap(first, second) else COMMON
     return Comparison(
         first=first.name,
         second=second.name,
         quantity=first.quantity,
         level=level,
-        rows=tuple(comparison_row(old, new, k, level_of_one, rising=rising) for k in common),
+        session=shift,
+        rows=tuple(comparison_row(old, new, k, level_of_one, rising=rising, session=shift) for k in common),
         only_first=tuple(k for k in first.all_k if k not in common),
         only_second=tuple(k for k in second.all_k if k not in common),
         findings=carried(first, second, own=findings),
     )
 
 
-def comparison_row(old: Curve, new: Curve, k: int, level: float, *, rising: bool) -> ComparisonRow:
+def comparison_row(old: Curve, new: Curve, k: int, level: float, *, rising: bool, session: float) -> ComparisonRow:
     """New over old at K with intervals at `level`; `rising` says that a larger value is a faster one."""
-    ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).estimate(level)
+    ratio = log_ratio((new, k, 1.0), (old, k, -1.0)).shifted(session).estimate(level)
     verdict = "one sample"
     if ratio.low is not None and ratio.high is not None:
         better = "faster" if (ratio.value > 1) == rising else "slower"
@@ -124,7 +153,7 @@ def comparison_row(old: Curve, new: Curve, k: int, level: float, *, rising: bool
     efficiency, i, j = None, old.index(k), new.index(k)
     k_old, k_new = int(old.k[old.base]), int(new.k[new.base])
     if k not in (k_old, k_new):
-        spread = log_ratio((new, k, 1.0), (new, k_new, 1.0), (old, k, 1.0), (old, k_old, 1.0))
+        spread = log_ratio((new, k, 1.0), (new, k_new, -1.0), (old, k, -1.0), (old, k_old, 1.0))
         efficiency = spread.around(float(new.efficiency[j] / old.efficiency[i]), level)
     return ComparisonRow(
         k=k, first=float(old.mean[i]), second=float(new.mean[j]), value=ratio, efficiency=efficiency, verdict=verdict

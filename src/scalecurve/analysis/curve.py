@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from scalecurve.analysis.sessions import fit_sessions
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import info
@@ -97,7 +98,7 @@ class Curve:
     """Runs, means and standard deviations (n - 1) in the study's quantity at each distinct K, rising.
 
     `std` is NaN where n = 1; `base` is the position of the baseline K0; `pooled_degrees` are those of a spread that
-    several K share.
+    several K share.  `covariance` is that of the logarithms of the means where they come from several sessions.
     """
 
     conversion: Conversion
@@ -107,10 +108,13 @@ class Curve:
     mean: FloatArray
     std: FloatArray
     pooled_degrees: FloatArray | None = None
+    covariance: FloatArray | None = None
 
     @cached_property
     def log_se(self) -> FloatArray:
         """Standard error of the logarithm of each mean, by the delta method: std/(mean sqrt(n))."""
+        if self.covariance is not None:
+            return np.sqrt(np.diag(self.covariance))
         error: FloatArray = self.std / (self.mean * np.sqrt(self.n))
         return error
 
@@ -139,6 +143,9 @@ class Curve:
 def curve_of(study: Study) -> Curve:
     """The means of a study's samples at each K, with the n and the spread that a summary states of them."""
     curve = curve_of_samples(study.samples, conversion_of(study), study.baseline_k)
+    fit = fit_sessions(study)
+    if fit is not None:
+        return replace(curve, mean=np.exp(fit.log_mean), covariance=fit.covariance)
     if not study.summary:
         return curve
     n, std = curve.n.copy(), curve.std.copy()
@@ -178,7 +185,7 @@ def samples_of(study: Study) -> Samples:
     summaries = {item.k: item for item in study.summary if item.n is not None and item.n > 1 and item.std is not None}
     if not summaries:
         return study.samples
-    from scipy.special import ndtri
+    from scalecurve.distributions import ndtri
 
     k, values = [], []
     for workers, value in zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True):
@@ -227,10 +234,17 @@ class LogRatio:
         """A ratio with this relative uncertainty; no interval where a mean has a single sample."""
         if self.degrees < 1:
             return Estimate(ratio, method="single sample")
-        from scipy.special import stdtrit
+        from scalecurve.distributions import stdtrit
 
         factor = math.exp(min(LARGEST_LOG, float(stdtrit(self.degrees, 0.5 + level / 2.0)) * self.error))
         return Estimate(ratio, ratio / factor, ratio * factor, level, self.method)
+
+    def shifted(self, session: float) -> LogRatio:
+        """The same ratio of two sessions, each of which shifts by `session`, a standard deviation that is known."""
+        if session == 0 or self.degrees < 1:
+            return self
+        variance = self.variance + 2 * session**2
+        return replace(self, variance=variance, degrees=self.degrees * (variance / max(self.variance, 1e-300)) ** 2)
 
     def estimate(self, level: float) -> Estimate:
         """The ratio with its interval."""
@@ -240,7 +254,7 @@ class LogRatio:
 def log_ratio(*ends: tuple[Curve, int, float]) -> LogRatio:
     """The log ratio of several means, each given as (curve, K, power +1 or -1)."""
     value = variance = fourth = 0.0
-    least = math.inf
+    least, merged = math.inf, False
     for curve, k, power in ends:
         i = curve.index(k)
         square, degrees = float(curve.log_se[i]) ** 2, float(curve.degrees[i])
@@ -248,14 +262,18 @@ def log_ratio(*ends: tuple[Curve, int, float]) -> LogRatio:
         value += power * math.log(float(curve.mean[i]))
         variance += square
         fourth += square**2 / degrees if degrees >= 1 else 0.0
+        if curve.covariance is not None:  # what the means of one session share
+            merged = True
+            others = ((other, sign) for own, other, sign in ends if own is curve and other != k)
+            variance += sum(power * sign * float(curve.covariance[i, curve.index(other)]) for other, sign in others)
     if least < 1:
         return LogRatio(value, math.nan, 0.0)
-    return LogRatio(value, variance, variance**2 / fourth if fourth > 0 else least)
+    return LogRatio(value, variance, variance**2 / fourth if fourth > 0 and not merged else least)
 
 
 def median_of(values: FloatArray, level: float) -> Estimate:
     """The median; its interval holds at least at `level`, and is None with fewer values than that needs (6 at 95 %)."""
-    from scipy.special import bdtr  # the binomial distribution, without the second that scipy.stats takes to load
+    from scalecurve.distributions import bdtr
 
     ranked = np.sort(values)
     count, middle = len(ranked), float(np.median(ranked))
@@ -279,7 +297,7 @@ def ratio_of(first: FloatArray, last: FloatArray, value: float, level: float) ->
 def median_curve(curve: Curve, samples: dict[int, FloatArray]) -> Curve:
     """The curve of the medians, its spreads widened as those of medians are."""
     medians = np.array([np.median(samples[int(k)]) for k in curve.k])
-    return replace(curve, mean=medians, std=curve.std * WIDER * medians / curve.mean)
+    return replace(curve, mean=medians, std=curve.std * WIDER * medians / curve.mean, covariance=None)
 
 
 @dataclass(frozen=True)

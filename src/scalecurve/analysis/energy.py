@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, Result, table
 from scalecurve.errors import Refused
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -48,10 +48,6 @@ class EnergyTable(Result):
     quantity = "joules"
     JSON = "quantity sources rows findings"
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{row.joules.value:.4g} J at K = {row.k}" for row in self.rows)
-        return f"<EnergyTable {shown}>"
-
     def records(self) -> list[dict[str, Any]]:
         return [
             {
@@ -66,6 +62,18 @@ class EnergyTable(Result):
             for row in self.rows
         ]
 
+    @property
+    def answer(self) -> Answer:
+        """The K that needs the least energy."""
+        best, last = min(self.rows, key=lambda row: row.joules.value), self.rows[-1]
+        more = f"; K = {last.k:,} needs {last.joules.value / best.joules.value:.2g}x" if last is not best else ""
+        interval = f"{best.joules.low:.4g} to {best.joules.high:.4g} J." if best.joules.low is not None else None
+        return Answer(
+            decision=f"K = {best.k:,} needs the least energy: {best.joules.value:.4g} J a result{more}.",
+            confidence=interval,
+            reason=f"Counted by {', '.join(self.sources)}.",
+        )
+
     def body(self) -> Document:
         columns = [Column(name, "right") for name in ("K", "runs", "joules", "interval", "watts", "of the first")]
         rows: list[list[Cell | str | None]] = [
@@ -79,11 +87,7 @@ class EnergyTable(Result):
             ]
             for row in self.rows
         ]
-        best = min(self.rows, key=lambda row: row.joules.value)
-        text = (
-            f"Least energy to solution: K = {best.k}, {best.joules.value:.4g} J, counted by {', '.join(self.sources)}."
-        )
-        return Document("Energy to solution", (table(columns, rows), Paragraph(text), FindingList(self.findings)))
+        return Document("Energy to solution", (table(columns, rows), FindingList(self.findings)))
 
 
 def tabulate_energy(study: StudyLike, *, level: float = 0.95) -> EnergyTable:
@@ -142,7 +146,7 @@ def _mean_of(values: Sequence[float], level: float) -> Estimate:
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return Estimate(mean, method="a single launch")
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
     half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * spread

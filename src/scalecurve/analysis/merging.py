@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.sessions import LABEL, overlap, session_findings, session_of
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -21,6 +22,7 @@ MACHINE_FACTS = (
 SOFTWARE_FACTS = ("python", "packages", "launcher")
 WORKLOAD_FACTS = ("name", "command", "description", "total", "per_worker", "work_unit")
 MEMORY_TOLERANCE = 0.02
+MOST_RUNS = 100_000  # more samples stay bare: which session they are of is not kept
 ANY_WORKER = "workers"
 SIDE_BY_SIDE = "keep them apart: `scalecurve report FIRST SECOND -o both.html` shows both"
 
@@ -121,15 +123,13 @@ def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixe
     bulks = [study.bulk for study in parts if study.bulk is not None]
     bulk: Samples | None = None
     runs: tuple[Run, ...] = ()
-    if len(bulks) == len(parts):
+    if len(bulks) == len(parts) and sum(len(own.k) for own in bulks) > MOST_RUNS:
         bulk = Samples.of(np.concatenate([own.k for own in bulks]), np.concatenate([own.values for own in bulks]))
-    else:  # beside full runs, bare samples become runs of which only the time is known
-        for study in parts:
-            columns = zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True)
-            runs += study.runs or tuple(Run(k=k, value=value) for k, value in columns)
+    else:  # bare samples become runs of which only the time is known
+        runs = tuple(run for number, study in enumerate(parts) for run in _labelled(study, parts[:number], number))
     warmups, setups = {study.warmup for study in parts}, {study.setup for study in parts}
     note = f"merged from {', '.join(study.name for study in parts)}"
-    return replace(
+    merged = replace(
         first,
         runs=runs,
         bulk=bulk,
@@ -139,3 +139,13 @@ def merge(studies: Sequence[StudyLike], *, regime: str | None = None, allow_mixe
         provenance=replace(first.provenance, notes=(*first.provenance.notes, note)),
         findings=(*findings.values(), *mixed),
     )
+    return merged.with_findings(session_findings(merged))
+
+
+def _labelled(study: Study, earlier: Sequence[Study], number: int) -> Iterator[Run]:
+    """The runs with the session they belong to: that of an earlier study whose hours they share, or their own."""
+    columns = zip(study.samples.k.tolist(), study.samples.values.tolist(), strict=True)
+    own = next((place for place, other in enumerate(earlier) if overlap(other, study)), number)
+    for run in study.runs or (Run(k=k, value=value) for k, value in columns):
+        label = f"{own + 1}" if session_of(run) is None else f"{own + 1}.{session_of(run)}"
+        yield replace(run, observed={**run.observed, LABEL: label})

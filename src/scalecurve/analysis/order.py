@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from scalecurve.analysis.curve import Curve, LogRatio
+from scalecurve.analysis.sessions import sessions_of
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Run, Study
 
@@ -57,7 +58,7 @@ def ordered_runs(study: Study) -> tuple[Run, ...] | None:
 def blocks_of(study: Study) -> Blocks | None:
     """The blocks of a study whose runs were made in blocks of several K; None otherwise."""
     runs = ordered_runs(study)
-    if runs is None or any(run.repeat is None for run in runs):
+    if runs is None or any(run.repeat is None for run in runs) or sessions_of(study):
         return None
     repeats = [run.repeat or 0 for run in runs]
     blocks: dict[int, dict[int, float]] = {}
@@ -72,7 +73,7 @@ def blocks_of(study: Study) -> Blocks | None:
 
 def check_order(study: Study, *, is_paired: bool) -> Iterator[Finding]:
     """What the order of the runs says about the intervals."""
-    if len(study.samples) == len(study.all_k):
+    if len(study.samples) == len(study.all_k) or sessions_of(study):
         return
     runs = ordered_runs(study)
     if runs is None:
@@ -88,7 +89,7 @@ def check_order(study: Study, *, is_paired: bool) -> Iterator[Finding]:
 
 def _dependence(runs: tuple[Run, ...], *, is_paired: bool) -> Iterator[Finding]:
     """Drift (the slope of ln T over the order, within K), and neighbours that are alike."""
-    from scipy.special import ndtr, stdtr
+    from scalecurve.distributions import ndtr, stdtr
 
     k = np.array([run.k for run in runs])
     logs = np.log([run.value or 1.0 for run in runs])

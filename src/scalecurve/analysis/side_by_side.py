@@ -7,14 +7,26 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from scalecurve.analysis.curve import curve_of, log_ratio
-from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
+from scalecurve.document import (
+    Answer,
+    Block,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, warning
 from scalecurve.study import Study, StudySet
 from scalecurve.study.study import PLACEMENT
+from scalecurve.words import percent
 
-Answer = TypeVar("Answer", bound=Result)
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,16 +46,21 @@ class BestScaling(JsonRecord):
 
     JSON = "k best efficiency next next_efficiency ratio*"
 
-    def sentence(self) -> str:
+    def answer(self) -> Answer:
         """Which curve scales best, by how much, and whether the data can tell."""
-        text = (
-            f"At K = {self.k}, the largest common K, {self.best} scales best: E = {self.efficiency:.3f}, "
-            f"{self.ratio.value:.2f} times the {self.next_efficiency:.3f} of {self.next}"
-        )
+        shares = f"E = {percent(self.efficiency)} at {self.k:,}, {percent(self.next_efficiency)} for {self.next}"
         if self.ratio.low is None or self.ratio.high is None:
-            return text + "; single samples give no interval."
-        text += f" ({self.ratio.low:.2f} to {self.ratio.high:.2f} at {self.ratio.level:.0%})"
-        return text + ("; the data do not tell the two apart." if self.ratio.low <= 1 <= self.ratio.high else ".")
+            return Answer(decision=f"{self.best} scales best: {shares}.", confidence="Single runs give no interval.")
+        ratio = (
+            f"{self.ratio.value:.2f} times ({self.ratio.low:.2f} to {self.ratio.high:.2f} at {self.ratio.level:.0%})"
+        )
+        if self.ratio.low <= 1 <= self.ratio.high:
+            return Answer(
+                decision=f"{self.best} and {self.next} scale alike: {shares}.",
+                confidence=f"The ratio of their efficiencies is {ratio}.",
+                next=f"measure both at K = {self.k:,} more often",
+            )
+        return Answer(decision=f"{self.best} scales best: {shares}.", confidence=f"Efficiency is {ratio} as high.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +105,6 @@ class SideBySide(Result):
 
     JSON = "name best splits curves=answers findings=own_findings"
 
-    def __repr__(self) -> str:
-        return f"<SideBySide of {len(self.answers)} curves: {', '.join(list(self.answers)[:5])}>"
-
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all answers, each with the name of its curve."""
@@ -105,8 +119,18 @@ class SideBySide(Result):
         """The rows of every answer, with the name of its curve."""
         return [{"series": name, **row} for name, answer in self.answers.items() for row in answer.records()]
 
+    @property
+    def answer(self) -> Answer:
+        """Which curve scales best, where they can be compared."""
+        if self.best is not None:
+            return self.best.answer()
+        name, first = next(((name, result.answer) for name, result in self.answers.items()), ("", None))
+        if first is None:
+            return Answer(decision=f"{len(self.answers)} curves, which cannot be ranked.", next="choose one: --series")
+        return replace(first, decision=f"{name}: {first.decision}", next="choose another curve with --series")
+
     def body(self) -> Document:
-        blocks: list[Block] = [] if self.best is None else [Paragraph(self.best.sentence())]
+        blocks: list[Block] = []
         if self.splits:
             rows = [
                 [str(own.k), own.others, own.best, f"{own.time:.4g}", own.next, own.gain_text] for own in self.splits
@@ -115,7 +139,8 @@ class SideBySide(Result):
             head += [Column("next", "left"), Column("faster by", "left")]
             blocks.append(table(head, rows, caption="Splits of the same cores"))
         for name, answer in self.answers.items():
-            blocks += [Heading(name), *answer.document().blocks]
+            said = [Paragraph(answer.answer.decision)] if answer.answer else []
+            blocks += [Heading(name), *said, *answer.body().blocks]
         if self.own_findings:
             blocks.append(FindingList(self.own_findings))
         return Document(f"{self.name}: {len(self.answers)} curves", tuple(blocks))
@@ -199,6 +224,6 @@ def side_by_side(studies: StudySet, verb: Callable[[Study], Result], *, level: f
     )
 
 
-def for_each_curve(studies: Study | StudySet, verb: Callable[[Study], Answer]) -> Answer | SideBySide:
+def for_each_curve(studies: Study | StudySet, verb: Callable[[Study], AnyResult]) -> AnyResult | SideBySide:
     """The verb's own answer for a study, and answers side by side for a set."""
     return side_by_side(studies, verb) if isinstance(studies, StudySet) else verb(studies)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from scalecurve.analysis.checks import check_shape, check_table, common_spread, spread_of_neighbours
+from scalecurve.analysis.checks import check_shape, check_table, common_spread, implausible, spread_of_neighbours
 from scalecurve.analysis.curve import (
     LARGEST_LOG,
     WELCH_LOG,
@@ -22,7 +22,20 @@ from scalecurve.analysis.curve import (
     ratio_of,
 )
 from scalecurve.analysis.order import PAIRED, Blocks, blocks_of, check_order
-from scalecurve.document import Block, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, Tone, table
+from scalecurve.document import (
+    Answer,
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    Tone,
+    answer_of_doubt,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding
@@ -31,6 +44,7 @@ from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.study import what_scales
 from scalecurve.units import as_number, level_faults
+from scalecurve.words import chance_words, percent, workers_text
 
 SEED = 7
 STUDENT = "Student's t on the logarithm of the mean"
@@ -92,11 +106,6 @@ class SpeedupTable(Result):
         name regime quantity k_unit baseline_k threshold level method statistic simultaneous bend
         no_bend_probability=no_bend rows findings"""
 
-    def __repr__(self) -> str:
-        bend = f"bends at {self.bend.k}" if self.bend else "no bend"
-        span = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
-        return f"<SpeedupTable {self.regime}, {span}, {bend}>"
-
     def row(self, k: int) -> TableRow:
         """The row at K; InputError where K was not measured."""
         for row in self.rows:
@@ -104,6 +113,62 @@ class SpeedupTable(Result):
                 return row
         remedy = f"measured are K = {', '.join(str(row.k) for row in self.rows)}"
         raise InputError(Fault("this K was not measured", value=str(k), remedy=remedy))
+
+    @property
+    def answer(self) -> Answer:
+        """How many workers to use, by the rule of the bend."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
+        last, disturbed = self.rows[-1], [row.k for row in self.rows if row.disturbed]
+        if disturbed:
+            listed = ", ".join(map(str, disturbed))
+            return Answer(
+                decision=f"Cannot say where it bends: other programs disturbed the runs at K = {listed}.",
+                reason=f"As measured, efficiency is {percent(last.efficiency.value)} at K = {last.k:,}.",
+                next="measure again on an idle machine",
+            )
+        if self.bend is None:
+            all_of_them = f"Use all {workers_text(last.k, self.k_unit)}: efficiency is {percent(last.efficiency.value)}"
+            return Answer(
+                decision=f"{all_of_them} there{self._threshold_words()}.",
+                confidence=self._confidence(self.no_bend),
+                reason=f"The speedup is {last.speedup.value:.4g}; no measured K is past the bend ({rule_words(self)}).",
+                next=f"`scalecurve forecast --at {2 * last.k}` says what twice as many would give",
+            )
+        fastest = max(self.rows, key=lambda row: row.speedup.value)
+        return Answer(
+            decision=self._decision(self.row(self.bend.k)),
+            confidence=self._confidence(self.bend.probability),
+            reason=f"The speedup peaks at {fastest.speedup.value:.4g} with {workers_text(fastest.k, self.k_unit)}.",
+            next="`scalecurve diagnose` on the same file says why it bends",
+        )
+
+    def _decision(self, bent: TableRow) -> str:
+        """The largest K before the bend, with what the step to the bend gives."""
+        good = max((row for row in self.rows if row.k < bent.k), key=lambda row: row.k, default=bent)
+        use, shared = workers_text(good.k, self.k_unit), ", where workers share cores" if bent.oversubscribed else ""
+        if bent.speedup.value < good.speedup.value:
+            return f"Use {use}: {bent.k:,} are slower (speedup {bent.speedup.value:.3g}{shared})."
+        if self.rule == "knee":
+            return f"Use up to {workers_text(bent.k, self.k_unit)}: from there a doubling gives less than 1.4x{shared}."
+        if self.rule == "marginal":
+            gain = (bent.speedup.value - good.speedup.value) / (bent.k - good.k)
+            return f"Use up to {use}: up to {bent.k:,} each added worker gains {gain:.2g} of speedup{shared}."
+        there = f"efficiency is {percent(bent.efficiency.value)} at {bent.k:,}{shared}{self._threshold_words()}"
+        if good.k == self.baseline_k:
+            return f"Use {use} until the bottleneck is fixed: {there}."
+        was = f"efficiency is {percent(good.efficiency.value)} there and {percent(bent.efficiency.value)} at {bent.k:,}"
+        return f"Use up to {use}: {was}{shared}{self._threshold_words()}."
+
+    def _threshold_words(self) -> str:
+        return f" (threshold {percent(self.threshold)})" if self.rule == "efficiency" else ""
+
+    def _confidence(self, chance: float | None) -> str:
+        """How sure the bend is, and which K it could be instead."""
+        if chance is None:
+            return "Single runs give no probability."
+        others = [f"{k:,} ({percent(share)})" for k, share in self.bend.neighbours] if self.bend else []
+        return f"Probability {chance_words(chance)}{'; it could also bend at ' + ', '.join(others) if others else ''}."
 
     def body(self) -> Document:
         unit = f" ({self.unit})" if self.unit and self.quantity is not Quantity.SECONDS else ""
@@ -136,9 +201,9 @@ class SpeedupTable(Result):
             words = row.verdict + (" (unsure)" if row.sure is False else "")
             words += ", oversubscribed" if row.oversubscribed else ""
             words += ", disturbed" if row.disturbed else ""
-            rows.append([*cells, Cell(words, _TONES[row.verdict])])
+            rows.append([*cells, Cell(words, _TONES.get(row.verdict, "bad"))])
         body = table([*columns, Column("verdict", "left")], rows)
-        blocks: tuple[Block, ...] = (Paragraph(head), body, Paragraph(bend_sentence(self)))
+        blocks: tuple[Block, ...] = (Paragraph(head), body)
         return Document(None, (*blocks, FindingList(self.findings)) if self.findings else blocks)
 
 
@@ -156,29 +221,6 @@ def _decimals(value: float) -> int | None:
     """Four decimals for values around one, more for small and fewer for large ones; None where neither fits."""
     steps = ((LARGEST_FIXED, None), (1e4, 1), (1e2, 2), (1e1, 3), (1e-2, 4), (1e-5, 7))
     return next((digits for limit, digits in steps if value >= limit), None)
-
-
-def bend_sentence(result: SpeedupTable) -> str:
-    """The bend in words, with its rule, its probability and the K it could be instead."""
-    rule = rule_words(result)
-    disturbed = any(row.disturbed for row in result.rows)
-    if result.bend is None:
-        chance = "" if result.no_bend is None else f", probability {chance_words(result.no_bend)}"
-        chance += "; disturbed runs give no probability" if disturbed else ""
-        return f"No bend within the measured range, K <= {result.rows[-1].k} ({rule}{chance})."
-    text = f"The curve bends at K = {result.bend.k} ({rule})"
-    if result.row(result.bend.k).oversubscribed:
-        text += ", where workers share cores"
-    if result.bend.probability is None:
-        return text + f"; {'disturbed runs' if disturbed else 'single samples'} give no probability."
-    text += f", probability {chance_words(result.bend.probability)}"
-    others = ", ".join(f"K = {k} ({chance:.2f})" for k, chance in result.bend.neighbours)
-    return text + (f"; it could also be {others}." if others else ".")
-
-
-def chance_words(chance: float) -> str:
-    """A probability with two digits; one that rounds to 1 is said to be above 0.99, as no data make it certain."""
-    return "above 0.99" if chance > 0.99 else f"{chance:.2f}"
 
 
 def rule_words(result: SpeedupTable) -> str:
@@ -231,12 +273,16 @@ class TableBasis:
         of_time, of_ratio = (level ** (1 / count), level ** (1 / (count - 1))) if simultaneous else (level, level)
         study, k0, means = self.study, self.study.baseline_k, mean_intervals(self.curve, of_time)
         oversubscribed = {run.k for run in study.runs if run.oversubscribed and run.counts}
-        disturbed = {k for own in study.findings if own.code == "disturbed" for k in own.evidence.get("k", ())}
+        marks = [own.evidence for own in study.findings if own.code == "disturbed"]
+        disturbed = {k for evidence in marks for k in evidence.get("k", ())}
+        quiet = {k: bounds for evidence in marks for k, bounds in evidence.get("efficiency", {}).items()}
         shows_serial = study.regime is Regime.STRONG and k0 == 1
         rows = []
         columns = (self.curve.k, self.curve.n, self.measured.std, self.centre.efficiency)
         for place, (k, n, std, share) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             efficiency = self.efficiency(k, share, of_ratio)
+            if disturbed & {k, k0} and k != k0:
+                efficiency = quiet_efficiency(share, quiet.get(str(k)), level)
             low, high = efficiency.low, efficiency.high
             sure = None if low is None or high is None else not low < threshold <= high
             rows.append(
@@ -269,6 +315,15 @@ class TableBasis:
             return ratio_of(*ends, share, level)
         paired = None if self.blocks is None else self.blocks.ratio(self.curve, k0, k)
         return (paired or log_ratio((self.curve, k0, 1.0), (self.curve, k, -1.0))).around(share, level)
+
+
+def quiet_efficiency(share: float, bounds: Sequence[float] | None, level: float) -> Estimate:
+    """E of a disturbed row: as measured, with the bounds of E on a quiet machine where the waiting of the job gives
+    them; the spread of disturbed runs says nothing about that."""
+    if bounds is None:
+        return Estimate(share, method="disturbed")
+    low, high = bounds
+    return Estimate(share, min(low, share), max(high, share), level, "bounds from waiting for cores")
 
 
 def tabulate(
@@ -308,8 +363,12 @@ def tabulate(
     rows = basis.rows(threshold, level, simultaneous=simultaneous)
     methods = {row.efficiency.method for row in rows if row.efficiency.low is not None}
     bent, no_bend = find_bend(basis.centre, bend, threshold, rng or np.random.default_rng(SEED))
-    if any(row.disturbed for row in rows):  # the spread of disturbed times does not say how sure the bend is
-        bent, no_bend = bent and replace(bent, probability=None, neighbours=(), beyond=None), None
+    if any(row.disturbed for row in rows):  # disturbed times do not say where the curve bends
+        bent = no_bend = None
+    doubt = implausible(basis.measured)
+    if doubt is not None:
+        doubted = set(doubt.evidence["k"])
+        rows = tuple(replace(row, verdict=doubt.evidence["words"]) if row.k in doubted else row for row in rows)
     order = check_order(study, is_paired=PAIRED in methods)
     return SpeedupTable(
         name=study.name,
@@ -328,7 +387,12 @@ def tabulate(
         statistic=statistic,
         simultaneous=simultaneous,
         no_bend=no_bend,
-        findings=(*study.findings, *check_table(study, basis.measured, rows, basis.shape), *order),
+        findings=(
+            *([doubt] if doubt else ()),
+            *study.findings,
+            *check_table(study, basis.measured, rows, basis.shape),
+            *order,
+        ),
     )
 
 
@@ -337,7 +401,7 @@ def mean_intervals(curve: Curve, level: float) -> list[Estimate]:
 
     1.96 std/sqrt(n) would cover about 88 % instead of 95 % at n = 5.
     """
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     wide = spread_of_neighbours(curve, level)
     half = stdtrit(np.maximum(wide.degrees, 1.0), 0.5 + level / 2.0) * np.nan_to_num(wide.log_se)

@@ -40,6 +40,7 @@ LAW_SPREAD = 0.005
 WELL_BELOW = 0.97
 LIKE_A_RATE = (0.5, 1.1)  # of K/K0, where a column of times rises with K
 SKEW = 1e-3
+ODD_SHARE, ODD_STEP = 0.5, 0.7  # E at the smallest K against one worker, and from there to the next K
 
 
 def _regimes(claim: Claim) -> tuple[bool, ...]:
@@ -164,6 +165,30 @@ def other_baseline(claim: Claim) -> Iterator[Hit]:
         name = "efficiency" if one.speedup is None else "speedup"
         message = f"at K = 1 the {name} is {one.quoted(name)}, not 1: it is relative to a program that is not shown"
         yield Hit(message, {"published": own.printed}, credit=0.25)
+
+
+@rule(
+    "baseline-speedup-odd", WARNING, Item.BASELINE, MISSING,
+    remedy="state what S = 1 is: which program, how many workers, how many seconds",
+    source="Hoefler and Belli 2015, rule 1",
+    asks="What are the speedups relative to: one worker, the smallest K, or another program?",
+)  # fmt: skip
+def baseline_speedup_odd(claim: Claim) -> Iterator[Hit]:
+    """The speedup of the smallest K is neither 1 nor K0.
+
+    Then S is relative to something that the table does not show, and no efficiency follows.
+    """
+    rows = sorted((p for p in claim.points if p.speedup), key=lambda p: p.k)
+    if len(rows) < 2 or rows[0].k == 1 or claim.baseline.description:
+        return
+    first, second = rows[0], rows[1]
+    own = figure(first, "speedup")
+    if own is None or own.contains(1.0) or own.contains(float(first.k)) or not first.speedup or not second.speedup:
+        return
+    share, step = first.speedup / first.k, second.speedup / first.speedup * first.k / second.k
+    if claim.baseline.k == first.k or (share < ODD_SHARE and step > ODD_STEP):
+        message = f"S({first.k}) is {first.quoted('speedup')}: neither 1 (relative to K = {first.k}) nor near {first.k}"
+        yield Hit(message, {"k": first.k, "published": first.speedup}, credit=0.25)
 
 
 @rule(

@@ -17,6 +17,7 @@ from scalecurve.auditing import arithmetic_rules, job_rules, number_rules  # noq
 from scalecurve.auditing.claim import Claim, claim_from, claim_of, load_claim
 from scalecurve.auditing.rule import RULES, Effect, Hit, Item, Rule
 from scalecurve.document import (
+    Answer,
     Block,
     Cell,
     Column,
@@ -60,10 +61,21 @@ ABSENT = frozenset(
      "speedup-only", "no-efficiency")
 )  # fmt: skip
 """Rules that miss a fact; any other warning doubts one."""
+DECISIONS = {
+    SOUND: "Believe it: nothing is wrong or left out.",
+    NOT_STATED: "Believe the figures, but ask for what is not stated.",
+    DOUBTFUL: "Do not rely on it yet: something is hard to believe.",
+    UNCHECKED: "Do not rely on it: nobody can check it.",
+    CONTRADICTORY: "Do not believe it:",
+    WRONG: "Do not believe it:",
+}
+MOST_DECISION = 120
+BARE = "Relative to what (K0, which program, how many seconds), and what was held fixed: all work, or that of a worker?"
 BROKEN = {"work-differs": Item.WORKLOAD, "answer-differs": Item.WORKLOAD}  # errors of `measure`
 TONES: dict[str, Tone] = {
     "ok": "good", "missing": "warn", "violated": "bad", SOUND: "good", WARNINGS: "warn", NOT_PUBLISHABLE: "bad",
 }  # fmt: skip
+FIRST = "slower-than-baseline"  # whatever else is wrong: fewer workers would have been faster
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -102,8 +114,22 @@ class Audit(Result):
     def points(self) -> list[dict[str, float]]:
         return [{"k": p.k, "speedup": e * p.k, "efficiency": e} for p, e in self.claim.efficiencies()]
 
-    def __repr__(self) -> str:
-        return f"<Audit of {self.claim.name}: {self.verdict} ({self.grade}, {self.score} of 100)>"
+    @property
+    def answer(self) -> Answer:
+        worst = next((one for one in (*self.findings, *self.violations) if one.code == FIRST), None)
+        if worst is None and self.grade in (WRONG, CONTRADICTORY):
+            serious = [one for one in (*self.violations, *self.findings) if one.severity is Severity.ERROR]
+            worst = next(iter(serious or self.violations), None)
+        last = max(self.claim.efficiencies(), key=lambda pair: pair[0].k, default=None)
+        figure = "" if last is None else f" E = {last[1]:.2f} at K = {last[0].k}."
+        decision = f"{DECISIONS[self.grade]}{figure}" if worst is None else f"{DECISIONS[self.grade]} {worst.message}."
+        placed = next((one for one in self.findings if one.code == "standing"), None)
+        return Answer(
+            decision=decision if len(decision) <= MOST_DECISION else f"{decision[: MOST_DECISION - 3].rstrip()}...",
+            confidence=f"Score {self.score} of 100: {self._counts()}.",
+            reason=None if placed is None else f"{placed.message}.",
+            next=f"ask: {BARE if len(self.claim.points) == 1 else self.questions[0]}" if self.questions else None,
+        )
 
     @property
     def publishable(self) -> bool:
@@ -123,23 +149,23 @@ class Audit(Result):
             )
             for row in self.checklist
         ]
-        grade = "" if self.grade == self.verdict else f" ({self.grade})"
-        summary = (
-            f"Verdict: {self.verdict}{grade}. {GRADE_WORDS[self.grade]}. Score {self.score} of 100: {self._counts()}."
-        )
-        blocks: list[Block] = [Paragraph(summary, TONES[self.verdict]), table(heads, rows)]
+        verdict = self.verdict if self.grade == self.verdict else f"{self.verdict} ({self.grade})"
+        blocks: list[Block] = [Paragraph(f"Verdict: {verdict}.", TONES[self.verdict]), table(heads, rows)]
+        details: list[Block] = []
         if self.questions:
             questions = self.questions[:MOST_QUESTIONS]
             listed = "\n".join(f"{i}. {question}" for i, question in enumerate(questions, 1))
-            blocks += [Heading("What to ask for"), Paragraph(listed)]
-        blocks.append(FindingList(self.findings))
+            details += [Heading("What to ask for"), Paragraph(listed)]
+        grave = tuple(one for one in self.findings if one.severity is not Severity.INFO)
+        blocks.append(FindingList(grave))
+        details.append(FindingList(tuple(one for one in self.findings if one not in grave)))
         points = list(claim.efficiencies())
         if len(points) > 1:
             cells = [(str(p.k), f"{e * p.k:.4g}", f"{e:.3f}", f"{max(0.0, 1 - e):.0%}") for p, e in points]
             k0 = claim.baseline_k
             caption = "Recomputed" if k0 == 1 else f"Recomputed, with S({k0}) = {k0}"
-            blocks.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption=caption))
-        return Document(f"Audit of {claim.name}", tuple(blocks))
+            details.append(table([f"K ({claim.k_unit})", "S", "E", "idle"], cells, caption=caption))
+        return Document(f"Audit of {claim.name}", tuple(blocks), details=tuple(details))
 
     def _counts(self) -> str:
         statuses = [row.status for row in self.checklist]
@@ -194,12 +220,10 @@ def audit(subject: StudyLike | Claim | Mapping[str, Any], *, regime: str | None 
         )
         violations += findings
     everything = (*own, *(finding for _, _, finding in hits))
-    beside = [
-        finding
-        for severity in ORDER
-        for finding in everything
-        if finding.severity is severity and finding not in violations
-    ]
+    beside = sorted(
+        (finding for finding in everything if finding not in violations),
+        key=lambda finding: (finding.code != FIRST, ORDER.index(finding.severity), finding.code != "standing"),
+    )
     score = round(min(100.0, max(0.0, points - sum(DOUBTS[finding.severity] for finding in beside))))
     questions.sort(key=lambda question: -question[0])
     grade = _grade(claim, hits, own, [row.status for row in checklist])

@@ -7,7 +7,9 @@ is no loss, so it fails the gate only where that is asked for.  A floor fails wh
 uncertainty.
 
 The chance that identical code fails is at most `FALSE_ALARM` for each of these parts, over all gated K together
-(bench/gate.py).  Every K is printed with the smallest loss that is detected with probability `POWER`.
+(bench/gate.py), on the condition that it prints: without a history, that sessions shift all K alike.  Where a failure
+would not stand if single K shifted too, it asks for a second session.  Every K is printed with the smallest loss that
+is detected with probability `POWER`.
 
 Repeats that are all equal (a coarse timer, a copied number) show no noise although there is some: there the standard
 error is at least `LEAST_ERROR`, or what rounding to the last digit leaves.
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.analysis.merging import differences, mixed_finding, require_sameness
+from scalecurve.analysis.sessions import SessionShift
 from scalecurve.analysis.table import tabulate
 from scalecurve.auditing.history import (
     LEAST_CHECKS,
@@ -34,7 +37,7 @@ from scalecurve.auditing.history import (
     session_shift,
 )
 from scalecurve.auditing.losses import Regression, pair_of
-from scalecurve.document import Cell, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, Severity, carried, info, warning
@@ -83,11 +86,10 @@ class Gate(Result):
     findings: tuple[Finding, ...]
     drift: Change | None = None
     checks_before: int | None = None
+    shifts_known: bool = False
+    rests_on_one_session: bool = False
 
-    JSON = "name against passed line false_alarm checks drift findings"
-
-    def __repr__(self) -> str:
-        return f"<Gate {self.line}>"
+    JSON = "name against passed line false_alarm promise checks drift findings"
 
     @property
     def checks(self) -> tuple[FloorCheck | Regression, ...]:
@@ -115,15 +117,49 @@ class Gate(Result):
         names = ("kind", "k", "passed", "tests", "loss", "detectable", "p_value", "alpha", "floor", "efficiency")
         return [{name: check.to_dict().get(name) for name in names} for check in self.checks]
 
+    @property
+    def promise(self) -> str | None:
+        """How often identical code fails, and on which condition."""
+        if not self.regressions:
+            return None
+        if self.shifts_known:
+            return (
+                f"Identical code fails in at most {self.false_alarm:.0%} of checks (session shifts from the history)."
+            )
+        return (
+            f"Identical code fails in at most {self.false_alarm:.0%} of checks if sessions shift all K alike; if the "
+            "network of the day moves single K by 2 %, in up to 60 %."
+        )
+
+    @property
+    def answer(self) -> Answer:
+        failed = [check for check in self.checks if check.passed is False]
+        if not self.passed:
+            more = "" if len(failed) < 2 else f"; {len(failed) - 1} more"
+            first = str(failed[0] if failed else f"along {self.checks_before} checks, {self.drift}")
+            remedy = "measure the new code in a second session, `scalecurve merge` both, and check again"
+            return Answer(
+                decision=f"FAIL {self.name}: {first}{more}",
+                confidence=self.promise,
+                reason="The loss is no larger than what another session can do to single K (2 %)."
+                if self.rests_on_one_session
+                else None,
+                next=remedy if self.rests_on_one_session else None,
+            )
+        needs_history = bool(self.regressions) and not self.shifts_known
+        return Answer(
+            decision=self.line,
+            confidence=self.promise,
+            next="keep a --history: it learns how sessions differ" if needs_history else None,
+        )
+
     def body(self) -> Document:
         rows = table(["", "check"], [(MARKS[check.passed], str(check)) for check in self.checks])
-        promise = f"Identical code fails in at most {self.false_alarm:.0%} of invocations."
-        promises = [Paragraph(promise)] if self.regressions else []
+        about = []
         if self.checks_before is not None:
             enough = "" if self.checks_before + 1 >= LEAST_CHECKS else f"; drift is tested from {LEAST_CHECKS} on"
-            promises.append(Paragraph(f"History: {self.checks_before} checks before this one{enough}."))
-        head = Paragraph(self.line, "good" if self.passed else "bad")
-        return Document(None, (head, rows, *promises, FindingList(self.findings)))
+            about.append(Paragraph(f"History: {self.checks_before} checks before this one{enough}."))
+        return Document(None, (rows, FindingList(self.findings)), details=tuple(about))
 
     def junit(self) -> str:
         """The checks as a JUnit test suite."""
@@ -180,7 +216,8 @@ def check(
     finding says so.  A `history` that does not exist yet is one without checks; nothing is written to it here.
     """
     new = as_study(study, regime=regime)
-    floors = min_efficiency if isinstance(min_efficiency, Mapping) else parse_floors(min_efficiency)
+    floors = parse_floors(min_efficiency) if not isinstance(min_efficiency, Mapping) else min_efficiency
+    floors = {int(k): float(floor) for k, floor in floors.items()}  # of numpy a verdict would not be True or False
     if gate not in GATES:
         raise InputError(Fault("unknown gate", value=gate, remedy=f"one of {', '.join(GATES)}"))
     if against is None and not floors and history is None:
@@ -194,6 +231,7 @@ def check(
     change = largest_change(past[-MOST_CHECKS:], level=DRIFT_ALARM)
     findings: list[Finding] = []
     rows: list[Regression] = []
+    one_session, session = False, session_shift(past)
     old = None if against is None else as_study(against, regime=str(new.regime))
     if old is not None:
         machines = [difference for difference in differences(new, old) if difference.kind == "machine"]
@@ -208,9 +246,10 @@ def check(
         if versions:  # other versions are what a gate is for: a note, not a refusal
             mixed = mixed_finding(versions)
             findings.append(info("versions-differ", mixed.message, **mixed.evidence))
-        pair = pair_of(new, old, () if workers is None else as_workers(workers), session_shift(past))
+        pair = pair_of(new, old, () if workers is None else as_workers(workers), session or SessionShift())
         rows = pair.rows("efficiency" if by_efficiency else gate, false_alarm)
         findings += pair.findings(rows)
+        one_session = pair.rests_on_one_session(rows, false_alarm)
     return Gate(
         name=new.name,
         against=None if old is None else old.name,
@@ -220,6 +259,8 @@ def check(
         findings=carried(new, *([] if old is None else [old]), own=findings),
         drift=change if change is not None and change.change > 0 else None,  # T up, beyond noise
         checks_before=None if history is None else len(past) - 1,
+        shifts_known=session is not None,
+        rests_on_one_session=one_session,
     )
 
 

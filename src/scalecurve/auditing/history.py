@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from scalecurve.analysis.curve import conversion_of
+from scalecurve.analysis.sessions import LEAST_SESSIONS, SessionShift, shift_of_history
 from scalecurve.analysis.table import tabulate
-from scalecurve.document import Block, Cell, Document, Paragraph, Result, table
+from scalecurve.document import Answer, Block, Cell, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.files import read_text
 from scalecurve.findings import Finding, info
@@ -31,9 +32,8 @@ from scalecurve.study import Study
 from scalecurve.study.run import FloatArray
 
 VERSION = 1
-LEAST_CHECKS = 8  # fewer say nothing about the noise between sessions
-SMALLEST_SHIFT = 0.002
-MOST_SHOWN = 20
+LEAST_CHECKS = LEAST_SESSIONS
+MOST_SHOWN = 12
 LEVEL = 0.01  # of `scalecurve history`: the chance of a change where there is none, over all series
 
 
@@ -101,6 +101,7 @@ class History(Result):
     entries: tuple[HistoryEntry, ...]
     changes: tuple[Change, ...]
     session: float | None
+    own_shift: float | None = None
     findings: tuple[Finding, ...] = ()
 
     JSON = "name checks session changes rows=records findings"
@@ -109,8 +110,31 @@ class History(Result):
     def checks(self) -> int:
         return len(self.entries)
 
-    def __repr__(self) -> str:
-        return f"<History of {self.name}: {len(self.entries)} checks, {len(self.changes)} changes>"
+    @property
+    def answer(self) -> Answer:
+        rises = [change for change in self.changes if change.change > 0]
+        latest = (rises or self.changes)[-1] if self.changes else None
+        if latest is None:
+            decision = f"No change of T beyond noise along {len(self.entries)} checks of {self.name}."
+        else:
+            where = "at all K" if latest.k is None else f"at K = {latest.k}"
+            how = (
+                f"creeps by {latest.per_commit:+.2%} a check,"
+                if latest.per_commit is not None
+                else f"changed at {latest.commit},"
+            )
+            decision = f"T {where} {how} {latest.change:+.1%} in all."
+        return Answer(
+            decision=decision,
+            confidence=f"Histories without a change show one in {LEVEL:.0%}."
+            if len(self.entries) >= LEAST_CHECKS
+            else f"{len(self.entries)} checks are too few to tell a change from noise.",
+            reason=None
+            if self.session is None
+            else f"Between sessions T of all K shifts by {self.session:.1%}"
+            + ("." if self.own_shift is None else f", single K by up to {self.own_shift:.1%}."),
+            next=None if latest is None or latest.per_commit is not None else f"look at the commit {latest.commit}",
+        )
 
     @property
     def all_k(self) -> tuple[int, ...]:
@@ -136,14 +160,11 @@ class History(Result):
             efficiencies.append([entry.label, *shares])
             verdict = {True: Cell("ok", "good"), False: Cell("FAIL", "bad"), None: Cell("-")}[entry.passed]
             rows.append([*cells, verdict, Cell("change", "warn") if place in marked else None])
-        shift = "" if self.session is None else f"; T of all K shifts by {self.session:.1%} between sessions"
-        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown{shift}"
+        head = f"{self.name}: {len(self.entries)} checks, the last {len(rows)} shown"
         ratios = table(["commit", *(f"E({k})" for k in self.all_k)], efficiencies)
-        blocks: list[Block] = [Paragraph(head), table(heads, rows), ratios]
+        blocks: list[Block] = [Paragraph(head), table(heads, rows)]
         blocks += [Paragraph(f"{change}.", "bad" if change.change > 0 else "good") for change in self.changes]
-        if not self.changes:
-            blocks.append(Paragraph(f"No change along the history beyond noise (level {LEVEL:.0%})."))
-        return Document(None, tuple(blocks))
+        return Document(None, tuple(blocks), details=(ratios,))
 
 
 def entry_of(study: Study, *, passed: bool | None = None, drift: bool = False) -> HistoryEntry:
@@ -268,7 +289,8 @@ def history(path: str | Path, *, name: str | None = None) -> History:
         name=entries[0].name,
         entries=entries,
         changes=changes_along(entries, level=LEVEL),
-        session=None if session is None else session[0],
+        session=None if session is None else session.common,
+        own_shift=None if session is None or not session.own else max(session.own.values()),
         findings=tuple(findings),
     )
 
@@ -284,22 +306,14 @@ def series_of(entries: Sequence[HistoryEntry]) -> dict[int | None, FloatArray]:
     return series
 
 
-def session_shift(entries: Sequence[HistoryEntry]) -> tuple[float, float] | None:
-    """The standard deviation of the shift between sessions with its degrees of freedom; None with few entries.
-
-    The median of squared differences of neighbours, so that a few true changes do not count, less the noise of the
-    means.
-    """
-    series = series_of(entries)
-    if len(entries) < LEAST_CHECKS or not series:
+def session_shift(entries: Sequence[HistoryEntry]) -> SessionShift | None:
+    """How far sessions shift all K together and each K by itself; None with few entries or no K in all of them."""
+    series = {k: logs for k, logs in series_of(entries).items() if k is not None}
+    if not series:
         return None
-    common = series.get(None, next(iter(series.values())))
-    noise = [
-        np.mean([(p.std / p.time) ** 2 / p.n for p in entry.points if p.std is not None] or [0.0]) / len(entry.points)
-        for entry in entries
-    ]
-    square = float(np.median(np.diff(common) ** 2)) / 0.455 / 2  # 0.455: the median of chi-square with one degree
-    return max(SMALLEST_SHIFT, math.sqrt(max(0.0, square - float(np.mean(noise))))), (len(entries) - 1) / 2
+    points = [[point for k in series if (point := entry.at(k)) is not None] for entry in entries]
+    noise = [[0.0 if point.std is None else (point.std / point.time) ** 2 / point.n for point in row] for row in points]
+    return shift_of_history(list(series), np.column_stack(list(series.values())), np.array(noise))
 
 
 def changes_along(entries: Sequence[HistoryEntry], *, level: float) -> tuple[Change, ...]:
@@ -351,7 +365,7 @@ def largest_change(entries: Sequence[HistoryEntry], *, level: float) -> Change |
 
 def scan(values: FloatArray) -> tuple[float, int, FloatArray]:
     """The p-value of the largest change of the mean, its place, and the change at every place in standard errors."""
-    from scipy.special import stdtr
+    from scalecurve.distributions import stdtr
 
     count = len(values)
     sigma = math.sqrt(float(np.mean(np.diff(values) ** 2)) / 2) or 1e-12

@@ -35,6 +35,18 @@ HANDICAPS = {
 }
 
 
+COUNTED = "nodes?|gpus?|cores?|hosts?|servers?|chips?|workers?|ranks?|vms?|instances?"
+COUNT = rf"(?<!\w)\d[\d,]*\s*(?:[x×*]\s*|(?:{COUNTED})\b[\s:,]*(?:of\s+|with\s+)?)"
+
+
+def machine_kind(name: str) -> str:
+    """The kind of machine without how many of it: "8x H100" and "16 x H100 GPUs" are one."""
+    kind = re.sub(rf"\(?{COUNT}|[\s,;(]*[x×*]\s*\d+\)?$", " ", name.casefold())
+    return re.sub(
+        r"\s*\b(gpus?|nodes?|cores?|cpus?|servers?|machines?|cluster)\b\s*$", "", " ".join(kind.split())
+    ).strip()
+
+
 @rule(
     "baseline-distributed", ERROR, Item.BASELINE, VIOLATED,
     remedy="measure the fastest correct single-worker program as T(1)",
@@ -94,7 +106,7 @@ def baseline_differs(claim: Claim) -> Iterator[Hit]:
     precisions = (claim.baseline.precision, claim.precision)
     machines = (claim.baseline.hardware, claim.environment.hardware)
     for name, (own, others) in {"precision": precisions, "hardware": machines}.items():
-        if own and others and own.casefold() != others.casefold():
+        if own and others and machine_kind(own) != machine_kind(others):
             yield Hit(f"the baseline's {name} is {own}, that of the other points {others}", {name: [own, others]})
 
 
@@ -130,6 +142,27 @@ def baseline_not_one(claim: Claim) -> Iterator[Hit]:
     if claim.baseline_k != 1:
         message = f"the baseline is K0 = {claim.baseline_k}: losses among its own workers are not visible"
         yield Hit(message, {"baseline_k": claim.baseline_k})
+
+
+@rule(
+    "claims-about-one", WARNING, Item.BASELINE, MISSING,
+    remedy="measure one worker, or state the speedup over K0", source="reporting checklist, row 1",
+    asks="Was the job run on one worker, or was S(K0) = K0 assumed?",
+)  # fmt: skip
+def claims_about_one(claim: Claim) -> Iterator[Hit]:
+    """A speedup over one worker that was never run.
+
+    Whoever measures from K0 on and multiplies by K0 assumes that K0 workers lose nothing.
+    """
+    smallest = min((point.k for point in claim.points), default=1)
+    words = re.search(
+        r"(over|than|versus|vs\.?|against|relative to|of) (a |one |1 )?(single|one|1)[ -]",
+        claim.statement or "",
+        re.IGNORECASE,
+    )
+    if len(claim.points) > 1 and max(claim.baseline_k, smallest) > 1 and words and claim.at(1) is None:
+        message = f"the claim speaks of one worker, but the smallest K with a figure is {smallest}"
+        yield Hit(message, {"smallest_k": smallest}, credit=0.25)
 
 
 def _is_impossible(claim: Claim, point: ClaimPoint, e: float) -> bool:
@@ -333,8 +366,42 @@ def workload_unknown(claim: Claim) -> Iterator[Hit]:
 
     Without it nobody can tell whether every point ran the same job.
     """
-    if not _sizes(claim) and claim.workload_fixed is None and not claim.workload:
+    sizes = _sizes(claim)
+    if claim.workload_fixed is not None or claim.workload:
+        return
+    if not sizes:
         yield Hit("work, batch or problem size not stated")
+    elif len(sizes) < max(2, len(claim.points)):
+        known = ", ".join(f"K = {k}" for k, _ in sizes)
+        yield Hit(f"work or batch stated at {known} only: it may have changed at the other K", credit=0.25)
+
+
+@rule(
+    "time-per-part", WARNING, Item.WORKLOAD, MISSING,
+    remedy="give the time of the whole job: time per epoch (or step) times how many each K needed",
+    source="Shallue et al. 2019: steps to a fixed loss depend on the batch",
+    asks="How many epochs or steps did each K need to reach the same result?",
+)  # fmt: skip
+def time_per_part(claim: Claim) -> Iterator[Hit]:
+    """Seconds per epoch or per step are not the time of a job.
+
+    A larger batch makes an epoch faster and may need more of them; a step with a larger batch is another step.
+    """
+    text = f"{claim.statement or ''} {claim.workload or ''} {claim.name}"
+    part = re.search(
+        r"(?:per|/|each)[ _-]?(epoch|step|iteration|batch)|(epoch|step|iteration)[ _-]times?\b", text, re.IGNORECASE
+    )
+    counted = all(point.iterations is not None or point.target for point in claim.points)
+    sizes = {size for _, size in _sizes(claim)}
+    if (
+        part
+        and claim.points
+        and not counted
+        and claim.regime != "weak"
+        and not (claim.workload_fixed or len(sizes) == 1)
+    ):
+        name = (part[1] or part[2]).lower()
+        yield Hit(f"the times are those of one {name}: how many each K needed is not stated", credit=0.5)
 
 
 @rule(

@@ -1,8 +1,8 @@
 """Was speed lost between two sessions, at one K, at the larger K, or everywhere: tests that know three kinds of noise.
 
-The log ratio of means at each K, d = ln T(new)/T(old), holds the true change, the noise of the runs, and a shift that
-all K of a session share (another day, another neighbour, another temperature).  The shift has a standard deviation of
-`session` in each study; that of the difference is sqrt(2) times it.
+The log ratio of means at each K, d = ln T(new)/T(old), holds the true change, the noise of the runs, a shift that all K
+of a session share, and one of each K by itself (`analysis.sessions`).  A shift of the difference has sqrt(2) times the
+standard deviation of that of a session.
 
     one K       d minus what the other K say of the shift (its posterior mean)
     larger K    the mean of d over the m largest K minus what the smaller K say of the shift
@@ -25,12 +25,14 @@ Revels 2016 for noise that comes from outside the program.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from scalecurve.analysis.curve import Curve, curve_of
+from scalecurve.analysis.sessions import LEAST_SESSIONS, SessionShift
 from scalecurve.document import JsonRecord
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
@@ -53,7 +55,6 @@ WIDE, WIDE_SHARE = 0.25, 0.5  # the relative spread from which means are so skew
 LEAST_DEGREES = 3.0  # of a mean: with fewer, and at most FEW_K, chance alone passes 1 % ...
 FEW_K = 2
 TWO_SPEEDS = math.log(1.3)  # ... so that a loss must be larger than what parts the two speeds of most programs
-SESSION = 0.02  # the shift between sessions where no history says how large it is
 POWER = 0.8
 LEAST_P = 1e-4
 LEAST_ERROR = 0.002
@@ -113,57 +114,87 @@ def alphas(count: int, false_alarm: float, *, many: bool) -> FloatArray:
     return false_alarm * np.array(parts)
 
 
-def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, session: float, session_degrees: float) -> Losses:
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """The session shifts of one gate: `common` to all K, `own` at each K, and the degrees of freedom of both."""
+
+    common: float
+    own: FloatArray | float = 0.0
+    degrees: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Judgement:
+    """The variance of each difference by one view of the noise; `laxer` widens the share of false alarms it admits."""
+
+    variance: FloatArray
+    degrees: FloatArray
+    laxer: FloatArray
+
+
+def losses_of(new: LogMeans, old: LogMeans, *, false_alarm: float, shifts: Shifts) -> Losses:
     """Every test of `sets_of` at once."""
-    change = new.value - old.value
-    own, own_degrees = _sum(new.variance, old.variance, new.degrees, old.degrees)
-    many = has_many(new, old)
-    judgements = [_moderated(new, old)] if many else [(own, own_degrees), _pooled(new, old)]
-    shift = 2.0 * session**2
-    careful, careful_degrees = np.max([variance for variance, _ in judgements], axis=0), judgements[0][1]
+    change, count = new.value - old.value, new.value.shape[-1]
+    judgements = _judgements(new, old, shifts)
+    by_itself = _with_own(*_sum(new.variance, old.variance, new.degrees, old.degrees), shifts)
+    careful = np.max([one.variance for one in judgements], axis=0)
+    shift = 2.0 * shifts.common**2
     shared = np.abs(change) <= TOO_LARGE * np.sqrt(careful + shift)  # a larger change is the program's, no shift
-    columns = []
-    least_degrees = np.minimum(new.degrees, old.degrees).min(axis=-1)
-    lone = change.shape[-1] == 1  # of one K both judgements of noise are the same
-    laxer = np.where(least_degrees >= (MANY if lone else ENOUGH), 1.0 if many or lone else BOTH, FEW)
-    laxer = laxer * np.where(_spread(new, old)[..., 0] > WIDE**2, WIDE_SHARE, 1.0)
-    by_all = np.where(least_degrees < LEAST_DEGREES, np.minimum(laxer, THREE_RUNS), laxer)
     least_limit = np.where(needs_more(new, old), TWO_SPEEDS, 0.0)
-    for places, alpha in zip(sets_of(change.shape[-1]), alphas(change.shape[-1], false_alarm, many=many), strict=True):
-        inside = np.zeros(change.shape[-1], dtype=bool)
+    columns = []
+    for places, alpha in zip(sets_of(count), alphas(count, false_alarm, many=has_many(new, old)), strict=True):
+        inside = np.zeros(count, dtype=bool)
         inside[list(places)] = True
         weights = ~inside * shared / careful
         precision = weights.sum(axis=-1) + (1.0 / shift if shift > 0 else 1e30)
-        common = (weights * change).sum(axis=-1) / precision
-        estimate = change[..., inside].mean(axis=-1) - common
+        mean = change[..., inside].mean(axis=-1)
+        estimate = mean - (weights * change).sum(axis=-1) / precision
         others = weights**2 * careful / precision[..., np.newaxis] ** 2  # the part of the shift's variance from noise
-        beside = (others**2 / careful_degrees).sum(axis=-1)
-        beside = beside + (1.0 / precision - others.sum(axis=-1)) ** 2 / session_degrees
-        limits, errors, degrees = [], [], []
-        for (variance, each_degrees), lax in zip(judgements, (laxer, by_all), strict=False):
-            part = variance[..., inside] / inside.sum() ** 2
-            total = part.sum(axis=-1) + 1.0 / precision
-            fourth = (part**2 / each_degrees[..., inside]).sum(axis=-1) + beside
-            freedom = np.where(
-                fourth > 0, total**2 / np.maximum(fourth, 1e-300), each_degrees[..., inside].min(axis=-1)
-            )
-            errors.append(np.sqrt(total))
-            degrees.append(freedom)
-            limits.append(_quantile(freedom, lax * alpha) * errors[-1])
-        limits = [np.maximum(limit, least_limit) for limit in limits]
-        larger = limits[-1] > limits[0]
-        part = own[..., inside] / inside.sum() ** 2
-        noise, freedom = part.sum(axis=-1), own_degrees[..., inside].sum(axis=-1)
-        slower = change[..., inside].mean(axis=-1) > _quantile(freedom, SLOWER) * np.sqrt(noise)
-        columns.append(
-            (
-                np.where(slower, estimate, np.minimum(estimate, 0.0)),
-                np.where(larger, errors[-1], errors[0]),
-                np.where(larger, limits[-1], limits[0]),
-                np.where(larger, degrees[-1], degrees[0]),
-            )
-        )
+        beside = (others**2 / judgements[0].degrees).sum(axis=-1)
+        beside = beside + (1.0 / precision - others.sum(axis=-1)) ** 2 / shifts.degrees
+        tests = [_limit(one, inside, 1.0 / precision, beside, alpha) for one in judgements]
+        last = tests[-1][1] > tests[0][1]
+        errors, limits, degrees = (np.where(last, tests[-1][i], tests[0][i]) for i in range(3))
+        noise = by_itself[0][..., inside].sum(axis=-1) / inside.sum() ** 2
+        slower = mean > _quantile(by_itself[1][..., inside].sum(axis=-1), SLOWER) * np.sqrt(noise)
+        estimate = np.where(slower, estimate, np.minimum(estimate, 0.0))
+        columns.append((estimate, errors, np.maximum(limits, least_limit), degrees))
     return Losses(*(np.stack(parts, axis=-1) for parts in zip(*columns, strict=True)))
+
+
+def _judgements(new: LogMeans, old: LogMeans, shifts: Shifts) -> list[_Judgement]:
+    """The views of the noise that must agree on a loss, each with the own shifts of the sessions added."""
+    many, lone = has_many(new, old), new.value.shape[-1] == 1  # of one K both judgements of noise are the same
+    least = np.minimum(new.degrees, old.degrees).min(axis=-1)
+    laxer = np.where(least >= (MANY if lone else ENOUGH), 1.0 if many or lone else BOTH, FEW)
+    laxer = laxer * np.where(_spread(new, old)[..., 0] > WIDE**2, WIDE_SHARE, 1.0)
+    if many:
+        return [_Judgement(*_with_own(*_moderated(new, old), shifts), laxer)]
+    by_all = np.where(least < LEAST_DEGREES, np.minimum(laxer, THREE_RUNS), laxer)
+    single = _sum(new.variance, old.variance, new.degrees, old.degrees)
+    return [_Judgement(*_with_own(*single, shifts), laxer), _Judgement(*_with_own(*_pooled(new, old), shifts), by_all)]
+
+
+def _with_own(variance: FloatArray, degrees: FloatArray, shifts: Shifts) -> tuple[FloatArray, FloatArray]:
+    """The variance of a difference with the own shift of two sessions, and its degrees of freedom."""
+    own = np.broadcast_to(2.0 * np.square(shifts.own), variance.shape)
+    return (
+        _sum(variance, own, degrees, np.full(variance.shape, shifts.degrees))
+        if np.any(own > 0)
+        else (variance, degrees)
+    )
+
+
+def _limit(
+    one: _Judgement, inside: BoolArray, shift: FloatArray, beside: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The standard error of a loss, the limit above which it is called one, and the degrees of freedom."""
+    part = one.variance[..., inside] / inside.sum() ** 2
+    total = part.sum(axis=-1) + shift
+    fourth = (part**2 / one.degrees[..., inside]).sum(axis=-1) + beside
+    freedom = np.where(fourth > 0, total**2 / np.maximum(fourth, 1e-300), one.degrees[..., inside].min(axis=-1))
+    error = np.sqrt(total)
+    return error, _quantile(freedom, one.laxer * alpha) * error, freedom
 
 
 def _sum(first: FloatArray, second: FloatArray, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -216,7 +247,7 @@ def _moderated(new: LogMeans, old: LogMeans) -> tuple[FloatArray, FloatArray]:
 
 
 def _quantile(degrees: FloatArray, tail: FloatArray | float) -> FloatArray:
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     return np.asarray(stdtrit(degrees, 1.0 - tail), dtype=np.float64)
 
@@ -269,7 +300,7 @@ class Pair:
     baseline_k: int | None
     new: LogMeans
     old: LogMeans
-    session: tuple[float, float] | None
+    session: SessionShift
 
     def rows(self, gate: str, false_alarm: float) -> list[Regression]:
         """The tests of T, of E or of both, those of K with a single sample left open."""
@@ -290,12 +321,24 @@ class Pair:
         new, old = (LogMeans(one.value[keep], one.variance[keep], one.degrees[keep]) for one in (self.new, self.old))
         return new, old
 
+    def shifts(self, session: SessionShift) -> Shifts:
+        """The shifts at the K that are tested."""
+        own = session.own_at([self.workers[i] for i in self.repeated])
+        return Shifts(session.common, own, math.inf if session.degrees is None else session.degrees)
+
+    def rests_on_one_session(self, rows: Sequence[Regression], false_alarm: float) -> bool:
+        """Whether the failed tests of T would pass if sessions also shifted single K by as much as all K together."""
+        if self.session.is_known or not any(row.tests == "T" and row.passed is False for row in rows):
+            return False
+        shifts = Shifts(self.session.common, np.full(len(self.repeated), self.session.common))
+        tests = losses_of(*self.ends, false_alarm=false_alarm, shifts=shifts)
+        return not bool(np.any(tests.estimate > tests.limit))
+
     def time_rows(self, false_alarm: float) -> list[Regression]:
         """A row for each K; one for several K together where only that test fails."""
         keep, places = self.repeated, sets_of(len(self.repeated))
         change = self.new.value - self.old.value
-        session, degrees = self.session or (SESSION, math.inf)
-        tests = losses_of(*self.ends, false_alarm=false_alarm, session=session, session_degrees=degrees)
+        tests = losses_of(*self.ends, false_alarm=false_alarm, shifts=self.shifts(self.session))
         levels = alphas(len(keep), false_alarm, many=has_many(*self.ends))
         rows = []
         for i, k in enumerate(self.workers):
@@ -314,7 +357,7 @@ class Pair:
         return rows
 
     def efficiency_rows(self, false_alarm: float) -> list[Regression]:
-        """A row for each K beyond the baseline: E compares two K of one session, so that no shift enters."""
+        """A row for each K beyond the baseline: E compares two K of one session, so that no common shift enters."""
         if self.baseline_k is None:
             return []
         base = self.workers.index(self.baseline_k)
@@ -335,18 +378,27 @@ class Pair:
                 )
                 for one in (self.new, self.old)
             ]
-            tests = losses_of(*ends, false_alarm=alpha, session=0.0, session_degrees=math.inf)
+            own = float(np.hypot(*self.session.own_at([self.workers[i], self.baseline_k])))
+            degrees = math.inf if self.session.degrees is None else self.session.degrees
+            tests = losses_of(*ends, false_alarm=alpha, shifts=Shifts(0.0, own, degrees))
             rows.append(_tested(self.workers[i], "E", loss, tests, 0, alpha))
         return rows
+
+    def session_finding(self) -> Finding:
+        """How far sessions are taken to differ, and where that is known from."""
+        session, own = self.session, float(max(self.session.own_at(self.workers), default=0.0))
+        if not session.is_known:
+            message = f"T of all K may shift by {session.common:.1%} between sessions (assumed)"
+            remedy = f"--history FILE estimates it, K by K, from {LEAST_SESSIONS} checks on"
+            return info("session-shift", message, remedy=remedy, shift=session.common, source="assumed")
+        message = f"T of all K shifts by {session.common:.1%} between sessions, single K by up to {own:.1%} (history)"
+        return info("session-shift", message, shift=session.common, own=own, source="from the history")
 
     def findings(self, rows: list[Regression]) -> list[Finding]:
         """What a reader of the tests must know: the shift assumed, K not tested, equal repeats, E that fell alone."""
         findings = []
         if any(row.tests == "T" for row in rows):
-            shift, source = (SESSION, "assumed") if self.session is None else (self.session[0], "from the history")
-            message = f"T of all K may shift by {shift:.1%} between sessions ({source})"
-            remedy = "--history FILE estimates it from 8 checks on" if self.session is None else None
-            findings.append(info("session-shift", message, remedy=remedy, shift=shift, source=source))
+            findings.append(self.session_finding())
             if needs_more(*self.ends):
                 listed = ", ".join(str(self.workers[i]) for i in self.repeated)
                 least = -math.expm1(-TWO_SPEEDS)
@@ -378,7 +430,7 @@ class Pair:
         return findings
 
 
-def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: tuple[float, float] | None) -> Pair:
+def pair_of(new: Study, old: Study, workers: tuple[int, ...], session: SessionShift) -> Pair:
     """The gated K of two studies; Refused where none of them can be tested."""
     chosen_k, measured_k = set(workers), set(old.all_k)
     common = [k for k in new.all_k if k in measured_k and (not chosen_k or k in chosen_k)]
@@ -433,7 +485,7 @@ def _tested(
     k: int, tests: str, loss: float, losses: Losses, place: int, alpha: float, together: tuple[int, ...] = ()
 ) -> Regression:
     """One test as a row."""
-    from scipy.special import stdtr, stdtrit
+    from scalecurve.distributions import stdtr, stdtrit
 
     estimate, error, limit, degrees = (
         float(part[..., place].item()) for part in (losses.estimate, losses.error, losses.limit, losses.degrees)

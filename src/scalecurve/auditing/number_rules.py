@@ -6,14 +6,18 @@ import math
 import re
 from collections.abc import Iterator
 
-from scalecurve.auditing.claim import Claim, ClaimPoint
+from scalecurve.auditing.claim import Claim
+from scalecurve.auditing.job_rules import machine_kind
 from scalecurve.auditing.rule import Effect, Hit, Item, rule
 from scalecurve.findings import Severity
+from scalecurve.forecasting.published import place
 from scalecurve.laws.amdahl import serial_fraction
 from scalecurve.study import Treatment
 
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
 VIOLATED, MISSING = Effect.VIOLATED, Effect.MISSING
+
+NOISE = 0.01
 
 ENOUGH_REPEATS = 5
 SMALLEST_SPREAD = 5e-4
@@ -140,6 +144,9 @@ def superhuman_precision(claim: Claim) -> Iterator[Hit]:
     if relative and max(relative) < SMALLEST_SPREAD:
         message = f"the largest relative spread is {max(relative):.1e}: no wall clock repeats that closely"
         yield Hit(message, {"largest_relative_spread": max(relative)})
+    elif equal := [p.k for p in claim.points if p.std == 0 and (p.n or claim.measurement.repeats or 1) > 2]:
+        listed = ", ".join(map(str, equal))
+        yield Hit(f"the spread at K = {listed} is 0 over several runs: rounded, copied, or one run", {"k": equal})
     if relative or any(point.timed for point in claim.points):  # then the digits are those of a division
         return
     speedups = [f"{p.speedup:.15g}".replace(".", "").lstrip("0").partition("e")[0] for p in claim.points if p.speedup]
@@ -157,7 +164,8 @@ def several_machines(claim: Claim) -> Iterator[Hit]:
 
     Differences between machines read as scaling: 128 GPUs looked faster per GPU than 8.
     """
-    machines = sorted({point.machine for point in claim.points if point.machine})
+    by_kind = {machine_kind(point.machine): point.machine for point in claim.points if point.machine}
+    machines = sorted(by_kind.values())
     clusters = claim.environment.clusters
     if len(machines) > 1:
         yield Hit(f"points come from {len(machines)} machines: {', '.join(machines)}", {"machines": machines})
@@ -293,22 +301,51 @@ def karp_flatt_trend(claim: Claim) -> Iterator[Hit]:
 
 @rule(
     "slower-than-baseline", WARNING,
-    remedy="use a smaller K; see `scalecurve table` for the best one", source="efficiency as the companion of speedup",
+    remedy="use the smaller K", source="efficiency as the companion of speedup",
 )  # fmt: skip
 def slower_than_baseline(claim: Claim) -> Iterator[Hit]:
     """More workers, slower job.
 
     Beyond some K the added coordination costs more than the added workers bring.
     """
-    base = claim.at(claim.baseline_k)
+    if claim.may_be_weak:
+        return
+    fastest, slow = (claim.baseline_k, 1.0, claim.at(claim.baseline_k)), None
+    for point, e in claim.efficiencies():
+        speed = e * point.k / claim.baseline_k
+        noise = 2 * math.hypot(*(p.std / p.seconds for p in (fastest[2], point) if p and p.std and p.seconds))
+        if speed >= fastest[1]:
+            fastest = (point.k, speed, point)
+        elif speed < fastest[1] * (1 - max(noise, NOISE)):
+            slow = (point.k, speed / fastest[1], fastest[0])
+    if slow is not None:
+        k, ratio, best = slow
+        yield Hit(
+            f"K = {k} is slower than K = {best}: {ratio:.2f} times the speed with {k / best:.3g} times the workers",
+            {"k": k, "best": best, "ratio": ratio},
+        )
 
-    def noise(point: ClaimPoint) -> float:
-        return 2 * math.hypot(*(p.std / p.seconds for p in (base, point) if p and p.std and p.seconds))
 
-    slow = [(p, e) for p, e in claim.efficiencies() if e * p.k / claim.baseline_k < 1 - noise(p)]
-    if slow and not claim.may_be_weak:
-        point, e = slow[-1]
-        yield Hit(f"at K = {point.k} the job is slower than at the baseline (S = {e * point.k:.2f})", {"k": point.k})
+@rule(
+    "standing", INFO,
+    remedy="ask what K0 was and what was held fixed before comparing", source="published curves behind the forecast",
+)  # fmt: skip
+def standing(claim: Claim) -> Iterator[Hit]:
+    """Where the figure stands among published curves.
+
+    What others reached at the same multiple of their base says whether a figure is usual, good or hard to believe.
+    """
+    efficiencies = list(claim.efficiencies())
+    if not efficiencies:
+        return
+    point, e = efficiencies[-1]
+    regime = "weak" if claim.may_be_weak else "strong"
+    placed = place(e, point.k / claim.baseline_k, regime=regime, k_unit=claim.k_unit)
+    if placed is not None:
+        row, domain = placed
+        evidence = {"k": point.k, "percentile": row.percentile, "curves": row.curves, "regime": regime}
+        among = "" if domain == "all" else f", {domain}"
+        yield Hit(f"{row.sentence()}{among}", evidence)
 
 
 @rule(

@@ -8,8 +8,16 @@ from typing import Any, TypeVar
 import click
 
 from scalecurve.cli.inputs import NUMBERS, SHARE, WORKERS
-from scalecurve.cli.output import Output, Plot, SectionedGroup, emit_drawn, output_options, plot_option
-from scalecurve.laws import law_table
+from scalecurve.cli.output import (
+    Output,
+    Plot,
+    SectionedCommand,
+    SectionedGroup,
+    emit_drawn,
+    output_options,
+    plot_option,
+)
+from scalecurve.laws import LAW_NAMES, Law, Parameter, every_law, law_table
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Numbers = tuple[float, ...]
@@ -28,82 +36,6 @@ def _common(function: Function) -> Function:
     """--workers, --plot and the output options."""
     workers = click.option("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts.")
     return workers(plot_option(output_options(function)))
-
-
-@command.command()
-@click.option("--serial", type=NUMBERS, help="Serial shares s of the K = 1 time.")
-@click.option("--below", type=SHARE, help="Also give the smallest K with E below this.")
-@click.option("--serial-for-efficiency", type=SHARE, help="Give the largest s that keeps E at or above this, by K.")
-@_common
-def amdahl(
-    *,
-    serial: Numbers | None,
-    below: float | None,
-    serial_for_efficiency: float | None,
-    workers: Workers,
-    plot: Plot | None,
-    output: Output,
-) -> None:
-    """Tabulate T = s + (1-s)/K: a fixed job with a serial share."""
-    if serial is None and serial_for_efficiency is None:
-        raise click.UsageError("give --serial, such as --serial 0.05, or --serial-for-efficiency 0.8")
-    table = law_table("amdahl", workers, serial=serial, below=below, serial_for_efficiency=serial_for_efficiency)
-    emit_drawn(table, plot, output)
-
-
-@command.command()
-@click.option("--serial-scaled", "--serial", type=NUMBERS, required=True, help="Serial share of the K-worker run.")
-@_common
-def gustafson(*, serial_scaled: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """Tabulate S = f + (1-f) K: the work grows with the workers."""
-    emit_drawn(law_table("gustafson", workers, serial_scaled=serial_scaled), plot, output)
-
-
-@command.command("sun-ni")
-@click.option("--serial", type=NUMBERS, required=True, help="Serial shares of the K = 1 time.")
-@click.option(
-    "--growth", type=NUMBERS, required=True, help="Exponent of the work's growth: 0 Amdahl, 1.5 matrix product."
-)
-@_common
-def sun_ni(*, serial: Numbers, growth: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """Tabulate memory-bounded scaling: the work grows as K^growth."""
-    emit_drawn(law_table("sun-ni", workers, serial=serial, growth=growth), plot, output)
-
-
-@command.command()
-@click.option("--contention", type=NUMBERS, required=True, help="Queueing for a shared resource (sigma, alpha).")
-@click.option(
-    "--coherency",
-    type=NUMBERS,
-    default="0",
-    show_default=True,
-    help="Cost of keeping every pair consistent (kappa, beta).",
-)
-@_common
-def usl(*, contention: Numbers, coherency: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """Tabulate S = K/(1 + contention (K-1) + coherency K (K-1)), its peak and its limit."""
-    emit_drawn(law_table("usl", workers, contention=contention, coherency=coherency), plot, output)
-
-
-@command.command()
-@click.option("--serial", type=NUMBERS, required=True, help="Serial shares of the K = 1 time.")
-@click.option("--comm", type=NUMBERS, required=True, help="Communication per doubling of K, as a share of T(1).")
-@click.option("--regime", default="strong", show_default=True, help="strong, weak or both.")
-@click.option("--optimum", is_flag=True, help="Give only the K with the smallest T, and its formula.")
-@_common
-def logcomm(
-    *,
-    serial: Numbers,
-    comm: Numbers,
-    regime: str,
-    optimum: bool,
-    workers: Workers,
-    plot: Plot | None,
-    output: Output,
-) -> None:
-    """Tabulate T = s + (1-s)/K + c log2 K (strong) or 1 + c log2 K (weak)."""
-    table = law_table("logcomm", None if optimum else workers, serial=serial, comm=comm, regime=regime)
-    emit_drawn(table, plot, output)
 
 
 @command.command()
@@ -139,9 +71,46 @@ def karp_flatt(*, speedups: Numbers, workers: Workers, plot: Plot | None, output
     emit_drawn(law_table("karp-flatt", workers, speedups=speedups), plot, output)
 
 
-@command.command()
-@click.option("--spread", type=NUMBERS, required=True, help="Standard deviation of the logarithm of a worker's time.")
-@_common
-def stragglers(*, spread: Numbers, workers: Workers, plot: Plot | None, output: Output) -> None:
-    """Tabulate a fixed job in K parts that waits for the slowest (lognormal times)."""
-    emit_drawn(law_table("stragglers", workers, spread=spread), plot, output)
+def _law_command(law: Law) -> click.Command:
+    """The command of a law: an option for each parameter, and what may be asked of it."""
+
+    def callback(*, workers: Workers, plot: Plot | None, output: Output, optimum: bool = False, **options: Any) -> None:
+        if law.name == "amdahl" and options["serial"] is None and options["serial_for_efficiency"] is None:
+            raise click.UsageError("give --serial, such as --serial 0.05, or --serial-for-efficiency 0.8")
+        emit_drawn(law_table(law.name, None if optimum else workers, **options), plot, output)
+
+    callback.__doc__ = f"{law.question}  {law.formula}."
+    options = [click.option("--below", type=SHARE, help="Also give the smallest K with E below this.")]
+    if f"{law.name}-weak" in LAW_NAMES:
+        options.append(click.option("--regime", help="strong, weak or both.", default="strong", show_default=True))
+    options += [click.option(*names, **settings) for names, settings in EXTRAS.get(law.name, ())]
+    for option in [*(parameter_option(law, parameter) for parameter in law.parameters), *options]:
+        callback = option(callback)
+    return click.command(law.name, cls=SectionedCommand)(_common(callback))
+
+
+def parameter_option(law: Law, parameter: Parameter) -> Callable[[Function], Function]:
+    """`--serial 0.01,0.05`: one or several values."""
+    words = [f"--{parameter.name.replace('_', '-')}", *ALSO.get(parameter.name, ())]
+    settings: dict[str, Any] = {"required": law.name != "amdahl"}
+    if parameter.default is not None:
+        settings = {"default": f"{parameter.default:g}", "show_default": True}
+    return click.option(
+        *words, type=NUMBERS, help=f"{parameter.meaning[0].upper()}{parameter.meaning[1:]}.", **settings
+    )
+
+
+ALSO = {"serial_scaled": ["--serial"]}
+EXTRAS: dict[str, tuple[tuple[tuple[str, ...], dict[str, Any]], ...]] = {
+    "amdahl": (
+        (
+            ("--serial-for-efficiency",),
+            {"type": SHARE, "help": "Give the largest s that keeps E at or above this, by K."},
+        ),
+    ),
+    "logcomm": ((("--optimum",), {"is_flag": True, "help": "Give only the K with the smallest T, and its formula."}),),
+}
+
+for row in every_law():
+    if not row.name.endswith("-weak"):
+        command.add_command(_law_command(row))

@@ -9,12 +9,14 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from scalecurve.cli.output import Output, SectionedCommand, emit, init_option, note, output_options, start_file
-from scalecurve.errors import Fault, InputError
+from scalecurve.document import Result
+from scalecurve.errors import ScalecurveError
 from scalecurve.findings import Severity
 from scalecurve.measurement.settings import SettingsOption, options, template
+from scalecurve.study import Study, StudySet
 
 _VALUES = f"{__name__}.values"
-SEVERAL = ("--from",)
+SEVERAL = ("--from", "--serves")
 """Flags that may be repeated."""
 SECTIONS = {"timing": "Timing", "sameness": "The same job at every K", "launcher": "Launcher", "axes": "Axes of a grid"}
 """Headings of --help by the table of the measure file."""
@@ -80,8 +82,20 @@ def _settings_options(function: Any) -> Any:
     return function
 
 
+def ending_of(study: Study | StudySet) -> Result:
+    """What a measurement ends with: its table, or the study where it has none, as of one K or of a grid."""
+    from scalecurve.analysis import tabulate
+
+    if not isinstance(study, Study):
+        return study
+    try:
+        return tabulate(study)
+    except ScalecurveError:
+        return study
+
+
 @click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": False})
-@click.argument("words", nargs=-1, metavar="[FILE.toml] [-- COMMAND...]", type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, metavar="[FILE.toml|STUDY.json] [-- COMMAND...]", type=click.UNPROCESSED)
 @_settings_options
 @click.option("--resume", is_flag=True, help="Continue an interrupted study; completed runs are kept.")
 @click.option("--force", "--fresh", "force", is_flag=True, help="Begin again: overwrite the file of -o.")
@@ -103,25 +117,25 @@ def command(
 
     Describe the job once: scalecurve measure --regime strong --workers 1,2,4 -o study.json -- ./solver {workers}
     """
-    file = Path(words[0]) if words and words[0].endswith(".toml") else None
+    endings = (".toml", ".json") if resume else (".toml",)  # a study says itself how it was measured
+    file = Path(words[0]) if words and words[0].endswith(endings) else None
     job = words[1:] if file else words
     if init:
         return start_file(template(), file or Path("study.toml"), output, "measure --dry-run")
-    settings = {**context.meta.get(_VALUES, {}), "output": output.file, "command": job or None}
+    place = output.file or (None if file else Path("study.json"))
+    settings = {**context.meta.get(_VALUES, {}), "output": place, "command": job or None}
     to_terminal = replace(output, file=None)
     if dry_run:
         from scalecurve.measurement.outlook import preview
 
-        emit(preview(file, **settings), to_terminal)
+        emit(preview(file, resume=resume, force=force, **settings), to_terminal)
         return 0
-    if file is None and output.file is None:
-        raise InputError(Fault("no place for the study", remedy="add -o study.json"))
     from scalecurve.cli.output import progress_display
     from scalecurve.measurement.sweep import measure
 
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, listener=listener, **settings)
-    emit(study, to_terminal)
-    place = output.file or (file and file.with_suffix(".json"))
-    note(f"{place} written; `scalecurve table {place}` shows S and E", output)
+    emit(study if output.format else ending_of(study), to_terminal)
+    place = place or (file and file.with_suffix(".json"))
+    note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

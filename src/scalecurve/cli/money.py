@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +33,7 @@ from scalecurve.cli.output import (
 )
 from scalecurve.cli.prices import MONEY, make_price, price_options
 from scalecurve.errors import Fault, InputError
+from scalecurve.laws import Law, every_law, parse_law
 from scalecurve.units import parse_count, parse_seconds, parse_share
 
 if TYPE_CHECKING:
@@ -41,15 +42,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHARE = Parsed("share", parse_share)
-LAW_PARAMETERS = {
-    "serial": "Serial share of T(1): amdahl, sun-ni, logcomm.",
-    "serial_scaled": "Serial share of the K-worker run: gustafson.",
-    "comm": "Communication per doubling of K, as a share of T(1): logcomm.",
-    "contention": "Queueing for a shared resource: usl.",
-    "coherency": "Pairwise agreement: usl.",
-    "growth": "Exponent of the work's growth: sun-ni.",
-    "spread": "Standard deviation of the logarithm of a worker's time: stragglers.",
-}
 
 
 class SubjectOption(click.Option):
@@ -57,23 +49,39 @@ class SubjectOption(click.Option):
 
 
 def law_options(function: Function) -> Function:
-    """Instead of a study: a law with its parameters, or a training plan."""
+    """--law and the parameters of every law; the command receives them as one `law`, or None."""
     add = partial(click.option, cls=SubjectOption)
-    options = [
-        add("--plan", help="Price the rows of a training plan: the file of scalecurve plan --json, or -."),
-        add("--law", "law_name", help="Price a law: amdahl, gustafson, sun-ni, usl, logcomm, stragglers."),
-        add("--workers", type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."),
-        add("--time-at-one", type=SECONDS, default="1h", show_default=True, help="T(1) of the law."),
-    ]
-    options += [add(f"--{name.replace('_', '-')}", type=SHARE, help=text) for name, text in LAW_PARAMETERS.items()]
-    for option in reversed(options):
-        function = option(function)
-    return function
+    laws = every_law()
+    known = {parameter.name: parameter for law in reversed(laws) for parameter in law.parameters}
+
+    @add("--law", "law_text", help="T(K) from a law: amdahl --serial 5%, or amdahl:serial=5%; see scalecurve law.")
+    @wraps(function)
+    def wrapped(*, law_text: str | None, **options: Any) -> Any:
+        stated = {name: options.pop(name) for name in known}
+        if law_text is None and (loose := [name for name, value in stated.items() if value is not None]):
+            hint = "name the law: --law amdahl --serial 5%"
+            raise InputError([Fault("a parameter without its law", where=name, remedy=hint) for name in loose])
+        return function(law=None if law_text is None else parse_law(law_text, **stated), **options)
+
+    for name, parameter in reversed(known.items()):
+        of = ", ".join(law.name for law in laws if name in {each.name for each in law.parameters})
+        text = f"{parameter.meaning[:1].upper()}{parameter.meaning[1:]} ({of})."
+        wrapped = add(f"--{name.replace('_', '-')}", type=NUMBER, help=text)(wrapped)
+    return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 
 @click.command(cls=SectionedCommand)
 @maybe_study_options
+@click.option(
+    "--plan", cls=SubjectOption, help="Price the rows of a training plan: the file of scalecurve plan --json, or -."
+)
 @law_options
+@click.option(
+    "--workers", cls=SubjectOption, type=WORKERS, default="1..512", show_default=True, help="Worker counts of the law."
+)
+@click.option(
+    "--time-at-one", cls=SubjectOption, type=SECONDS, default="1h", show_default=True, help="T(1) of the law."
+)
 @price_options
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many results are needed.")
 @click.option("--fleet", type=int, help="Pack the jobs side by side into this many workers.")
@@ -94,7 +102,7 @@ def law_options(function: Function) -> Function:
 def cost(
     *,
     study: Study | None,
-    law_name: str | None,
+    law: tuple[Law, dict[str, float]] | None,
     plan: str | None,
     workers: tuple[int, ...],
     time_at_one: float,
@@ -113,32 +121,28 @@ def cost(
     chance: float | None,
     plot: Plot | None,
     output: Output,
-    **parameters: float | None,
 ) -> None:
     """Price a result at every K: the cheapest K within a deadline, the fastest within a budget, the Pareto front.
 
     STUDY is a study file, a plain CSV, the JSON of a training plan, or - for standard input; --law needs none.
     """
     from scalecurve.analysis.energy import energy_findings
-    from scalecurve.laws import law
     from scalecurve.planning.cost import cost as price_every_k
 
-    if sum(source is not None for source in (study, law_name, plan)) != 1:
+    if sum(source is not None for source in (study, law, plan)) != 1:
         hint = "scalecurve cost study.json ..., scalecurve cost --law amdahl --serial 0.05 ... or --plan plan.json"
         raise InputError(Fault("give one of a study, a law and a plan", remedy=hint))
-    subject: Any = study if study is not None else law(law_name) if law_name is not None else read_plan(plan or "-")
+    subject: Any = study if study is not None else law[0] if law is not None else read_plan(plan or "-")
     size = node_size if study is None else study.node_size or node_size
     tariff, notes = make_price(node_size=size, others={"budget": budget, "value of time": value_of_time}, **price)
     with working("pricing every K", output):
         result = price_every_k(
             subject,
             tariff,
-            at=at if law_name is None else workers,
+            at=at if law is None else workers,
             work_per_job=work_per_job,
             level=level,
-            parameters={
-                name: value for name, value in parameters.items() if name in LAW_PARAMETERS and value is not None
-            },
+            parameters=law[1] if law else {},
             seconds_at_one=time_at_one,
             k_unit=k_unit or "workers",
             jobs=jobs,
@@ -206,22 +210,11 @@ def next_command(
     emit(result, output)
 
 
-def parse_law(text: str) -> tuple[str, dict[str, float]]:
-    """`amdahl:serial=0.05` as a name and its parameters."""
-    name, _, rest = text.partition(":")
-    pairs = [item.partition("=") for item in rest.split(",") if item]
-    return name, {key.strip(): float(value) for key, _, value in pairs}
-
-
 @click.command(cls=SectionedCommand)
 @click.option("--faster", type=NUMBER, required=True, help="r: how many times as fast the big machine is.")
 @click.option("--big-price", type=NUMBER, required=True, help="Price of the big machine, any currency and time.")
 @click.option("--small-price", type=NUMBER, required=True, help="Price of one small machine, same currency and time.")
-@click.option(
-    "--law",
-    type=Parsed("law", parse_law),
-    help="E(K) from a law: amdahl:serial=0.05 or usl:contention=0.03,coherency=1e-4.",
-)
+@law_options
 @click.option("--study", help="E(K) as measured in a study; other --workers are forecast.")
 @click.option("--regime", help=READING["regime"])
 @click.option("--workers", type=WORKERS, help="Numbers of small machines (default: 1..64, or a study's own).")
@@ -231,20 +224,19 @@ def scaleup(
     faster: float,
     big_price: float,
     small_price: float,
-    law: tuple[str, dict[str, float]] | None,
+    law: tuple[Law, dict[str, float]] | None,
     study: str | None,
     regime: str | None,
     workers: tuple[int, ...] | None,
     output: Output,
 ) -> None:
     """Compare one big machine with K small ones: which is faster, which is cheaper, and from which K on."""
-    from scalecurve.laws import law as law_named
     from scalecurve.planning.scaleup import compare_scaleup
 
     if (law is None) == (study is None):
         raise InputError(Fault("E(K) comes from a law or from a study", remedy="give exactly one of the two"))
-    name, parameters = law or ("", {})
-    subject = law_named(name) if study is None else study
+    subject: Any = law[0] if law else study
+    parameters = law[1] if law else {}
     prices = {"faster": faster, "big_price": big_price, "small_price": small_price}
     emit(compare_scaleup(subject, at=workers, parameters=parameters, regime=regime, **prices), output)
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scalecurve.laws.terms import COMMUNICATION as COMMUNICATION
+from scalecurve.laws.terms import CONTENTION as CONTENTION
+from scalecurve.laws.terms import IMBALANCE as IMBALANCE
+from scalecurve.laws.terms import OTHER as OTHER
+from scalecurve.laws.terms import SERIAL as SERIAL
+from scalecurve.laws.terms import STRAGGLER as STRAGGLER
 from scalecurve.study.run import FloatArray
 
-COMMUNICATION = "communication"
-STRAGGLER = "straggler"
-IMBALANCE = "imbalance"
-CONTENTION = "contention"
-SERIAL = "serial"
-OTHER = "other"
 NONE = "none"
 UNDETERMINED = "undetermined"
 

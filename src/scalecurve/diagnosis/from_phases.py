@@ -30,8 +30,9 @@ from scalecurve.diagnosis.accounting import (
     waits_alike,
 )
 from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, NAMES, OTHER, SERIAL, STRAGGLER, Draws
-from scalecurve.diagnosis.shapes import RARE, expected_largest, harmonic
+from scalecurve.diagnosis.shapes import RARE
 from scalecurve.findings import Finding, info, warning
+from scalecurve.laws.formula import expected_largest, harmonic
 from scalecurve.study.run import FloatArray, IntArray
 from scalecurve.units import format_seconds
 

@@ -79,7 +79,7 @@ class LossChance:
 
 def loss_chances(study: Study) -> tuple[LossChance, ...]:
     """The chance of a loss at every K but the baseline."""
-    from scipy.special import ndtr, stdtr
+    from scalecurve.distributions import ndtr, stdtr
 
     curve = curve_of(study)
     chances = []

@@ -1,23 +1,6 @@
 """The shapes that T(K) takes under each cause.
 
-With P(K) = 1/K under strong scaling and 1 under weak scaling, T(K) = a P(K) + sum of sizes times shapes:
-
-    serial         1: a part that one worker does alone, or a fixed cost of every launch (cancels under weak scaling);
-                   K - 1 under weak scaling (one worker serves all)
-    communication  log2 K (trees), K - 1 (linear), (K-1)/K (ring), K^-2/3 and K^-1/2 (surfaces of blocks and squares),
-                   a step or log2(K/n) beyond a node of n, K^1/3 and K^1/2 under weak scaling (bisection of a torus)
-    straggler      H_K (exponential noise of each worker at each barrier), log2 K (any noise with such a tail), the
-                   expected largest of K normal and of K uniform draws, 1 - (1-p)^K (rare delays), in seconds or as a
-                   share of the compute; one slow host beyond some K
-    imbalance      P for K > 1 or beyond some K (one heavy share), P log2 K, P (H_K - 1) and P E[max] (new shares
-                   each step), P K^1/2 E[max] (K parts of a random field), (K-1)/K and H_K (last tasks)
-    contention     P (K-1) (Gunther), P log2 K, P K^1/3, P K^1/2, P K(K-1), P beyond some K (a second socket), and
-                   bandwidth that saturates at some K, P max(0, K/Ks - 1), up to the size of a node or without one
-    other          P log2 K and P K^1/2 (iterations), P (K-1) (pipelines), P K^1/3 (surfaces twice), K - 1 (checkpoints)
-
-Several causes have one and the same shape, and then times alone cannot tell them apart.  H_K: the expected largest of K
-exponential draws; A. Renyi, 1953.  log K: E. J. Gumbel, 1958.  Surfaces: volume to surface of a domain cut into K
-parts.  Queues of tasks: R. L. Graham, SIAM J. Appl. Math. 17, 1969.
+The shapes are the terms of `laws.terms` that stand for a cause, each at every place where it could begin.
 
 How well sums of shapes explain samples of T(K): evidence by Laplace's method, and a check of the fit.
 
@@ -33,14 +16,15 @@ Source: R. E. Kass and A. E. Raftery, Bayes factors, JASA 90, 1995; A. Gelman et
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, groupby
 
 import numpy as np
 
-from scalecurve.diagnosis.causes import COMMUNICATION, CONTENTION, IMBALANCE, OTHER, SERIAL, STRAGGLER
 from scalecurve.findings import Finding, warning
+from scalecurve.laws.formula import formula
+from scalecurve.laws.terms import CONTENTION, TERMS
 from scalecurve.study.run import FloatArray
 
 RARE = (0.3, 1.0, 3.0)  # expected delays of a step at the largest K
@@ -77,22 +61,6 @@ class CauseShape:
     passing: bool = False
 
 
-def expected_largest(k: FloatArray) -> FloatArray:
-    """E[max] of K standard normal draws, by Blom's formula (within 1 %)."""
-    from scipy.special import ndtri
-
-    largest: FloatArray = np.where(k > 1, ndtri((k - 0.375) / (k + 0.25)), 0.0)
-    return largest
-
-
-def harmonic(k: FloatArray) -> FloatArray:
-    """H_K, the expected largest of K exponential draws of mean 1."""
-    from scipy.special import digamma
-
-    number: FloatArray = digamma(k + 1.0) + np.euler_gamma
-    return number
-
-
 def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: bool | None) -> tuple[CauseShape, ...]:
     """Every shape at the K of a study that is not the ideal one; weights add up to at most 1 for each cause.
 
@@ -102,94 +70,41 @@ def shapes(k: FloatArray, *, weak: bool, node_size: int | None, shared_machine: 
     inner = k[1:-1]
     if len(inner) > MOST_ONSETS:
         inner = inner[np.unique(np.linspace(0, len(inner) - 1, MOST_ONSETS).round().astype(int))]
-    sizes = [float(node_size)] if node_size else inner.tolist()
-    every = [
-        *_communication(k, weak, sizes),
-        *_waiting(k, ideal, inner),
-        *_contention(k, ideal, inner, sizes, APART if shared_machine is False else 1.0),
-        *_nameless(k, ideal),
+    places = _places(k, inner.tolist(), [float(node_size)] if node_size else inner.tolist())
+    apart = shared_machine is False
+    chosen = [
+        term
+        for term in TERMS
+        if term.cause and term.regime in (None, "weak" if weak else "strong") and not (apart and term.one_machine)
     ]
-    every.append(CauseShape(SERIAL, "constant", np.ones_like(k), 1.0))
-    if weak:  # what one worker does for all of them
-        every.append(CauseShape(SERIAL, "work of one worker for each of K", k - 1.0, 0.5))
+    every = [
+        CauseShape(
+            term.cause or "",
+            term.name.format(**place),
+            np.broadcast_to(formula(term.formula)(K=k, P=ideal, **place), k.shape),
+            term.chance * (APART if apart and term.cause == CONTENTION else 1.0) / len(places[kind]),
+            term.passing,
+        )
+        for kind, terms in groupby(chosen, key=lambda term: term.place)
+        for same in [list(terms)]
+        for place in places[kind]
+        for term in same
+    ]
     return tuple(shape for shape in every if np.ptp(shape.seconds / ideal) > 1e-9)
 
 
-def _communication(k: FloatArray, weak: bool, sizes: list[float]) -> Iterator[CauseShape]:
-    several = k > 1
-    cut = np.minimum(np.log2(k) / 3.0, 1.0)  # blocks are cut along one direction at K = 2, along three from 8 on
-    forms = {"trees, log2 K": np.log2(k), "linear in K": k - 1.0, "ring, (K-1)/K": (k - 1.0) / k}
-    if weak:
-        forms |= {"bisection of a torus, K^1/3": k ** (1 / 3) - 1.0, "bisection of a mesh, K^1/2": np.sqrt(k) - 1.0}
-        forms |= {"surface of blocks, more neighbours up to K = 8": cut}
-    else:
-        forms |= {"surface, K^-2/3": several * k ** (-2 / 3), "surface, K^-1/2": several * k**-0.5}
-        forms |= {"surface of blocks, more neighbours up to K = 8": cut * k ** (-2 / 3)}
-    for form, seconds in forms.items():
-        yield CauseShape(COMMUNICATION, form, seconds, 0.8 / len(forms))
-    for size in sizes:
-        weight = 0.1 / len(sizes)
-        yield CauseShape(COMMUNICATION, f"beyond a node of {size:g}", (k > size).astype(np.float64), weight)
-        yield CauseShape(COMMUNICATION, f"log2 K beyond a node of {size:g}", np.log2(np.maximum(k / size, 1.0)), weight)
-
-
-def _waiting(k: FloatArray, ideal: FloatArray, inner: FloatArray) -> Iterator[CauseShape]:
-    yield CauseShape(STRAGGLER, "exponential noise at barriers, H_K", harmonic(k), 0.15, passing=True)
-    yield CauseShape(STRAGGLER, "noise with an exponential tail, log K", np.log2(k), 0.12, passing=True)
-    yield CauseShape(STRAGGLER, "normal noise at barriers", expected_largest(k), 0.08, passing=True)
-    yield CauseShape(STRAGGLER, "bounded noise at barriers", k / (k + 1.0), 0.1, passing=True)
-    for delays in RARE:
-        chance = delays / max(float(k[-1]), delays + 1.0)
-        yield CauseShape(STRAGGLER, "rare delays", 1.0 - (1.0 - chance) ** k, 0.15 / len(RARE), passing=True)
-    for cause, name in ((STRAGGLER, "slowness"), (IMBALANCE, "new shares each step")):
-        yield CauseShape(cause, f"exponential {name}", ideal * (harmonic(k) - 1.0), 0.1, passing=True)
-        yield CauseShape(cause, f"normal {name}", ideal * expected_largest(k), 0.1, passing=True)
-    yield CauseShape(IMBALANCE, "growing with log2 K", ideal * np.log2(k), 0.12)
-    yield CauseShape(IMBALANCE, "parts of a random field", ideal * np.sqrt(k) * expected_largest(k), 0.1)
-    onsets = [1.0, *inner]
-    for size in onsets:
-        yield CauseShape(IMBALANCE, f"one heavy share beyond K = {size:g}", ideal * (k > size), 0.25 / len(onsets))
-        yield CauseShape(STRAGGLER, f"one slow host beyond K = {size:g}", ideal * (k > size), 0.2 / len(onsets))
-    if ideal[-1] < ideal[0]:  # a fixed job: its longest task, or fewer tasks than workers, draws a plateau too
-        yield CauseShape(IMBALANCE, "tasks from a queue end unevenly", (k - 1.0) / k, 0.08)
-        yield CauseShape(IMBALANCE, "the longest of the last tasks", harmonic(k) - 1.0, 0.12)
-        starts = [float(k[0]), *inner]
-        for start in starts:
-            added = ideal * np.maximum(k / start - 1.0, 0.0)
-            yield CauseShape(IMBALANCE, f"tasks too few or too long beyond K = {start:g}", added, 0.15 / len(starts))
-
-
-def _contention(
-    k: FloatArray, ideal: FloatArray, inner: FloatArray, sizes: list[float], chance: float
-) -> Iterator[CauseShape]:
-    """`chance` is below 1 where workers share no machine: then no form has the sockets or the bandwidth of one."""
-    yield CauseShape(CONTENTION, "linear, Gunther's sigma", ideal * (k - 1.0), 0.22 * chance)
-    yield CauseShape(CONTENTION, "log2 K", ideal * np.log2(k), 0.1 * chance)
-    for power, name in ((1 / 3, "K^1/3"), (1 / 2, "K^1/2")):
-        yield CauseShape(CONTENTION, f"gradual, {name}", ideal * (k**power - 1.0), 0.08 * chance)
-    yield CauseShape(CONTENTION, "quadratic, Gunther's kappa", ideal * (k - 1.0) * k, 0.1 * chance)
-    for size in inner if chance == 1.0 else ():
-        form = f"a second socket or hyperthreads beyond K = {size:g}"
-        yield CauseShape(CONTENTION, form, ideal * (k > size), 0.12 * chance / len(inner))
+def _places(k: FloatArray, inner: list[float], sizes: list[float]) -> dict[str, list[dict[str, float]]]:
+    """Where a term could begin, by the names of its place."""
     starts = [float(k[0]), *inner]
-    for start in starts:
-        added = ideal * np.maximum(k / start - 1.0, 0.0)
-        yield CauseShape(CONTENTION, f"bandwidth saturated at K = {start:g}", added, 0.22 * chance / len(starts))
-    pairs = [(size, start) for size in sizes for start in starts if start < size and chance == 1.0]
-    for size, start in pairs:
-        added = ideal * np.maximum(np.minimum(k, size) / start - 1.0, 0.0)
-        form = f"bandwidth of a node of {size:g} saturated at K = {start:g}"
-        yield CauseShape(CONTENTION, form, added, 0.2 * chance / len(pairs))
-
-
-def _nameless(k: FloatArray, ideal: FloatArray) -> Iterator[CauseShape]:
-    """Mechanisms without a name that are known all the same; they draw what others draw, and are rarer."""
-    yield CauseShape(OTHER, "more iterations, log2 K", ideal * np.log2(k), 0.08)
-    yield CauseShape(OTHER, "more iterations or a sweep, K^1/2", ideal * (np.sqrt(k) - 1.0), 0.08)
-    yield CauseShape(OTHER, "filling a pipeline", ideal * (k - 1.0), 0.08)
-    if ideal[-1] < ideal[0]:
-        yield CauseShape(OTHER, "surfaces computed twice, K^-2/3", (k > 1) * k ** (-2 / 3), 0.08)
-    yield CauseShape(OTHER, "what K workers write or recover, K - 1", k - 1.0, 0.08)
+    return {
+        "": [{}],
+        "node": [{"node": size} for size in sizes],
+        "onset": [{"onset": onset} for onset in (1.0, *inner)],
+        "inner": [{"inner": onset} for onset in inner],
+        "start": [{"start": start} for start in starts],
+        "node start": [{"node": size, "start": start} for size in sizes for start in starts if start < size],
+        "chance": [{"chance": delays / max(float(k[-1]), delays + 1.0)} for delays in RARE],
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.explorer.questions.data import page_text
+from scalecurve.explorer.questions.laws import laws_script
 from scalecurve.explorer.questions.mechanisms import networks
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
@@ -211,6 +212,8 @@ def _body() -> str:
 
 
 def _asset(name: str) -> str:
+    if name == "laws.js":
+        return laws_script()
     return files("scalecurve.explorer").joinpath("assets", *PurePosixPath(name).parts).read_text(encoding="utf-8")
 
 

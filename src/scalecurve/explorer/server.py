@@ -67,6 +67,7 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
 @cache
 def assets() -> dict[str, tuple[str, bytes]]:
     """Every file the server will ever send, read once: a path that is not a key does not exist."""
+    from scalecurve.explorer.questions.laws import laws_script
     from scalecurve.render.html import stylesheet
 
     collected = {"/style.css": (TYPES[".css"], stylesheet().encode())}
@@ -77,6 +78,7 @@ def assets() -> dict[str, tuple[str, bytes]]:
                 folders.append((f"{prefix}{entry.name}/", entry))
             elif (kind := TYPES.get(PurePosixPath(entry.name).suffix)) is not None:
                 collected[prefix + entry.name] = (kind, entry.read_bytes())
+    collected["/laws.js"] = (TYPES[".js"], laws_script().encode())
     collected["/"] = collected["/index.html"]
     return collected
 

@@ -24,7 +24,7 @@ from scalecurve.document import (
 from scalecurve.errors import Fault, InputError, Undecided
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
-from scalecurve.fitting.models import models_for
+from scalecurve.fitting.models import free_parameters, law_times, laws_for
 from scalecurve.fitting.solution import Solution, Solutions, refit_absolute, separating_k, solve_laws, tied_with_best
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Regime, Study
@@ -159,7 +159,7 @@ def fit(
         fits.append(
             Fit(
                 name=name,
-                formula=own.model.formula,
+                formula=own.law.formula,
                 score=float(solved.densities[name].sum()),
                 parameters=_parameters(study, solved, own, level, weighting),
                 misfit=float(np.sqrt(np.mean(own.residuals**2))),
@@ -185,16 +185,16 @@ def _reductions(solved: Solutions) -> dict[str, str]:
     at = 4.0 * solved.points.k[-1:]
     reduced: dict[str, str] = {}
     for name, own in solved.by_law.items():
-        terms, draws = [term for _, term in own.model.terms], solved.draws[name]
-        ahead = np.log(draws @ own.model.design(at).T)[:, 0]
-        for other in sorted(solved.by_law.values(), key=lambda one: -one.model.size):
-            kept = {term for _, term in other.model.terms}
-            if name in reduced or not kept < set(terms) or own.model.base != other.model.base:
+        terms, draws = [term for _, term in own.law.terms], solved.draws[name]
+        ahead = own.log_times(at, draws)[:, 0]
+        for other in sorted(solved.by_law.values(), key=lambda rival: -rival.size):
+            kept = {term for _, term in other.law.terms}
+            if name in reduced or other.law.closed or not kept < set(terms) or own.law.base != other.law.base:
                 continue
             extra = [i + 1 for i, term in enumerate(terms) if term not in kept]
-            absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12 * draws[:, 0].mean()
+            absent = np.percentile(draws[:, extra], 2.5, axis=0) <= 1e-12
             if np.all(absent) and np.percentile(np.abs(ahead - other.log_time(at)), 97.5) < SAME:
-                reduced[name] = other.model.name
+                reduced[name] = other.name
     return {name: reduced.get(target, target) for name, target in reduced.items()}
 
 
@@ -202,26 +202,26 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
     timed = study.quantity is Quantity.SECONDS
     if weighting == "absolute":
-        from scipy.special import stdtrit
+        from scalecurve.distributions import stdtrit
 
         values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
         half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))
         low, high, method = np.maximum(values - half, 0.0), values + half, LINEARISED
     else:
-        draws, sign = solved.draws[own.model.name], 1.0 if timed else -1.0
+        draws, sign = solved.draws[own.name], 1.0 if timed else -1.0
         values = np.r_[own.level**sign, own.ratios]
-        samples = np.column_stack([draws[:, 0] ** sign, draws[:, 1:] / draws[:, :1]])
+        samples = np.column_stack([draws[:, 0] ** sign, draws[:, 1:]])
         low, high = np.percentile(samples, [50 * (1 - level), 50 * (1 + level)], axis=0)
         low, high, method = np.minimum(low, values), np.maximum(high, values), BOOTSTRAP
-    names = ("seconds_at_one" if timed else "throughput_at_one", *own.model.parameters)
+    names = ("seconds_at_one" if timed else "throughput_at_one", *own.parameters)
     columns = zip(names, values.tolist(), low.tolist(), high.tolist(), strict=True)
     estimates = {name: Estimate(value, least, most, level, method) for name, value, least, most in columns}
-    if own.model.size > len(solved.points):
+    if own.size > len(solved.points):
         estimates = {name: Estimate(free.value, method=NOT_IDENTIFIED) for name, free in estimates.items()}
     share = estimates.get("serial")
     if share and share.low is not None and share.high is not None and share.value <= 1:
         estimates["serial"] = replace(share, low=max(share.low, 0.0), high=min(share.high, 1.0))
-    return {name: estimates[name] for name in (*own.model.parameters, names[0])}
+    return {name: estimates[name] for name in (*own.parameters, names[0])}
 
 
 def beyond_reach(study: Study, k: int) -> str:
@@ -239,7 +239,7 @@ def _data_findings(study: Study, solved: Solutions, tied: Sequence[str], k: int 
         yield warning("laws-tie", message, remedy=remedy, laws=list(tied), parting_k=k)
     if len(points) < FEWEST:
         yield warning("few-points", f"{len(points)} worker counts cannot test a law", remedy="measure at least five")
-    loose = [name for name in solved.ranked if solved.by_law[name].model.size > len(points)]
+    loose = [name for name in solved.ranked if solved.by_law[name].size > len(points)]
     if loose:
         message = f"{', '.join(loose)}: more parameters than worker counts, so many values fit and none has an interval"
         yield info("not-identified", message, remedy="measure more K", laws=loose)
@@ -256,7 +256,7 @@ def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
     from scipy.special import fdtrc
 
     points, best = solved.points, solved.by_law[fits[0].name]
-    free = len(points) - best.model.size
+    free = len(points) - best.size
     if points.noise is None:
         yield info("lack-of-fit-untested", "without repeats the misfit cannot be compared with the noise")
     elif free >= 1:
@@ -268,7 +268,7 @@ def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
             yield warning("lack-of-fit", message, remedy=remedy, law=fits[0].name, f=ratio, p=chance)
     for own in fits:
         solution = solved.by_law[own.name]
-        for name, value in zip(solution.model.parameters, solution.ratios.tolist(), strict=True):
+        for name, value in zip(solution.parameters, solution.ratios.tolist(), strict=True):
             if value <= 1e-12:
                 yield info("parameter-at-bound", f"{own.name}: {name} is at its bound 0", law=own.name, parameter=name)
             elif value > 1 and name in ("serial", "contention"):
@@ -284,10 +284,10 @@ def _law_findings(solved: Solutions, fits: Sequence[Fit]) -> Iterator[Finding]:
 
 def fitted_curve(study: Study, fit: Fit, workers: Sequence[float]) -> list[dict[str, Any]]:
     """S and E of a fitted law at these K, relative to the law's own value at the study's baseline."""
-    model = models_for(study.regime, (fit.name,))[0]
-    weights = np.array([1.0, *(fit.parameters[name].value for name in model.parameters)])
+    law = laws_for(study.regime, (fit.name,))[fit.name]
+    free = [fit.parameters[parameter.name].value for parameter in free_parameters(law)]
     k = np.r_[float(study.baseline_k), np.asarray(workers, dtype=np.float64)]
-    cost = model.design(k) @ weights * (k if study.regime is Regime.STRONG else 1.0)
+    cost = law_times(law, k, np.array([[1.0, *free]]))[0] * (k if study.regime is Regime.STRONG else 1.0)
     efficiency = cost[0] / cost
     rows = zip(k[1:].tolist(), efficiency[1:].tolist(), strict=True)
     return [{"k": place, "speedup": place * share, "efficiency": share} for place, share in rows]

@@ -1,19 +1,4 @@
-"""The laws that can be fitted, each a positive combination of terms, and the exact non-negative fit of such terms.
-
-    time of the work that the regime holds fixed:  t(K) = t1 * (first term + sum_j parameter_j * term_j(K))
-
-Strong scaling (and throughput X = 1/t):
-    linear    1/K
-    amdahl    1/K + serial (1 - 1/K)
-    logcomm   1/K + serial (1 - 1/K) + comm log2 K
-    usl       1/K + contention (1 - 1/K) + coherency (K - 1)
-    root      1/K + serial (1 - 1/K) + comm (K^1/2 - 1)
-Weak scaling (time of one worker's share of the work, where a serial share cancels):
-    constant  1          logcomm   1 + comm log2 K          linear-cost   1 + coherency (K - 1)
-
-Sources: Amdahl 1967; Gunther 2007 (USL); the log term is a tree of messages, the root term a grid of ranks.
-
-The fit, for many curves in one call:
+"""The exact non-negative fit of terms over K, for many curves at once; and the laws to fit under a regime.
 
     T(K) = sum_j c_j f_j(K),  c_j >= 0,  minimising  sum_i w_i (1 - T(K_i)/T_i)^2
 
@@ -25,31 +10,21 @@ Source: the basis {1, 1/K, log K, K} with non-negative weights is that of Ernest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.laws import Law, Parameter, every_law
+from scalecurve.laws.formula import formula
 from scalecurve.study import Regime
 
 Array = npt.NDArray[np.float64]
 
-TERMS: dict[str, Callable[[Array], Array]] = {
-    "1/K": lambda k: 1.0 / k,
-    "1": np.ones_like,
-    "log K": np.log2,
-    "K^1/3": np.cbrt,
-    "K^1/2": np.sqrt,
-    "K": lambda k: k,
-    "1 - 1/K": lambda k: 1.0 - 1.0 / k,
-    "K - 1": lambda k: k - 1.0,
-    "K^1/2 - 1": lambda k: np.sqrt(k) - 1.0,
-    "K log K": lambda k: k * np.log2(k),
-}
-
+STARTS = (0.003, 0.1, 0.6)  # of the range of a parameter, where a closed form is fitted
 _RIDGE = 1e-12  # relative; keeps the solve finite where two terms coincide on the measured K
 
 
@@ -70,7 +45,7 @@ class PositiveFit:
 
 def design(terms: Sequence[str], x: Array) -> Array:
     """The terms' values at x, in a new last axis."""
-    return np.stack([TERMS[term](x) for term in terms], axis=-1)
+    return np.stack(np.broadcast_arrays(*(formula(term)(K=x) for term in terms), x)[:-1], axis=-1)
 
 
 def fit_positive(terms: Sequence[str], k: Array, log_time: Array, weights: Array) -> PositiveFit:
@@ -103,52 +78,75 @@ def solve_positive(matrix: Array, weights: Array) -> Array:
     return np.asarray(chosen / scale)
 
 
-@dataclass(frozen=True)
-class Model:
-    """A law to fit, by names of `TERMS`: at K = 1 the base is 1, and the term of every parameter is 0."""
-
-    name: str
-    formula: str
-    base: str
-    terms: tuple[tuple[str, str], ...]
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.terms)
-
-    @property
-    def size(self) -> int:
-        """Free numbers: the parameters and the time at one worker."""
-        return 1 + len(self.terms)
-
-    def design(self, k: Array) -> Array:
-        """The values of the base and of every term at K, in a new last axis."""
-        return design((self.base, *(term for _, term in self.terms)), k)
-
-
-_SERIAL, _TREE, _GRID = ("serial", "1 - 1/K"), ("comm", "log K"), ("comm", "K^1/2 - 1")
-_CONTENTION, _COHERENCY = ("contention", "1 - 1/K"), ("coherency", "K - 1")
-
-STRONG_MODELS = (
-    Model("linear", "T = T1/K", "1/K", ()),
-    Model("amdahl", "T = T1 (1/K + serial (1 - 1/K))", "1/K", (_SERIAL,)),
-    Model("logcomm", "T = T1 (1/K + serial (1 - 1/K) + comm log2 K)", "1/K", (_SERIAL, _TREE)),
-    Model("usl", "T = T1 (1/K + contention (1 - 1/K) + coherency (K - 1))", "1/K", (_CONTENTION, _COHERENCY)),
-    Model("root", "T = T1 (1/K + serial (1 - 1/K) + comm (sqrt K - 1))", "1/K", (_SERIAL, _GRID)),
-)
-WEAK_MODELS = (
-    Model("constant", "T = T1", "1", ()),
-    Model("logcomm", "T = T1 (1 + comm log2 K)", "1", (_TREE,)),
-    Model("root", "T = T1 (1 + comm (sqrt K - 1))", "1", (_GRID,)),
-    Model("linear-cost", "T = T1 (1 + coherency (K - 1))", "1", (_COHERENCY,)),
-)
-
-
-def models_for(regime: Regime, names: Sequence[str] | None = None) -> tuple[Model, ...]:
-    """The laws of a regime, or those named."""
-    models = {model.name: model for model in (STRONG_MODELS if regime is Regime.STRONG else WEAK_MODELS)}
-    unknown = [name for name in names or () if name not in models]
+def laws_for(regime: Regime, names: Sequence[str] | None = None) -> dict[str, Law]:
+    """The laws of a regime that are sums of terms, or any of its laws that are named, by the name that a fit shows."""
+    known = {
+        law.name.removesuffix("-weak"): law
+        for law in every_law()
+        if law.regime == regime.value and law.work_formula is None
+    }
+    unknown = [name for name in names or () if name not in known]
     if unknown:
-        remedy = f"for {regime} scaling use one of {', '.join(models)}"
+        remedy = f"for {regime} scaling use one of {', '.join(known)}"
         raise InputError([Fault("no such law to fit", value=name, remedy=remedy) for name in unknown])
-    return tuple(models[name] for name in names) if names else tuple(models.values())
+    return {name: known[name] for name in names} if names else {n: law for n, law in known.items() if not law.closed}
+
+
+def free_parameters(law: Law) -> tuple[Parameter, ...]:
+    """The parameters that a fit determines: all of a closed form, those with a term of a sum."""
+    return tuple(parameter for parameter in law.parameters if law.closed or parameter.term)
+
+
+def law_times(law: Law, k: Array, coefficients: Array) -> Array:
+    """T at each K for rows of (T1, parameters): rows x K."""
+    names = [parameter.name for parameter in free_parameters(law)]
+    values = {name: coefficients[:, i + 1, None] for i, name in enumerate(names)}
+    ratio = law.time_ratio(K=k[None], **values)
+    return np.asarray(coefficients[:, :1] * np.broadcast_to(ratio, (len(coefficients), len(k))))
+
+
+def law_slopes(law: Law, k: Array, coefficients: Array) -> Array:
+    """How T at each K changes with T1 and with each parameter times T1, in a new last axis."""
+    if not law.closed:
+        return design((law.base, *(term for _, term in law.terms)), k)
+    steps = np.diag(1e-6 * np.maximum(np.abs(coefficients), 1e-3))
+    ahead = [law_times(law, k, (coefficients + sign * steps)) for sign in (1.0, -1.0)]
+    return np.asarray(((ahead[0] - ahead[1]) / (2 * np.diag(steps)[:, None])).T)
+
+
+def fit_law(law: Law, k: Array, log_time: Array, weights: Array) -> Array:
+    """T1 and the parameters of a law for many curves over the same K; T1 is always positive."""
+    if law.closed:
+        return _fit_closed(law, k, log_time, weights)
+    shift = log_time.mean(axis=1, keepdims=True)
+    columns = design((law.base, *(term for _, term in law.terms)), k)
+    coefficients = solve_positive(columns[None] / np.exp(log_time - shift)[..., None], weights) * np.exp(shift)
+    level = np.maximum(coefficients[:, :1], 1e-9 * coefficients.sum(axis=1, keepdims=True))
+    return np.concatenate([level, coefficients[:, 1:] / level], axis=1)
+
+
+def _fit_closed(law: Law, k: Array, log_time: Array, weights: Array) -> Array:
+    """Least squares of log T within the bounds, for the mean curve; then one Gauss-Newton step to each."""
+    from scipy.optimize import least_squares
+
+    middle, weight = log_time.mean(axis=0), weights.mean(axis=0)
+    free = free_parameters(law)
+    low = np.array([-np.inf, *(parameter.low for parameter in free)])
+    high = np.array([np.inf, *(parameter.high for parameter in free)])
+    widths = [min(parameter.high - parameter.low, 1.0) for parameter in free]
+    starts = product(*((p.low + share * width for share in STARTS) for p, width in zip(free, widths, strict=True)))
+
+    def log_times(point: Array) -> Array:
+        return np.asarray(np.log(law_times(law, k, np.r_[np.exp(point[:1]), point[1:]][None])[0]))
+
+    def miss(point: Array) -> Array:
+        return np.asarray(np.sqrt(weight) * (middle - log_times(point)))
+
+    fits = [least_squares(miss, np.r_[middle[0], start], bounds=(low, high)) for start in starts]
+    best = min(fits, key=lambda fit: float(fit.cost))
+    slope = -np.asarray(best.jac) / np.sqrt(weight)[:, None]
+    gram = np.einsum("np,pi,pj->nij", weights, slope, slope)
+    gram = gram + 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(len(low))
+    moment = np.einsum("np,pi,np->ni", weights, slope, log_time - log_times(best.x))
+    points = np.clip(best.x + np.linalg.solve(gram, moment[..., None])[..., 0], low, high)
+    return np.concatenate([np.exp(points[:, :1]), points[:, 1:]], axis=1)

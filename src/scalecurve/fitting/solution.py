@@ -17,7 +17,8 @@ import numpy as np
 
 from scalecurve.analysis.curve import curve_of
 from scalecurve.errors import Fault, InputError
-from scalecurve.fitting.models import Array, Model, models_for, solve_positive
+from scalecurve.fitting.models import Array, fit_law, free_parameters, law_slopes, law_times, laws_for
+from scalecurve.laws import Law
 from scalecurve.study import Quantity, Study
 
 SEED = 11
@@ -53,13 +54,23 @@ class Observations:
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients (T1, T1*parameter ...), residuals of log T and their scale with its degrees of freedom."""
+    """T1 and the parameters of a law, residuals of log T and their scale with its degrees of freedom."""
 
-    model: Model
+    name: str
+    law: Law
     coefficients: Array
     residuals: Array
     scale: float
     freedom: float
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in free_parameters(self.law))
+
+    @property
+    def size(self) -> int:
+        """Free numbers: the parameters and the time at one worker."""
+        return len(self.coefficients)
 
     @property
     def level(self) -> float:
@@ -69,10 +80,14 @@ class Solution:
     @property
     def ratios(self) -> Array:
         """The law's parameters."""
-        return np.asarray(self.coefficients[1:] / self.coefficients[0])
+        return self.coefficients[1:]
 
     def log_time(self, k: Array) -> Array:
-        return np.asarray(np.log(self.model.design(np.asarray(k, dtype=np.float64)) @ self.coefficients))
+        return np.asarray(self.log_times(k, self.coefficients[None])[0])
+
+    def log_times(self, k: Array, coefficients: Array) -> Array:
+        """Log T at each K for rows of coefficients, such as draws."""
+        return np.asarray(np.log(law_times(self.law, np.asarray(k, dtype=np.float64), coefficients)))
 
 
 @dataclass(frozen=True)
@@ -101,38 +116,29 @@ def solve_laws(study: Study, names: Sequence[str] | None = None, rng: np.random.
     noise = float(np.sqrt(np.nansum(degrees * spread**2) / freedom)) if freedom >= 1 else None
     runs = curve.n.astype(np.float64)
     points = Observations(curve.k.astype(np.float64), np.log(curve.time), runs, noise, freedom)
-    by_law = {model.name: solve(model, points) for model in models_for(study.regime, names)}
+    by_law = {name: solve(name, law, points) for name, law in laws_for(study.regime, names).items()}
     finest = min(by_law.values(), key=lambda own: own.scale)
-    densities = {name: _densities(own.model, points, finest.scale, finest.freedom) for name, own in by_law.items()}
+    densities = {name: _densities(own, points, finest.scale, finest.freedom) for name, own in by_law.items()}
     generator = rng if rng is not None else np.random.default_rng(SEED)
     return Solutions(points, by_law, densities, {name: _draws(own, points, generator) for name, own in by_law.items()})
 
 
-def solve(model: Model, points: Observations) -> Solution:
+def solve(name: str, law: Law, points: Observations) -> Solution:
     """Relative least squares with every parameter at least 0, weighted by the runs behind each mean.
 
     The scale is the standard deviation of a mean around the law: from the residuals, never below what repeats say.
     """
-    coefficients = solve_many(model, points.k, points.log_time[None], points.runs[None])[0]
-    residuals = points.log_time - np.log(model.design(points.k) @ coefficients)
-    free = max(len(points) - model.size, 1)
+    coefficients = fit_law(law, points.k, points.log_time[None], points.runs[None])[0]
+    residuals = points.log_time - np.log(law_times(law, points.k, coefficients[None])[0])
+    free = max(len(points) - len(coefficients), 1)
     misfit = float(np.sum(points.runs * residuals**2) / points.runs.mean() / free)
     repeats = float(np.mean(points.error**2)) if points.error is not None else 0.0
     freedom = free + (points.freedom if repeats >= misfit else 0.0)
-    return Solution(model, coefficients, residuals, float(np.sqrt(max(misfit, repeats, FLOOR**2))), float(freedom))
+    scale = float(np.sqrt(max(misfit, repeats, FLOOR**2)))
+    return Solution(name, law, coefficients, residuals, scale, float(freedom))
 
 
-def solve_many(model: Model, k: Array, log_time: Array, weights: Array) -> Array:
-    """Fits of many curves over the same K; rows of coefficients, the first always positive."""
-    shift = log_time.mean(axis=1, keepdims=True)
-    matrix = model.design(k)[None] / np.exp(log_time - shift)[..., None]
-    coefficients: Array = solve_positive(matrix, weights) * np.exp(shift)
-    tiny = 1e-9 * coefficients.sum(axis=1)
-    coefficients[:, 0] = np.maximum(coefficients[:, 0], tiny)
-    return coefficients
-
-
-def _densities(model: Model, points: Observations, scale: float, freedom: float) -> Array:
+def _densities(solution: Solution, points: Observations, scale: float, freedom: float) -> Array:
     """The log density of each K, predicted from the others.
 
     The fit adds its own uncertainty through the leverage x' (X'WX)^-1 x of the left-out point, in relative units.
@@ -141,12 +147,12 @@ def _densities(model: Model, points: Observations, scale: float, freedom: float)
 
     count = len(points)
     weights = np.where(np.eye(count, dtype=bool), 0.0, points.runs)
-    coefficients = solve_many(model, points.k, np.tile(points.log_time, (count, 1)), weights)
-    predicted = np.log(np.einsum("ij,ij->i", model.design(points.k), coefficients))
-    relative = model.design(points.k) / np.exp(points.log_time)[:, None]
+    coefficients = fit_law(solution.law, points.k, np.tile(points.log_time, (count, 1)), weights)
+    predicted = np.diag(solution.log_times(points.k, coefficients))
+    relative = law_slopes(solution.law, points.k, solution.coefficients) / np.exp(points.log_time)[:, None]
     relative = relative / np.sqrt(np.mean(relative**2, axis=0))
     gram = np.einsum("ip,pj,pk->ijk", weights / points.runs.mean(), relative, relative)
-    gram = gram + 1e-6 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(model.size)
+    gram = gram + 1e-6 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(relative.shape[1])
     solved = np.linalg.solve(gram, relative[..., None])[..., 0]
     leverage = np.clip(np.einsum("ij,ij->i", relative, solved), 0.0, 1e4)
     spread = scale * np.sqrt(1.0 + leverage)
@@ -161,7 +167,7 @@ def _draws(solution: Solution, points: Observations, rng: np.random.Generator) -
     relative = solution.scale * np.sqrt(points.runs.mean() / points.runs)
     noise = rng.standard_t(max(solution.freedom, 1.0), size=(DRAWS, len(points))) * relative
     weights = np.tile(points.runs, (DRAWS, 1))
-    return solve_many(solution.model, points.k, expected + np.clip(noise, -5.0, 5.0), weights)
+    return fit_law(solution.law, points.k, expected + np.clip(noise, -5.0, 5.0), weights)
 
 
 def refit_absolute(solution: Solution, points: Observations, quantity: Quantity) -> tuple[Array, Array, int]:
@@ -176,10 +182,10 @@ def refit_absolute(solution: Solution, points: Observations, quantity: Quantity)
     level = float(np.exp(sign * np.log(solution.level)))
     start = np.r_[1.0, np.maximum(solution.ratios, 1e-9)]
     size = np.where(start > 1e-8, start, 1.0)
-    design, values = solution.model.design(points.k), np.exp(sign * points.log_time)
+    values = np.exp(sign * points.log_time)
 
     def miss(scaled: Array) -> Array:
-        ratio = design @ np.r_[1.0, scaled[1:] * size[1:]]
+        ratio = law_times(solution.law, points.k, np.r_[1.0, scaled[1:] * size[1:]][None])[0]
         return np.asarray((values - level * scaled[0] * ratio**sign) / level)
 
     best = least_squares(miss, start / size, bounds=(0.0, np.inf), x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
@@ -221,8 +227,8 @@ def separation(laws: Sequence[Solution], draws: Sequence[Array], at: Array) -> A
     """Standard errors (noise of a run, uncertainty of both fits) between the first law and its nearest rival at K."""
     noise = max(law.scale for law in laws)
     errors = []
-    for law, own in zip(laws, draws, strict=True):
-        low, high = np.percentile(np.log(own @ law.model.design(at).T), [16, 84], axis=0)
+    for solution, drawn in zip(laws, draws, strict=True):
+        low, high = np.percentile(solution.log_times(at, drawn), [16, 84], axis=0)
         errors.append((high - low) / 2)
     first = laws[0].log_time(at)
     gaps = [

@@ -3,7 +3,7 @@
 Every family takes curves and the K asked for and returns log performance.  The panel's verdict is the median over its
 families, drawn towards the last value by noise and towards a smooth law by fit.
 
-Smooth laws: four of them (serial + shared + one overhead growing as log K, K^1/3, K^1/2 or K) are fitted to all points
+Smooth laws: serial + shared + one overhead of the table of terms (log K, K^1/3, K^1/2, K), each fitted to all points
 alike and averaged with weights rss^(-n/2), the profile likelihood.  `trust` goes from 1 (residuals well below `ENOUGH`)
 to 0.
 
@@ -38,10 +38,10 @@ from scalecurve.forecasting.curves import (
     roughness,
     weighted_slope,
 )
+from scalecurve.laws.terms import OVERHEADS
 
 Family = Callable[[Curves, Array], Array]
 
-OVERHEADS = ("log K", "K^1/3", "K^1/2", "K")
 PARAMETERS = 3
 ENOUGH = 0.015  # relative misfit at which laws and panel count alike
 NOISE_SCALE = 0.8  # roughness at which half of the predicted change is believed
@@ -49,11 +49,11 @@ WEAK_NOISE_SCALE = 0.1  # the same of weak scaling, whose changes are small besi
 LAW_SHARE = 0.5  # of the smooth laws in the panel's verdict, at full trust
 SLOWER = 5.0  # a network beside the memory of a node: four times, and a quarter more for what a law misses
 _FLOOR = 0.002  # no curve is known better than this
-_PRIOR = np.array([0.4, 0.2, 0.2, 0.2])[:, None]  # log K is the best single overhead on published curves
+_PRIOR = np.array(list(OVERHEADS.values()))[:, None]
 
-LOGARITHM = ("1/K", "1", "log K")
+LOGARITHM = ("1/K", "1", "log2(K)")
 AMDAHL = ("1/K", "1")
-GROWING = ("1", "log K", "K")
+GROWING = ("1", "log2(K)", "K")
 STEEPEST = -1.6  # d ln(1/T) / d ln K of a collective that is believed to go on
 IN_THE_LONG_RUN = -1.1  # the same where every rank's data passes every rank: K, and a little contention
 TREE, TO_ALL = 0.3, 0.9  # slopes of ln T at which a collective counts as a tree and as sending to all
@@ -79,8 +79,8 @@ def amdahl(curves: Curves, at: Array) -> Array:
 
 def root(curves: Curves, at: Array) -> Array:
     """Overheads that grow as the cube or square root of K, as surfaces and grids of ranks do."""
-    cube = positive(curves, at, ("1/K", "1", "K^1/3"), curves.weights())
-    return np.asarray((cube + positive(curves, at, ("1/K", "1", "K^1/2"), curves.weights())) / 2)
+    cube = positive(curves, at, ("1/K", "1", "K**(1/3)"), curves.weights())
+    return np.asarray((cube + positive(curves, at, ("1/K", "1", "K**(1/2)"), curves.weights())) / 2)
 
 
 def plateau(curves: Curves, at: Array) -> Array:

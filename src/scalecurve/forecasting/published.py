@@ -85,6 +85,7 @@ DOMAIN_OF_UNIT = {
 }  # fmt: skip
 TRAINING = re.compile(r"train|sgd|epoch|token|sample|image|sequence|gradient|resnet|bert|gpt|llama", re.IGNORECASE)
 EVERYTHING = "all"
+ACCELERATORS = ("gpu", "accelerator", "tpu", "chip")
 NEAR = float(np.log(2)) / 2 + 1e-9  # a factor of sqrt 2: farther from any measured K, E would be a guess
 
 
@@ -170,7 +171,7 @@ def check_domain(domain: str | None, calibration: Calibration) -> None:
 
 def domain_of(study: Study) -> str:
     """The domain that the study tells; accelerators run more than training, so that its unit or name must say so."""
-    if study.k_unit.lower().rstrip("s") in ("gpu", "accelerator", "tpu"):
+    if study.k_unit.lower().rstrip("s") in ACCELERATORS:
         return "dl-training" if TRAINING.search(f"{study.unit} {study.name}") else EVERYTHING
     return DOMAIN_OF_UNIT.get(study.k_unit.lower(), EVERYTHING)
 
@@ -181,18 +182,39 @@ def standing_of(curve: View, domain: str | None, calibration: Calibration) -> St
     published = calibration.standing[regime]
     wished = domain or domain_of(curve.study)
     chosen = wished if published.get(wished) else EVERYTHING
-    percents = np.array(calibration.standing["percents"], dtype=np.float64)
     log_k, log_e = np.log(curve.points.k), np.log(curve_of(curve.study).efficiency)  # of the means, as in the table
     rows = []
-    for multiple, figures in published[chosen].items():
+    for multiple in published[chosen]:
         k = int(multiple) * float(curve.points.k[0])
         if k > curve.largest_k or float(np.min(np.abs(log_k - np.log(k)))) > NEAR:
             continue
         efficiency = float(np.exp(np.interp(np.log(k), log_k, log_e - log_e[0])))
-        shares = np.array(figures["efficiency"])
-        percentile = float(np.interp(efficiency, shares, percents, left=percents[0], right=percents[-1]))
-        median = float(np.interp(50.0, percents, shares))
-        rows.append(StandingRow(int(multiple), k, efficiency, percentile, median, int(figures["curves"])))
+        rows.append(_row(int(multiple), k, efficiency, published[chosen][multiple], calibration))
     smallest = int(curve.points.k[0])
     ratio = "E" if smallest == curve.study.baseline_k else f"T({smallest})-based efficiency"
     return Standing(chosen, regime, tuple(rows), ratio=ratio) if rows else None
+
+
+def _row(
+    multiple: int, k: float, efficiency: float, figures: Mapping[str, Any], calibration: Calibration
+) -> StandingRow:
+    """One efficiency among the published ones at the same multiple of the base."""
+    percents, shares = np.array(calibration.standing["percents"], dtype=np.float64), np.array(figures["efficiency"])
+    percentile = float(np.interp(efficiency, shares, percents, left=percents[0], right=percents[-1]))
+    return StandingRow(
+        multiple, k, efficiency, percentile, float(np.interp(50.0, percents, shares)), int(figures["curves"])
+    )
+
+
+def place(efficiency: float, multiple: float, *, regime: str, k_unit: str) -> tuple[StandingRow, str] | None:
+    """Where an efficiency at a multiple of its base stands, and in which domain; None where too few went so far.
+
+    Accelerators stand among training curves, since those are what most claims about them are.
+    """
+    learned, unit = shipped(), k_unit.lower()
+    domain = "dl-training" if unit.rstrip("s") in ACCELERATORS else DOMAIN_OF_UNIT.get(unit, EVERYTHING)
+    published = learned.standing[regime].get(domain) or learned.standing[regime][EVERYTHING]
+    nearest = min(map(int, published), key=lambda own: abs(np.log(own / multiple)))
+    if abs(float(np.log(nearest / multiple))) > NEAR:
+        return None
+    return _row(nearest, multiple, efficiency, published[str(nearest)], learned), domain

@@ -23,6 +23,7 @@ from typing import Any, TextIO, cast
 from scalecurve.errors import Fault, FormatError, InputError, MissingExtra, ScalecurveError
 from scalecurve.files import MAX_BYTES, note_input, unreadable
 from scalecurve.study.file import parse_json, unpacked_limit
+from scalecurve.study.unfinished import unfinished_study
 
 HEAD_BYTES = 1024 * 1024
 MAX_STREAMED = 4 * 1024**3
@@ -261,7 +262,8 @@ def csv_rows(lines: Iterable[str], *, delimiter: str = ",", skip_blanks: bool = 
 def sources_of(paths: Sequence[str | Path]) -> list[Source]:
     """One Source per file: `-` is standard input, a pipe is read at once, a folder stands for its visible files.
 
-    A folder is read three levels deep, in the order of the names.
+    A folder is read three levels deep, in the order of the names.  A study that is being measured is what its journal
+    holds.
     """
     sources: list[Source] = []
     for path in map(Path, paths):
@@ -270,7 +272,7 @@ def sources_of(paths: Sequence[str | Path]) -> list[Source]:
         elif path.exists() and not path.is_dir() and not path.is_file():  # a pipe gives its bytes only once
             sources.append(Source(str(path), raw=Source.at(path)._read(MAX_BYTES + 1)))
         elif not path.is_dir():
-            sources.append(Source.at(path))
+            sources.append(Source(str(path), path=path, raw=unfinished_study(path)))
         else:
             for file in sorted(path.rglob("*")):
                 parts = file.relative_to(path).parts

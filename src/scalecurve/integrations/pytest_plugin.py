@@ -6,7 +6,8 @@
 
 The test body is the job: it runs `repeats` times at each count, in turn, after one warm-up each.  It fails where the
 interval of the efficiency lies below the floor; where the interval holds the floor the test passes and its report
-says so.  With the fixture `scaling` a test measures any function itself:
+says so.  Where other processes disturbed runs below the floor, the test is skipped and says why.  With the fixture
+`scaling` a test measures any function itself:
 
     def test_sum(scaling):
         table = scaling(lambda workers: job(workers), workers=[1, 2], min_efficiency=0.5)
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,23 +106,30 @@ def measure_function(
     regime: str = "strong",
     level: float = 0.95,
     name: str = "test",
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] | None = None,
 ) -> SpeedupTable:
-    """T, S and E of a function at several worker counts; fails the test where the interval of E is below the floor."""
+    """T, S and E of a function at several worker counts; fails the test where the interval of E is below the floor.
+
+    Where other processes disturbed the runs the test is skipped instead: nothing can be said.  `clock` stands for the
+    time in tests.
+    """
     from scalecurve.analysis import tabulate
+    from scalecurve.measurement.guard import LoadWatch
     from scalecurve.study import Study
     from scalecurve.units import as_workers
 
     counts = as_workers(workers)
     for count in counts:
         function(count)  # warm-up
+    watch, now = None if clock else LoadWatch(), clock or time.perf_counter
     samples: dict[int, list[float]] = {count: [] for count in counts}
     for _ in range(max(2, repeats)):  # in turn, so that a drift of the machine meets every count alike
         for count in counts:
-            begin = clock()
+            begin = now()
             function(count)
-            samples[count].append(clock() - begin)
-    study = Study.from_samples(samples, regime=regime, name=name)
+            samples[count].append(now() - begin)
+    disturbed = watch.findings("these times") if watch else ()
+    study = replace(Study.from_samples(samples, regime=regime, name=name), findings=disturbed)
     table = tabulate(study, threshold=min_efficiency or 0.7, level=level)
     if min_efficiency is None:
         return table
@@ -130,6 +139,8 @@ def measure_function(
         if (high if high is not None else row.efficiency.value) < min_efficiency:
             interval = f" ({low:.2f} to {high:.2f})" if low is not None and high is not None else ""
             below.append(f"K = {row.k}: E = {row.efficiency.value:.2f}{interval}")
+    if below and disturbed:
+        pytest.skip(f"whether it scales cannot be said: {disturbed[0].message}")
     if below:
         text = f"parallel efficiency below {min_efficiency:g} at {table.level:.0%} confidence: {'; '.join(below)}"
         pytest.fail(f"{text}\n\n{table}", pytrace=False)

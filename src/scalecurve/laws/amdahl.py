@@ -1,7 +1,4 @@
-"""Amdahl's law and its relatives, all of one serial share: Gustafson (fixed time), Sun-Ni (fixed memory), Karp-Flatt.
-
-The docstring of the function that computes a law is the law's page in docs/laws.
-"""
+"""Amdahl's law and its relatives, with one serial share: Gustafson (fixed time), Sun-Ni (fixed memory), Karp-Flatt."""
 
 from __future__ import annotations
 
@@ -11,9 +8,32 @@ from fractions import Fraction
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws.contract import SERIAL, Law, Parameter, check_k
 
+LINEAR = Law(
+    name="linear",
+    text="""Linear speedup: how fast is a job that K workers share evenly and for free?
 
-def amdahl_time(k: float, serial: float) -> float:
-    """Amdahl's law: how far does a fixed job get when a share of it is serial?
+        T(K)/T(1) = 1/K        S(K) = K        E(K) = 1
+
+    Source: the definition of speedup; no program keeps it for every K.
+    Worked number: S(16) = 16.
+    Limits: nothing is serial, nobody waits and nothing is exchanged.
+    """,
+)
+CONSTANT = Law(
+    name="constant",
+    text="""Perfect weak scaling: how long does a K times larger job take when nothing else costs time?
+
+        T(K)/T(1) = 1        S(K) = K        E(K) = 1
+
+    Source: the definition of weak scaling; the line that measured curves are compared with.
+    Worked number: S(16) = 16.
+    Limits: nobody waits and nothing is exchanged.
+    """,
+    regime="weak",
+)
+AMDAHL = Law(
+    name="amdahl",
+    text="""Amdahl's law: how far does a fixed job get when a share of it is serial?
 
         T(K)/T(1) = s + (1 - s)/K        S(K) = 1/(s + (1 - s)/K)        E(K) = 1/(1 + s (K - 1))
 
@@ -22,8 +42,51 @@ def amdahl_time(k: float, serial: float) -> float:
     Source: G. M. Amdahl, Validity of the single processor approach, AFIPS Spring Joint Computer Conference, 1967.
     Worked number: s = 0.05 gives S(16) = 9.14, E(16) = 0.571, and never more than S = 20.
     Limits: s is a property of the program *and* its problem size; nothing here communicates, so T never rises again.
-    """
-    return serial + (1.0 - serial) / k
+    """,
+    parameters=(SERIAL,),
+    example={"serial": 0.05},
+)
+GUSTAFSON = Law(
+    name="gustafson",
+    text="""Gustafson's law: how much more work gets done in the same time when the parallel part grows with K?
+
+        S(K) = f + (1 - f) K = K - f (K - 1),     f = serial share of the time measured *on the K-worker run*
+
+    Relation to Amdahl's s, the serial share of the one-worker run: f = s/(s + (1-s)/K) and s = f/(f + K (1-f)).
+    The two laws state one identity about two different fractions; keep these apart and the laws agree.
+
+    Source: J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988.
+    Worked number: f = 0.05 gives S(64) = 60.85.
+    Limits: the law assumes that somebody wants a K times larger problem and that its serial part takes no longer.
+    """,
+    parameters=(Parameter("serial_scaled", "serial share of the time on the K-worker run", 0.0, 1.0),),
+    closed="1",
+    work_formula="serial_scaled + (1 - serial_scaled)*K",
+    example={"serial_scaled": 0.05, "workers": "1..64"},
+)
+SUN_NI = Law(
+    name="sun-ni",
+    text="""Sun and Ni's memory-bounded law: what if the problem grows as far as the memory of K workers allows?
+
+        S(K) = (s + (1-s) G) / (s + (1-s) G/K),     G(K) = K^growth
+
+    Here s is the serial share of T(1), and G(K) the parallel work at K relative to K = 1.
+
+    Use it instead of Gustafson's law where the memory of K workers, and not the time, sets the size of the problem.
+    growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix product (memory n^2, work n^3).
+
+    Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.
+    Worked number: s = 0.05, growth 1.5, K = 64 gives S = 63.6.
+    Limits: the law assumes that memory limits the problem size and that somebody wants the larger problem.
+    """,
+    parameters=(
+        SERIAL,
+        Parameter("growth", "exponent of the work's growth with K (1.5 for a matrix product)", 0.0, 10.0),
+    ),
+    closed="serial + (1 - serial)*K**(growth - 1)",
+    work_formula="serial + (1 - serial)*K**growth",
+    example={"serial": 0.05, "growth": 1.5, "workers": "1..64"},
+)
 
 
 def ceiling(serial: float) -> float | None:
@@ -52,7 +115,7 @@ def serial_for(efficiency: float, k: float) -> float | None:
 
 def share_of_ceiling(k: float, serial: float) -> float:
     """S(K) divided by 1/s."""
-    return serial / amdahl_time(k, serial)
+    return serial * AMDAHL.speedup(k, serial=serial)
 
 
 def exactly(value: float) -> Fraction:
@@ -66,37 +129,6 @@ def check_efficiency(value: float) -> float:
     return value
 
 
-AMDAHL = Law(
-    name="amdahl",
-    title="Amdahl's law",
-    question="How far does a fixed job get when a share of it is serial?",
-    formula="T(K)/T(1) = s + (1-s)/K",
-    source="Amdahl 1967",
-    parameters=(SERIAL,),
-    time_ratio=amdahl_time,
-)
-
-
-def gustafson_time(k: float, serial_scaled: float) -> float:
-    """1: the time stays and the work grows."""
-    return 1.0
-
-
-def gustafson_work(k: float, serial_scaled: float) -> float:
-    """Gustafson's law: how much more work gets done in the same time when the parallel part grows with K?
-
-        S(K) = f + (1 - f) K = K - f (K - 1),     f = serial share of the time measured *on the K-worker run*
-
-    Relation to Amdahl's s, the serial share of the one-worker run: f = s/(s + (1-s)/K) and s = f/(f + K (1-f)).
-    The two laws state one identity about two different fractions; keep these apart and the laws agree.
-
-    Source: J. L. Gustafson, Reevaluating Amdahl's law, Communications of the ACM 31(5), 1988.
-    Worked number: f = 0.05 gives S(64) = 60.85.
-    Limits: the law assumes that somebody wants a K times larger problem and that its serial part takes no longer.
-    """
-    return serial_scaled + (1.0 - serial_scaled) * k
-
-
 def scaled_from_serial(serial: float, k: float) -> float:
     """Gustafson's f at K workers from Amdahl's s."""
     return serial / (serial + (1.0 - serial) / k)
@@ -105,54 +137,6 @@ def scaled_from_serial(serial: float, k: float) -> float:
 def serial_from_scaled(serial_scaled: float, k: float) -> float:
     """Amdahl's s from Gustafson's f measured at K workers."""
     return serial_scaled / (serial_scaled + k * (1.0 - serial_scaled))
-
-
-GUSTAFSON = Law(
-    name="gustafson",
-    title="Gustafson's law",
-    question="How much more work gets done in the same time when the parallel part grows with K?",
-    formula="S(K) = f + (1-f) K",
-    source="Gustafson 1988",
-    parameters=(Parameter("serial_scaled", "serial share of the time on the K-worker run", 0.0, 1.0),),
-    time_ratio=gustafson_time,
-    work_ratio=gustafson_work,
-)
-
-
-def sun_ni_time(k: float, serial: float, growth: float) -> float:
-    """Sun and Ni's memory-bounded law: what if the problem grows as far as the memory of K workers allows?
-
-        S(K) = (s + (1-s) G) / (s + (1-s) G/K),     G(K) = K^growth
-
-    Here s is the serial share of T(1), and G(K) the parallel work at K relative to K = 1.
-
-    Use it instead of Gustafson's law where the memory of K workers, and not the time, sets the size of the problem.
-    growth 0 is Amdahl (fixed work), 1 is Gustafson (fixed time), 1.5 the matrix product (memory n^2, work n^3).
-
-    Source: X.-H. Sun and L. M. Ni, Another view on parallel speedup, Supercomputing 1990.
-    Worked number: s = 0.05, growth 1.5, K = 64 gives S = 63.6.
-    Limits: the law assumes that memory limits the problem size and that somebody wants the larger problem.
-    """
-    return float(serial + (1.0 - serial) * k**growth / k)
-
-
-def sun_ni_work(k: float, serial: float, growth: float) -> float:
-    return float(serial + (1.0 - serial) * k**growth)
-
-
-SUN_NI = Law(
-    name="sun-ni",
-    title="Sun-Ni's memory-bounded law",
-    question="What if the problem grows as far as the memory of K workers allows?",
-    formula="S(K) = (s + (1-s) G)/(s + (1-s) G/K), G = K^growth",
-    source="Sun and Ni 1990",
-    parameters=(
-        SERIAL,
-        Parameter("growth", "exponent of the work's growth with K (1.5 for a matrix product)", 0.0, 10.0),
-    ),
-    time_ratio=sun_ni_time,
-    work_ratio=sun_ni_work,
-)
 
 
 def serial_fraction(k: float, speedup: float) -> float | None:

@@ -1,19 +1,22 @@
-"""Laws of workers that cost each other time: the USL, a tree of messages (logcomm), and isoefficiency.
-
-The docstring of the function that computes a law is the law's page in docs/laws.
-"""
+"""Laws of workers that cost each other time: the USL, a tree of messages (logcomm), and isoefficiency."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.laws.contract import COMM, SERIAL, Law, Parameter, check_k
 
-
-def usl_time(k: float, contention: float, coherency: float) -> float:
-    """The Universal Scalability Law: where does throughput peak when workers contend and must agree?
+CANCELS = replace(SERIAL, term=None)  # every worker of a weak study does the serial part of its own share
+GRID = Parameter("comm", "communication cost for each step of sqrt K, as a share of T(1)", term="sqrt(K) - 1")
+COHERENCY = Parameter(
+    "coherency", "cost of keeping every pair of workers consistent (kappa, beta)", default=0.0, term="K - 1"
+)
+USL = Law(
+    name="usl",
+    text="""The Universal Scalability Law: where does throughput peak when workers contend and must agree?
 
         S(K) = K / (1 + sigma (K - 1) + kappa K (K - 1))
         T(K)/T(1) = (1 - sigma)/K + (sigma - kappa) + kappa K
@@ -26,8 +29,64 @@ def usl_time(k: float, contention: float, coherency: float) -> float:
     Limits: the coherency cost is linear in K. A fit has three parameters (sigma, kappa and T(1) or X(1)): three K give
     values, five or more with repeats give useful intervals, and the peak is an extrapolation unless a K beyond it was
     measured. A superlinear start would need a negative sigma; `scalecurve fit` keeps both at 0 or above and says so.
-    """
-    return (1.0 + contention * (k - 1.0) + coherency * k * (k - 1.0)) / k
+    """,
+    parameters=(
+        Parameter("contention", "queueing for a shared resource (sigma, alpha)", 0.0, 1.0, term="1 - 1/K"),
+        COHERENCY,
+    ),
+    example={"contention": 0.0277, "coherency": 1.044e-4, "workers": "1..256"},
+)
+LOGCOMM = Law(
+    name="logcomm",
+    text="""Serial part plus tree communication: the same machine under strong and under weak scaling.
+
+        strong:  T(K)/T(1) = s + (1 - s)/K + c log2 K          weak:  T(K)/T(1) = 1 + c log2 K
+
+    Here s is the serial share of T(1), and c the cost of communication for each doubling of K, as a share of T(1).
+
+    Strong scaling has a best K: dT/dK = 0 at K* = (1 - s) ln 2 / c.  T falls, then rises, so the best whole K is one of
+    its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot determine it.
+
+    Source: the log2 K term is the latency of tree collectives (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
+    Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1248, S = 8.01; weak E(128) = 0.935; K* = 65.8.
+    Limits: a ring all-reduce grows linearly in latency and saturates in bandwidth; log2 K alone cannot represent it.
+    """,
+    parameters=(SERIAL, COMM),
+    example={"serial": 0.05, "comm": 0.01, "regime": "both", "workers": "1..128"},
+)
+LOGCOMM_WEAK = replace(LOGCOMM, name="logcomm-weak", parameters=(CANCELS, COMM), regime="weak")
+ROOT = Law(
+    name="root",
+    text="""Serial part plus communication on a grid: what if the ranks form a square and talk along its sides?
+
+        strong:  T(K)/T(1) = s + (1 - s)/K + c (sqrt K - 1)          weak:  T(K)/T(1) = 1 + c (sqrt K - 1)
+
+    Here s is the serial share of T(1), and c the cost of communication for each rank more along a side.
+
+    Source: grids of ranks and the bisection of a mesh (Grama et al., Introduction to Parallel Computing, 2003).
+    Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1348, S = 7.42; weak E(64) = 0.935.
+    Limits: ranks that talk to all others cost more than the sides of a square.
+    """,
+    parameters=(SERIAL, GRID),
+    example={"serial": 0.05, "comm": 0.01, "regime": "both", "workers": "1..64"},
+)
+ROOT_WEAK = replace(ROOT, name="root-weak", parameters=(CANCELS, GRID), regime="weak")
+LINEAR_COST = Law(
+    name="linear-cost",
+    text="""A cost for every worker: how long does a K times larger job take when one worker serves all others?
+
+        T(K)/T(1) = 1 + kappa (K - 1)
+
+    kappa = `coherency`, the time for each further worker as a share of T(1).
+
+    Source: a master that sends to every worker in turn; the linear term of Gunther 2007.
+    Worked number: kappa = 0.01 gives E(64) = 0.613.
+    Limits: a tree of messages costs far less at large K; use logcomm for it.
+    """,
+    parameters=(replace(COHERENCY, default=None),),
+    regime="weak",
+    example={"coherency": 0.01, "workers": "1..64"},
+)
 
 
 def peak_k(contention: float, coherency: float) -> float | None:
@@ -41,43 +100,8 @@ def largest_speedup(contention: float, coherency: float) -> float | None:
     """The largest speedup: at the peak, or 1/contention without coherency cost; None when there is no limit."""
     peak = peak_k(contention, coherency)
     if peak is not None:
-        return 1.0 / usl_time(max(1.0, peak), contention, coherency)
+        return USL.speedup(max(1.0, peak), contention=contention, coherency=coherency)
     return 1.0 / contention if contention > 0 else None
-
-
-USL = Law(
-    name="usl",
-    title="Universal Scalability Law",
-    question="Where does throughput peak when workers contend and must agree?",
-    formula="S(K) = K/(1 + contention (K-1) + coherency K (K-1))",
-    source="Gunther 2007",
-    parameters=(
-        Parameter("contention", "queueing for a shared resource (sigma, alpha)", 0.0, 1.0),
-        Parameter("coherency", "cost of keeping every pair of workers consistent (kappa, beta)", 0.0, default=0.0),
-    ),
-    time_ratio=usl_time,
-)
-
-
-def strong_time_ratio(k: float, serial: float, comm: float) -> float:
-    """Serial part plus tree communication: the same machine under strong and under weak scaling.
-
-        strong:  T(K)/T(1) = s + (1 - s)/K + c log2 K          weak:  T(K)/T(1) = 1 + c log2 K
-
-    Here s is the serial share of T(1), and c the cost of communication for each doubling of K, as a share of T(1).
-
-    Strong scaling has a best K: dT/dK = 0 at K* = (1 - s) ln 2 / c.  T falls, then rises, so the best whole K is one of
-    its two neighbours; c = 0 has no best K.  In weak scaling s cancels, so weak data cannot determine it.
-
-    Source: the log2 K term is the latency of tree collectives (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
-    Worked number: s = 0.05, c = 0.01: strong T(64) = 0.1248, S = 8.01; weak E(128) = 0.935; K* = 65.8.
-    Limits: a ring all-reduce grows linearly in latency and saturates in bandwidth; log2 K alone cannot represent it.
-    """
-    return serial + (1.0 - serial) / k + comm * math.log2(k)
-
-
-def weak_time_ratio(k: float, serial: float, comm: float) -> float:
-    return 1.0 + comm * math.log2(k)
 
 
 def best_k_closed_form(serial: float, comm: float) -> float | None:
@@ -91,7 +115,7 @@ def best_k(serial: float, comm: float) -> int | None:
     if real is None:
         return None
     below = max(1, math.floor(real))
-    return min((below, below + 1), key=lambda k: strong_time_ratio(k, serial, comm))
+    return min((below, below + 1), key=lambda k: LOGCOMM.time(k, serial=serial, comm=comm))
 
 
 def best_doubling(serial: float, comm: float) -> int | None:
@@ -102,28 +126,6 @@ def best_doubling(serial: float, comm: float) -> int | None:
     while k < (1.0 - serial) / (2.0 * comm):
         k *= 2
     return k
-
-
-LOGCOMM_STRONG = Law(
-    name="logcomm",
-    title="Serial part plus tree communication, strong scaling",
-    question="When does adding workers to a fixed job make it slower?",
-    formula="T(K)/T(1) = s + (1-s)/K + c log2 K",
-    source="Thakur, Rabenseifner, Gropp 2005",
-    parameters=(SERIAL, COMM),
-    time_ratio=strong_time_ratio,
-)
-
-LOGCOMM_WEAK = Law(
-    name="logcomm-weak",
-    title="Serial part plus tree communication, weak scaling",
-    question="How long does a K times larger job take on K workers?",
-    formula="T(K)/T(1) = 1 + c log2 K",
-    source="Thakur, Rabenseifner, Gropp 2005",
-    parameters=(SERIAL, COMM),
-    time_ratio=weak_time_ratio,
-    work_ratio=lambda k, serial, comm: float(k),  # every worker keeps one worker's share of the work
-)
 
 
 GROWTHS: dict[str, Callable[[float], float]] = {"log": math.log2, "linear": lambda k: float(k) if k > 1 else 0.0}

@@ -1,34 +1,43 @@
-"""What a law is: a pure function T(K)/T(1) of named, bounded parameters, with its question, formula and source.
+"""What a law is: T(K)/T(1) as a formula of named, bounded parameters, and its page; all surfaces are made from it.
 
 `check_law(law)` tests everything a law must do and returns the rules it breaks.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scalecurve.errors import Fault, InputError
+from scalecurve.laws.formula import Formula, formula
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 K = TypeVar("K", float, "npt.NDArray[Any]")  # one worker count or an array of them; answers have the same shape
+SHARED = {"strong": "1/K", "weak": "1"}  # one worker's share of the work that the regime holds fixed
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named number with its meaning and its closed range; `default` None means that it is required."""
+    """A named number with its meaning and its closed range; `default` None means that it is required.
+
+    `term` is the formula over K that it multiplies in T(K)/T(1), 0 at K = 1; None where T(K) is not a sum of terms.
+    """
 
     name: str
     meaning: str
     low: float = 0.0
     high: float = math.inf
     default: float | None = None
+    term: str | None = None
 
     def fault(self, value: object) -> Fault | None:
         """What is wrong with a value, or None."""
@@ -44,26 +53,69 @@ class Parameter:
         return None
 
 
-SERIAL = Parameter("serial", "share of the K = 1 time that cannot be divided", 0.0, 1.0)
-COMM = Parameter("comm", "communication cost per doubling of K, as a share of T(1)", 0.0)
+SERIAL = Parameter("serial", "share of the K = 1 time that cannot be divided", 0.0, 1.0, term="1 - 1/K")
+COMM = Parameter("comm", "communication cost per doubling of K, as a share of T(1)", term="log2(K)")
 
 
 @dataclass(frozen=True)
 class Law:
-    """A scaling law in closed form.
+    """A scaling law.  Every method takes one K or a numpy array of K.
 
-    `time_ratio(k, **parameters)` is T(K)/T(1) for the regime of the law; `work_ratio` is the total work relative to
-    K = 1 (None: constant, strong scaling).  Every method takes one K or a numpy array of K.
+    `text` is its page: a first line `Title: question?`, and paragraphs of which one starts with `Source:`.  T(K)/T(1)
+    is `closed`, or the share of one worker in its regime plus each parameter times its term.  `work` is the total work
+    relative to K = 1, where it is not that of the regime (1 under strong scaling, K under weak).  `example` are the
+    parameters and options of the example on its page.
     """
 
     name: str
-    title: str
-    question: str
-    formula: str
-    source: str
-    parameters: tuple[Parameter, ...]
-    time_ratio: Callable[..., float]
-    work_ratio: Callable[..., float] | None = None
+    text: str
+    parameters: tuple[Parameter, ...] = ()
+    closed: str | None = None
+    work_formula: str | None = None
+    regime: str = "strong"
+    example: Mapping[str, float | str] = field(default_factory=dict, compare=False)
+
+    @property
+    def title(self) -> str:
+        return inspect.cleandoc(self.text).partition("\n")[0].partition(": ")[0]
+
+    @property
+    def question(self) -> str:
+        question = inspect.cleandoc(self.text).partition("\n")[0].partition(": ")[2]
+        return question[:1].upper() + question[1:]
+
+    @property
+    def source(self) -> str:
+        named = re.search(r"^\s*Source: (.+?)$", self.text, re.MULTILINE)
+        return named[1] if named else ""
+
+    @property
+    def base(self) -> str:
+        """The first term of a sum: the work that the regime holds fixed."""
+        return SHARED[self.regime]
+
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        """The parameters that multiply a term, with the term; empty where T(K) is no such sum."""
+        return () if self.closed else tuple((p.name, p.term) for p in self.parameters if p.term)
+
+    @cached_property
+    def time_ratio(self) -> Formula:
+        """T(K)/T(1) over K and the parameters."""
+        terms = [f"{name}*({term})" if " " in term else f"{name}*{term}" for name, term in self.terms]
+        return formula(self.closed or " + ".join([self.base, *terms]))
+
+    @property
+    def work_ratio(self) -> Formula | None:
+        """The total work relative to K = 1; None where it stays."""
+        text = self.work_formula or ("K" if self.regime == "weak" else None)
+        return None if text is None else formula(text)
+
+    @property
+    def formula(self) -> str:
+        """T(K)/T(1) as people write it, and the work where it grows by a rule of the law."""
+        work = f", work {formula(self.work_formula).words}" if self.work_formula else ""
+        return f"T(K)/T(1) = {self.time_ratio.words}{work}"
 
     def checked(self, parameters: Mapping[str, float | None]) -> dict[str, float]:
         """The parameters as floats with defaults filled in; an InputError lists every fault."""
@@ -82,13 +134,13 @@ class Law:
     def time(self, k: K, *, at_one: float = 1.0, **parameters: float) -> K:
         """T(K) in the unit of `at_one`, which is T(1)."""
         values = self.checked(parameters)
-        time: K = _over(k, lambda workers: at_one * self.time_ratio(workers, **values))
+        time: K = _over(k, lambda workers: at_one * float(self.time_ratio(K=workers, **values)))
         return time
 
     def work(self, k: K, **parameters: float) -> K:
         """Total work at K relative to K = 1."""
         values, ratio = self.checked(parameters), self.work_ratio
-        work: K = _over(k, lambda workers: 1.0 if ratio is None else ratio(workers, **values))
+        work: K = _over(k, lambda workers: 1.0 if ratio is None else float(ratio(K=workers, **values)))
         return work
 
     def speedup(self, k: K, **parameters: float) -> K:
@@ -144,7 +196,7 @@ def check_law(law: Law) -> list[str]:
             except InputError:
                 continue
             broken.append(f"{law.name}: {parameter.name} = {bad} was accepted")
-    words = ("title", "question", "formula", "source")
+    words = ("title", "question", "source")
     return broken + [f"{law.name}: has no {name}" for name in words if not getattr(law, name)]
 
 

@@ -1,16 +1,4 @@
-"""Stragglers: what does waiting for the slowest of K workers cost?
-
-A barrier waits for the maximum of K draws.  For any distribution
-
-    E[max of K] = integral_0^1 isf(1 - v^(1/K)) dv,     barrier efficiency = mean / E[max of K]
-
-Here isf is the inverse survival function: isf(q) is the time that a share q of the draws exceeds.  The integral is
-computed by quadrature; sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
-
-Source: order statistics, H. A. David and H. N. Nagaraja, Order Statistics, Wiley 2003, section 3.1.
-Worked number: a normal with 10 % spread: E[max of 64] = 1.234 means.
-Limits: draws must be independent; a *persistently* slow worker follows 1 - (1-p)^K instead.
-"""
+"""Stragglers: the expected slowest of K workers, by quadrature; and the law of waiting for it."""
 
 from __future__ import annotations
 
@@ -45,7 +33,7 @@ def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
 
 def lognormal_maximum(k: float, sigma: float) -> float:
     """E[max of K] of a lognormal with mean 1 and log-standard-deviation sigma."""
-    from scipy.special import ndtri
+    from scalecurve.distributions import ndtri
 
     if sigma == 0:
         return 1.0
@@ -56,7 +44,7 @@ def lognormal_maximum(k: float, sigma: float) -> float:
 
 def normal_maximum(k: float, spread: float) -> float:
     """E[max of K] of a normal with mean 1 and standard deviation `spread`."""
-    from scipy.special import ndtri
+    from scalecurve.distributions import ndtri
 
     return expected_maximum(k, lambda p: 1.0 - spread * float(ndtri(p)))
 
@@ -71,17 +59,22 @@ def chance_of_any_slow(k: float, p: float) -> float:
     return 1.0 if p >= 1 else -math.expm1(check_k(k) * math.log1p(-p))
 
 
-def strong_time_ratio(k: float, spread: float) -> float:
-    """A fixed job cut in K equal parts, with a barrier at the end."""
-    return lognormal_maximum(k, spread) / k
-
-
 STRAGGLERS = Law(
     name="stragglers",
-    title="The slowest of K workers",
-    question="What does waiting for the slowest of K workers cost?",
-    formula="T(K)/T(1) = E[max of K lognormal draws of mean 1]/K",
-    source="David and Nagaraja 2003",
+    text="""Stragglers: what does waiting for the slowest of K workers cost?
+
+    A barrier waits for the maximum of K draws.  For any distribution
+
+        E[max of K] = integral_0^1 isf(1 - v^(1/K)) dv,     barrier efficiency = mean / E[max of K]
+
+    Here isf is the inverse survival function: isf(q) is the time that a share q of the draws exceeds.  The integral is
+    computed by quadrature; sqrt(2 ln K) overstates a normal maximum by 43 % at K = 8 and is not used.
+
+    Source: order statistics, H. A. David and H. N. Nagaraja, Order Statistics, Wiley 2003, section 3.1.
+    Worked number: a normal with 10 % spread: E[max of 64] = 1.234 means.
+    Limits: draws must be independent; a *persistently* slow worker follows 1 - (1-p)^K instead.
+    """,
     parameters=(Parameter("spread", "standard deviation of the logarithm of a worker's time", 0.0, 5.0),),
-    time_ratio=strong_time_ratio,
+    closed="slowest(K, spread)/K",
+    example={"spread": 0.1, "workers": "1..64"},
 )

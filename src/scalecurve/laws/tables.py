@@ -1,11 +1,10 @@
 """A law as a table of T, S and E with the answers that follow from it: ceiling, best K, the K that loses an efficiency.
 
-`law_table` is the verb; below it stands one function for each law with its own answers.
+`law_table` is the verb; `ANSWERS` holds what single laws say in closed form.
 """
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from typing import Any
 from scalecurve.document import Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.laws import amdahl, communication, stragglers
+from scalecurve.laws import LAW_NAMES, amdahl, communication, stragglers
+from scalecurve.laws import law as law_named
 from scalecurve.laws.contract import Law
 from scalecurve.units import WorkersLike, as_workers
 
@@ -22,6 +22,7 @@ MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
+DOUBLINGS = [1 << step for step in range(21)]
 
 Numbers = float | Sequence[float]
 
@@ -78,7 +79,8 @@ class LawCase:
 
     def blocks(self) -> list[Block]:
         """The formula, the table and the answers."""
-        blocks: list[Block] = [Paragraph(f"{self.title}: {self.formula}" + (f"; {self.label}" if self.label else ""))]
+        title = self.title + (f", {self.regime} scaling" if self.regime else "")
+        blocks: list[Block] = [Paragraph(f"{title}: {self.formula}" + (f"; {self.label}" if self.label else ""))]
         if self.rows:
             with_work = any(row.work is not None for row in self.rows)
             lines: list[list[str | None]] = []
@@ -151,40 +153,69 @@ def law_table(
     name: str,
     workers: WorkersLike | None = "1..512",
     *,
-    serial: Numbers | None = None,
-    serial_scaled: Numbers | None = None,
-    contention: Numbers | None = None,
-    coherency: Numbers | None = None,
-    comm: Numbers | None = None,
-    growth: Numbers | str | None = None,
-    spread: Numbers | None = None,
-    speedups: Sequence[float] | None = None,
+    regime: str | None = None,
     below: float | None = None,
     serial_for_efficiency: float | None = None,
     hold: float | None = None,
-    regime: str | None = None,
-    serial_share: bool | None = None,
+    serial_share: bool = False,
+    speedups: Sequence[float] | None = None,
+    **parameters: Numbers | str | None,
 ) -> LawTable:
     """A law's rows and answers: `law_table("amdahl", [1, 2, 4], serial=0.05, below=0.5)`.
 
     Several values of a parameter give one case for every combination; `workers` None gives the answers without rows.
+    `below` asks for the smallest K with a lower efficiency, `regime` is strong, weak or both.  "isoefficiency" takes
+    serial, comm, growth, `hold` and `serial_share`; "karp-flatt" takes `speedups`.
     """
-    arguments = {key: value for key, value in locals().items() if value is not None}
-    options = {key: value for key, value in arguments.items() if key not in ("name", "workers")}
-    if name not in TABLES:
-        raise InputError(Fault("unknown law", value=name, remedy=f"one of {', '.join(TABLES)}"))
-    accepted = dict(list(inspect.signature(TABLES[name]).parameters.items())[1:])
-    remedy = f"it takes {', '.join(accepted)}"
-    unknown = [key for key in options if key not in accepted]
-    faults = [Fault(f"{name} has no such parameter", where=key, remedy=remedy) for key in unknown]
-    faults += [
-        Fault("parameter is missing", where=key, remedy=remedy)
-        for key, parameter in accepted.items()
-        if parameter.default is parameter.empty and key not in options
+    counts = () if workers is None else as_workers(workers)
+    options: dict[str, Any] = {key: value for key, value in parameters.items() if value is not None}
+    if name == "karp-flatt":
+        return karp_flatt_table(counts, speedups or ())
+    if name == "isoefficiency":
+        _same_names(name, options, ("serial", "comm"), ("growth",))
+        if hold is None:
+            raise InputError(Fault("parameter is missing", where="hold", remedy="the efficiency to hold"))
+        return isoefficiency_table(counts, **options, hold=hold, serial_share=serial_share)
+    law = law_named(name)
+    if name == "amdahl" and serial_for_efficiency is not None:
+        return _largest_serial(counts, serial_for_efficiency)
+    required = [parameter.name for parameter in law.parameters if parameter.default is None]
+    _same_names(name, options, required, [p.name for p in law.parameters if p.default is not None])
+    cases = []
+    for each in _regimes(law, regime):
+        for case, values in _cases(each, counts, options):
+            answers = [*ANSWERS.get(each.name, _peak)(counts, each, values), *_lost(counts, each, values, below)]
+            top = next((answer.value for answer in answers if answer.name == "ceiling"), None)
+            shown = each.regime if each.name.removesuffix("-weak") + "-weak" in LAW_NAMES else None
+            cases.append(replace(case, answers=tuple(answers), ceiling=top, regime=shown))
+    return LawTable(law=name.removesuffix("-weak"), cases=tuple(cases))
+
+
+def _same_names(name: str, options: Mapping[str, Any], required: Sequence[str], optional: Sequence[str]) -> None:
+    """Raise InputError with every parameter that the law does not have, and every one that is missing."""
+    remedy = f"it takes {', '.join([*required, *optional])}"
+    faults = [
+        Fault(f"{name} has no such parameter", where=key, remedy=remedy)
+        for key in options
+        if key not in (*required, *optional)
     ]
+    if name == "amdahl":
+        remedy += ", or serial_for_efficiency"
+    faults += [Fault("parameter is missing", where=key, remedy=remedy) for key in required if key not in options]
     if faults:
         raise InputError(faults, subject=f"law {name}")
-    return TABLES[name](() if workers is None else as_workers(workers), **options)
+
+
+def _regimes(law: Law, regime: str | None) -> list[Law]:
+    """The law under the regimes asked for; only a law with a weak form has more than its own."""
+    weak = f"{law.name.removesuffix('-weak')}-weak"
+    forms = {"strong": [law], "weak": [law], "both": [law]}
+    if weak in LAW_NAMES:
+        strong = law_named(weak.removesuffix("-weak"))
+        forms = {"strong": [strong], "weak": [law_named(weak)], "both": [strong, law_named(weak)]}
+    if regime is not None and regime not in forms:
+        raise InputError(Fault("unknown regime", value=regime, remedy=f"one of {', '.join(forms)}"))
+    return forms[regime or law.regime]
 
 
 def _cases(
@@ -206,38 +237,111 @@ def _cases(
         yield LawCase(title=law.title, formula=law.formula, parameters=values, rows=tuple(rows), grows=grows), values
 
 
-def amdahl_table(
-    workers: Sequence[int],
-    serial: Numbers | None = None,
-    *,
-    below: float | None = None,
-    serial_for_efficiency: float | None = None,
-) -> LawTable:
-    """Ceiling and the first K with an efficiency below `below`; or the largest serial share that keeps one."""
-    if serial_for_efficiency is not None:
-        return _largest_serial(workers, serial_for_efficiency)
-    if serial is None:
-        raise InputError(Fault("parameter is missing", where="serial", remedy="give serial or serial_for_efficiency"))
-    cases = []
-    for case, values in _cases(amdahl.AMDAHL, workers, {"serial": serial}):
-        top = amdahl.ceiling(values["serial"])
-        answers = [Answer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")]
-        if workers and top is not None:
-            share = amdahl.share_of_ceiling(workers[-1], values["serial"])
-            answers.append(Answer("share_of_ceiling", f"share of it at K = {workers[-1]}", share, f"{share:.1%}"))
-        if below is not None:
-            first = amdahl.first_k_below(values["serial"], below)
-            doubling = None if first is None else 1 << (first - 1).bit_length()
-            pairs = itertools.pairwise(workers)
-            between = None if first is None else next(([a, b] for a, b in pairs if a < first <= b), None)
-            words = NONE if between is None else f"{between[0]} and {between[1]}"
-            answers += [
-                Answer("first_k_below", f"first K with E < {below:g}", first, str(first or NONE)),
-                Answer("first_doubling_below", "first power of two", doubling, str(doubling or NONE)),
-                Answer("between", "between the table's K", between, words),
-            ]
-        cases.append(replace(case, answers=tuple(answers), ceiling=top))
-    return LawTable(law="amdahl", cases=tuple(cases))
+def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """The doubling of K up to a million with the largest speedup, of any law."""
+    best = max(DOUBLINGS, key=lambda k: law.speedup(k, **values))
+    top = law.speedup(best, **values)
+    if best == DOUBLINGS[-1]:
+        return [Answer("limit", f"S at K = {best}, still rising", top, f"{top:.4g}")]
+    return [Answer("limit", f"largest S at a doubling, K = {best}", top, f"{top:.4g}")]
+
+
+def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: float | None) -> list[Answer]:
+    """The first K with an efficiency below the one asked about; E of every law falls with K."""
+    if below is None:
+        return []
+    amdahl.check_efficiency(below)
+    first = amdahl.first_k_below(values["serial"], below) if law.name == "amdahl" else _first_below(law, values, below)
+    doubling = None if first is None else 1 << (first - 1).bit_length()
+    between = None
+    if first is not None:
+        between = next(([a, b] for a, b in itertools.pairwise(workers) if a < first <= b), None)
+    return [
+        Answer("first_k_below", f"first K with E < {below:g}", first, str(first or NONE)),
+        Answer("first_doubling_below", "first power of two", doubling, str(doubling or NONE)),
+        Answer("between", "between the table's K", between, " and ".join(map(str, between)) if between else NONE),
+    ]
+
+
+def _first_below(law: Law, values: Mapping[str, float], efficiency: float) -> int | None:
+    """The smallest K up to a million with E below `efficiency`, by bisection; None where there is none."""
+    low, high = 1, DOUBLINGS[-1]
+    if law.efficiency(high, **values) >= efficiency:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if law.efficiency(middle, **values) < efficiency else (middle, high)
+    return high
+
+
+def _ceiling(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """Amdahl's 1/s, and the share of it reached at the largest K."""
+    top = amdahl.ceiling(values["serial"])
+    answers = [Answer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")]
+    if workers and top is not None:
+        share = amdahl.share_of_ceiling(workers[-1], values["serial"])
+        answers.append(Answer("share_of_ceiling", f"share of it at K = {workers[-1]}", share, f"{share:.1%}"))
+    return answers
+
+
+def _memory_bound(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """As K grows, S tends to 1/s for growth 0, to a share of K for growth 1, and to K beyond it."""
+    if values["growth"] == 0:
+        return _ceiling((), law, values)
+    return [Answer("ceiling", "ceiling", None, "none, because the work grows with K")]
+
+
+def _optimum(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """The K that minimises T of the serial-plus-tree law."""
+    best, closed = communication.best_k(**values), communication.best_k_closed_form(**values)
+    doubling = communication.best_doubling(**values)
+    return [
+        Answer("optimum", "best K (strong)", best, "no optimum" if best is None else str(best)),
+        Answer("optimum_closed_form", "(1-s) ln 2 / c", closed, NONE if closed is None else f"{closed:.2f}"),
+        Answer("optimum_doubling", "best power of two", doubling, str(doubling or NONE)),
+    ]
+
+
+def _cancels(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    return [Answer("serial_identifiable", "serial share", False, "cancels, so weak scaling cannot determine it")]
+
+
+def _peak_of_usl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """The K of highest throughput and the largest speedup."""
+    peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
+    words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
+    limit = Answer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
+    return [Answer("peak_k", "peak K", peak, words), limit]
+
+
+def _as_amdahl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """The serial share that Amdahl's law would need at the largest K."""
+    if not workers:
+        return []
+    serial = amdahl.serial_from_scaled(values["serial_scaled"], workers[-1])
+    label = f"Amdahl's serial share if f was measured at K = {workers[-1]}"
+    return [Answer("amdahl_serial", label, serial, f"{serial:.6g}")]
+
+
+def _slowest(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+    """The expected slowest of K, in means of one worker."""
+    if not workers:
+        return []
+    slowest = stragglers.lognormal_maximum(workers[-1], values["spread"])
+    return [Answer("slowest", f"slowest of {workers[-1]}, in means", slowest, f"{slowest:.4f}")]
+
+
+ANSWERS: dict[str, Callable[[Sequence[int], Law, Mapping[str, float]], list[Answer]]] = {
+    "amdahl": _ceiling,
+    "gustafson": _as_amdahl,
+    "logcomm": _optimum,
+    "logcomm-weak": _cancels,
+    "root-weak": _cancels,
+    "stragglers": _slowest,
+    "sun-ni": _memory_bound,
+    "usl": _peak_of_usl,
+}
+"""What a law says in closed form; every other law is searched for its peak."""
 
 
 def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
@@ -252,81 +356,11 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
     return LawTable(law="amdahl", cases=(case,))
 
 
-def logcomm_table(workers: Sequence[int], serial: Numbers, comm: Numbers, *, regime: str = "strong") -> LawTable:
-    """The serial-plus-tree model under strong, weak or both regimes, with the K that minimises strong T."""
-    regimes = {"strong": ["strong"], "weak": ["weak"], "both": ["strong", "weak"]}
-    if regime not in regimes:
-        raise InputError(Fault("unknown regime", value=regime, remedy=f"one of {', '.join(regimes)}"))
-    cases, parameters = [], {"serial": serial, "comm": comm}
-    if "strong" in regimes[regime]:
-        for case, values in _cases(communication.LOGCOMM_STRONG, workers, parameters):
-            best, closed = communication.best_k(**values), communication.best_k_closed_form(**values)
-            doubling = communication.best_doubling(**values)
-            answers = (
-                Answer("optimum", "best K (strong)", best, "no optimum" if best is None else str(best)),
-                Answer("optimum_closed_form", "(1-s) ln 2 / c", closed, NONE if closed is None else f"{closed:.2f}"),
-                Answer("optimum_doubling", "best power of two", doubling, str(doubling or NONE)),
-            )
-            cases.append(replace(case, answers=answers, regime="strong"))
-    if "weak" in regimes[regime]:
-        cancels = Answer("serial_identifiable", "serial share", False, "cancels, so weak scaling cannot determine it")
-        weak = _cases(communication.LOGCOMM_WEAK, workers, parameters)
-        cases += [replace(case, answers=(cancels,), regime="weak") for case, _ in weak]
-    return LawTable(law="logcomm", cases=tuple(cases))
-
-
-def usl_table(workers: Sequence[int], contention: Numbers, coherency: Numbers = 0.0) -> LawTable:
-    """The K of highest throughput and the largest speedup."""
-    cases = []
-    for case, values in _cases(communication.USL, workers, {"contention": contention, "coherency": coherency}):
-        peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
-        words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
-        limit = Answer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
-        cases.append(replace(case, answers=(Answer("peak_k", "peak K", peak, words), limit)))
-    return LawTable(law="usl", cases=tuple(cases))
-
-
-def gustafson_table(workers: Sequence[int], serial_scaled: Numbers) -> LawTable:
-    """Scaled speedup, and the serial share that Amdahl's law would need at the largest K."""
-    cases = []
-    for case, values in _cases(amdahl.GUSTAFSON, workers, {"serial_scaled": serial_scaled}):
-        if workers:
-            serial = amdahl.serial_from_scaled(values["serial_scaled"], workers[-1])
-            label = f"Amdahl's serial share if f was measured at K = {workers[-1]}"
-            case = replace(case, answers=(Answer("amdahl_serial", label, serial, f"{serial:.6g}"),))
-        cases.append(case)
-    return LawTable(law="gustafson", cases=tuple(cases))
-
-
-def sun_ni_table(workers: Sequence[int], serial: Numbers, growth: Numbers) -> LawTable:
-    """As K grows, S tends to 1/s for growth 0, to a share of K for growth 1, and to K beyond it."""
-    cases = []
-    for case, values in _cases(amdahl.SUN_NI, workers, {"serial": serial, "growth": growth}):
-        answer = Answer("ceiling", "ceiling", None, "none, because the work grows with K")
-        if values["growth"] == 0:
-            top = amdahl.ceiling(values["serial"])
-            answer = Answer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")
-        cases.append(replace(case, answers=(answer,)))
-    return LawTable(law="sun-ni", cases=tuple(cases))
-
-
-def stragglers_table(workers: Sequence[int], spread: Numbers) -> LawTable:
-    """The expected slowest of K, in means of one worker."""
-    cases = []
-    for case, values in _cases(stragglers.STRAGGLERS, workers, {"spread": spread}):
-        if workers:
-            slowest = stragglers.lognormal_maximum(workers[-1], values["spread"])
-            answer = Answer("slowest", f"slowest of {workers[-1]}, in means", slowest, f"{slowest:.4f}")
-            case = replace(case, answers=(answer,))
-        cases.append(case)
-    return LawTable(law="stragglers", cases=tuple(cases))
-
-
 def isoefficiency_table(
     workers: Sequence[int], serial: float, comm: float, hold: float, *, growth: str = "log", serial_share: bool = False
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
-    parameters = communication.LOGCOMM_STRONG.checked({"serial": serial, "comm": comm})
+    parameters = communication.LOGCOMM.checked({"serial": serial, "comm": comm})
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
     least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
@@ -387,15 +421,3 @@ def karp_flatt_table(workers: Sequence[int], speedups: Sequence[float]) -> LawTa
         answers=(Answer("serial_fraction", "serial share", shares, "".join(lines)),),
     )
     return LawTable(law="karp-flatt", cases=(case,))
-
-
-TABLES: dict[str, Callable[..., LawTable]] = {
-    "amdahl": amdahl_table,
-    "gustafson": gustafson_table,
-    "isoefficiency": isoefficiency_table,
-    "karp-flatt": karp_flatt_table,
-    "logcomm": logcomm_table,
-    "stragglers": stragglers_table,
-    "sun-ni": sun_ni_table,
-    "usl": usl_table,
-}

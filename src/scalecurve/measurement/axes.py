@@ -20,11 +20,13 @@ from typing import Any
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.findings import Finding, info, warning
+from scalecurve.measurement.journal import existing
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.settings import AxesSettings, MeasureSettings
 from scalecurve.study import Regime, Study, StudySet
 from scalecurve.study.file import read_study, save
+from scalecurve.study.unfinished import grid_folder
 from scalecurve.units import format_count, format_seconds_range
 
 Sweep = Callable[[MeasureSettings, Path, bool], Study]
@@ -181,8 +183,8 @@ def _of_sweep(settings: MeasureSettings, cells: Sequence[GridCell]) -> MeasureSe
     )
 
 
-def check_grid(settings: MeasureSettings, world: World) -> None:
-    """Faults that only the axes can have, all at once."""
+def faults_of_grid(settings: MeasureSettings, world: World) -> list[Fault]:
+    """Faults that only the axes can have."""
     axes, faults = settings.axes or AxesSettings(), []
     cores = len(world.machine.usable_cores())
     most = max(cell.cores for cell in grid_cells(settings))
@@ -199,8 +201,7 @@ def check_grid(settings: MeasureSettings, world: World) -> None:
     if settings.baseline and (axes.nodes or axes.threads):
         hint = "measure the baseline as a study of its own"
         faults.append(Fault("a baseline is one program on one worker", where="baseline", remedy=hint))
-    if faults:
-        raise InputError(faults, subject="axes")
+    return faults
 
 
 ENDED_BY_RESUME = ("cells-failed", "missing-points", "too-few-repeats", "precision-not-reached")
@@ -209,16 +210,12 @@ ENDED_BY_RESUME = ("cells-failed", "missing-points", "too-few-repeats", "precisi
 
 def _grid_folder(output: Path, *, resume: bool, force: bool) -> Path:
     """The folder of the sweeps; what is there is continued or replaced only when told so."""
-    folder = output.with_name(output.name + ".grid")
+    folder = grid_folder(output)
     if force:
         shutil.rmtree(folder, ignore_errors=True)
         output.unlink(missing_ok=True)
-    if output.exists() and not folder.exists():
-        hint = "choose another -o, or start again with --force"
-        raise InputError(Fault("there is a finished study", remedy=hint), subject=str(output))
-    if folder.exists() and not resume:
-        hint = "continue with --resume, or start again with --force"
-        raise InputError(Fault("there is an unfinished measurement", remedy=hint), subject=str(folder))
+    if fault := existing(output, is_grid=True, resume=resume, force=force):
+        raise InputError(fault, subject=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -230,7 +227,8 @@ def run_grid(
 
     The files of the sweeps stay in `<output>.grid` until all are complete, so that `resume` repeats nothing.
     """
-    check_grid(settings, world)
+    if faults := faults_of_grid(settings, world):
+        raise InputError(faults, subject="axes")
     folder = _grid_folder(output, resume=resume, force=force)
     sweeps, began = grid_sweeps(settings), world.clock.now()
     failed: dict[str, str] = {}
@@ -331,10 +329,11 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
 
 def in_units_of(evidence: Mapping[str, Any], threads: int) -> dict[str, Any]:
     """The evidence of a finding with its `k`, which counts workers, in cores, as the runs of the curve have them."""
-    k = evidence.get("k")
+    k, by_k = evidence.get("k"), {name: evidence[name] for name in ("quiet", "efficiency") if name in evidence}
     if k is None:
         return dict(evidence)
-    return {**evidence, "k": [one * threads for one in k] if isinstance(k, list | tuple) else k * threads}
+    rows = {name: {str(int(key) * threads): own for key, own in rows.items()} for name, rows in by_k.items()}
+    return {**evidence, **rows, "k": [one * threads for one in k] if isinstance(k, list | tuple) else k * threads}
 
 
 def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:

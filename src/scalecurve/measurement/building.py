@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, error, info, warning
-from scalecurve.measurement.journal import Workspace
 from scalecurve.measurement.masking import masked_words
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.settings import MeasureSettings
@@ -27,6 +26,7 @@ from scalecurve.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from scalecurve.estimate import Estimate
+    from scalecurve.measurement.journal import Workspace
 
 INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript", "julia", "octave")
 
@@ -34,26 +34,32 @@ INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript",
 def build_study(settings: MeasureSettings, space: Workspace, world: World, *, interrupted: bool = False) -> Study:
     """The study of all launches so far, from the journal on the disk."""
     header, entries = space.contents()
-    runs = tuple(entry for entry in entries if isinstance(entry, Run)) or (
-        Run(k=settings.workers[0], status=RunStatus.INTERRUPTED),
-    )
-    baseline, baseline_findings = choose_baseline(runs, settings)
+    runs = tuple(entry for entry in entries if isinstance(entry, Run))
     findings = [error("interrupted", "The measurement was interrupted.", remedy="continue it with measure --resume")]
     findings = [
         *(findings if interrupted else ()),
         *sameness_findings(runs, settings),
-        *baseline_findings,
+        *choose_baseline(runs, settings)[1],
         *verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))),
     ]
     if any("series" in run.observed for run in runs):
         findings += noise_scale_findings(runs)
+    return study_of(settings, header, runs, findings)
+
+
+def study_of(
+    settings: MeasureSettings, header: Mapping[str, Any], runs: tuple[Run, ...], findings: Iterable[Finding] = ()
+) -> Study:
+    """The study of these runs; `header` is that of their journal."""
+    runs = runs or (Run(k=settings.workers[0], status=RunStatus.INTERRUPTED),)
     sources = sorted({str(run.observed["timing"]) for run in runs if "timing" in run.observed})
     # The probe times the set-up apart; what else a program's own timer leaves out, only its user can say.
     timed_apart = sources == ["probe"] or (sources != ["wall"] and "setup" in settings.timing.timer_excludes)
     site = next((dict(run.observed["site"]) for run in runs if "site" in run.observed), {})
     machine, software = machine_and_software(site, dict(header["machine"]), dict(header["software"]))
     limits = {"repeats", "precision", "level", "max_repeats", "max_time", "timeout", "warmup_launches", "oversubscribe"}
-    requested_limits = settings.model_dump(mode="json", include=limits)
+    asked = {name: value for name, value in settings.asked().items() if name != "folder"}
+    requested = settings.model_dump(mode="json", include=limits) | {"workers": list(settings.workers)}
     return Study(
         regime=settings.regime,
         quantity=Quantity.THROUGHPUT if settings.timing.measures_rate else Quantity.SECONDS,
@@ -68,7 +74,7 @@ def build_study(settings: MeasureSettings, space: Workspace, world: World, *, in
             work_unit=settings.work_unit,
         ),
         runs=runs,
-        baseline=baseline,
+        baseline=choose_baseline(runs, settings)[0],
         warmup=Treatment.EXCLUDED if settings.warmup_launches or settings.warmup_steps else Treatment.INCLUDED,
         setup=Treatment.EXCLUDED if timed_apart else Treatment.UNKNOWN,
         node_size=settings.launcher.workers_per_node or settings.launcher.slurm.tasks_per_node,
@@ -82,7 +88,7 @@ def build_study(settings: MeasureSettings, space: Workspace, world: World, *, in
             seed=settings.seed,
             machine=machine,
             software=software,
-            settings={**requested_limits, "workers": list(settings.workers), "job": settings.job()},
+            settings={**requested, "job": settings.job(), "asked": asked},
         ),
         findings=tuple(findings),
     )

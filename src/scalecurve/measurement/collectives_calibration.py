@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.laws.collectives import as_operation
+from scalecurve.measurement.guard import LoadWatch
 from scalecurve.study.message_sweep import MessageSweep, Timing
 from scalecurve.study.run import Provenance
 from scalecurve.units import WorkersLike, as_workers
@@ -61,7 +62,7 @@ def measure_collectives(
         raise InputError(faults, subject="collective measure")
     names = [str(as_operation(name)) for name in operations]
     plan = {"operations": names, "sizes": list(sizes), "blocks": blocks, "block_seconds": block_seconds}
-    timings = []
+    timings, watch = [], None if run else LoadWatch()
     for k in counts:
         output = (run or run_process)(command_for(engine, launch, k, json.dumps(plan)), timeout)
         for result in _results_in(output, engine, k):
@@ -83,7 +84,12 @@ def measure_collectives(
         timing="back-to-back loops, slowest rank, median over blocks",
         settings={"engine": engine, "blocks": blocks, "block_seconds": block_seconds},
     )
-    return MessageSweep(timings=tuple(timings), system=f"{engine} on this machine", provenance=provenance)
+    return MessageSweep(
+        timings=tuple(timings),
+        system=f"{engine} on this machine",
+        provenance=provenance,
+        findings=watch.findings("the times of the collectives") if watch else (),
+    )
 
 
 def command_for(engine: str, launch: str | None, k: int, plan: str) -> list[str]:

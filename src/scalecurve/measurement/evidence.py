@@ -20,6 +20,7 @@ from scalecurve.measurement.figures import (
     Take,
     check_unit,
     last_digit,
+    latencies_in,
     no_match,
     number_of,
     says_no_unit,
@@ -259,7 +260,8 @@ def read_run(
         setup_seconds=outcome.setup_seconds,
         oversubscribed=oversubscribed,
         placement=outcome.placement,
-        observed=dict(outcome.observed),
+        observed={name: fact for name, fact in outcome.observed.items() if name != "thread_seconds"},
+        threads=outcome.observed.get("thread_seconds"),
         error=outcome.error[-KEPT_ERROR:] if outcome.error else None,
     )
     try:
@@ -281,6 +283,8 @@ def read_run(
             return replace(run, ranks=ranks)
         check_all_reported(workers, job)
         figures = figures_of(job, settings, outcome)
+        if "size" in figures.patterns:
+            figures.texts("size")  # a pattern that matches nothing is a fault, not silence
         value, source = _value_of(workers, settings, outcome, figures)
         begins = [worker.begin for worker in workers if worker.begin > 0] if source == "probe" else []
         setup = max(0.0, min(begins) - outcome.launched) if begins else None
@@ -299,6 +303,7 @@ def read_run(
                 "timing": source,
                 **_facts_of(workers),
                 **_facts_of_figures(settings, figures, source),
+                **({"latency": own} if settings.k_is_load and (own := latencies_in(outcome.output)) else {}),
                 **({"complaint": complaint} if (complaint := complaint_in(outcome.errors)) else {}),
             },
         )

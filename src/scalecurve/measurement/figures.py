@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -179,3 +180,34 @@ def metric_from(text: str) -> tuple[str, dict[str, str]]:
     name, take, pattern, unit = match.groups()
     fields = {"pattern": pattern, "take": take, "unit": unit}
     return name, {key: value for key, value in fields.items() if value is not None}
+
+
+_SECONDS_IN = {"us": 1e-6, "\u00b5s": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0}
+_IN = r"(us|\u00b5s|usec|ms|msec|secs?|s)(?![a-z])"
+# How load generators print latencies: percentile, number, unit.  A pattern without a unit is of a tool that prints ms.
+_LATENCIES = (
+    re.compile(rf"\bp\(?(?P<p>\d{{2}}(?:\.\d+)?)\)?\s*[=:]\s*(?P<value>[\d.]+)\s*{_IN}"),
+    re.compile(rf"^\s*(?P<p>\d{{2}}(?:\.\d+)?)%\s+(?:in\s+)?(?P<value>[\d.]+)\s*{_IN}", re.MULTILINE),
+    re.compile(rf"\b(?P<p>\d{{2}}(?:\.\d+)?)(?:th|st|nd|rd) percentile\s*[=:]\s*(?P<value>[\d.]+)\s*(?:{_IN})?"),
+    re.compile(rf"\b(?:latency average|average latency|mean latency)\s*[=:]\s*(?P<value>[\d.]+)\s*{_IN}"),
+    re.compile(rf"^\s*Latency\s+(?P<value>[\d.]+){_IN}", re.MULTILINE),  # wrk: average, deviation, most
+)
+_REDIS = re.compile(
+    r"latency summary \(msec\):\s+avg\s+min\s+p50\s+p95\s+p99\s+max\s+" + r"\s+".join([r"([\d.]+)"] * 6)
+)
+LONGEST_LATENCIES = 200_000
+
+
+def latencies_in(text: str) -> dict[str, float]:
+    """Latencies in seconds as pgbench, wrk, hey, redis-benchmark, k6, etcd and sysbench print them: mean, p50, p99."""
+    text = text[-LONGEST_LATENCIES:]
+    seconds: dict[str, float] = {}
+    if redis := _REDIS.search(text):
+        seconds = {name: float(redis[place]) / 1e3 for name, place in (("mean", 1), ("p50", 3), ("p95", 4), ("p99", 5))}
+    for pattern in _LATENCIES:
+        for match in pattern.finditer(text):
+            name = f"p{match['p']}" if "p" in pattern.groupindex else "mean"
+            unit = match[pattern.groups]
+            with suppress(ValueError):
+                seconds.setdefault(name, float(match["value"]) * (_SECONDS_IN[unit] if unit else 1e-3))
+    return seconds

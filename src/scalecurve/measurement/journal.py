@@ -25,15 +25,17 @@ from typing import Any
 import scalecurve.measurement.watchdog as watchdog
 from scalecurve.errors import Fault, FormatError, InputError, read_as
 from scalecurve.files import may_replace
+from scalecurve.measurement.building import study_of
 from scalecurve.measurement.launchers import container_facts
 from scalecurve.measurement.machine import machine_facts, software_facts
 from scalecurve.measurement.masking import masked
 from scalecurve.measurement.ports import World
-from scalecurve.measurement.schedule import Made, Planned, SweepPoint
+from scalecurve.measurement.schedule import Made, Planned, SweepPoint, launches_asked
 from scalecurve.measurement.settings import LauncherSettings, MeasureSettings, SamenessSettings, TimingSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.file import read_study
+from scalecurve.study.file import read_study, study_to_dict
+from scalecurve.study.unfinished import JOURNAL, grid_folder, work_folder
 
 JOURNAL_VERSION = 1
 FLUSH_SECONDS = 1.0
@@ -64,11 +66,11 @@ class Workspace:
 
     @cached_property
     def folder(self) -> Path:
-        return self.output.with_name(self.output.name + ".work")
+        return work_folder(self.output)
 
     @cached_property
     def journal(self) -> Path:
-        return self.folder / "journal.jsonl"
+        return self.folder / JOURNAL
 
     def run_folder(self, order: int) -> Path:
         return self.folder / "runs" / f"{order:05d}"
@@ -138,10 +140,7 @@ class Workspace:
                 if os.fstat(handle).st_nlink == 0:
                     raise BlockingIOError
             except OSError:
-                holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
-                hint = "wait for it, stop it, or choose another -o"
-                fault = Fault("another measurement is writing here", value=f"process {holder}", remedy=hint)
-                raise InputError(fault, subject=str(self.output)) from None
+                raise InputError(_held_by(handle), subject=str(self.output)) from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             try:
@@ -150,6 +149,15 @@ class Workspace:
                 # Nothing was completed, and no job waits in a queue: leave nothing behind.
                 if not self.holds_runs() and not any(self.folder.glob("runs/*/*-job")):
                     self.remove()
+
+    def held(self) -> Fault | None:
+        """The measurement that writes here now, of another process or of this one."""
+        with suppress(OSError), open(self.folder / "lock", "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _held_by(file.fileno())
+        return None
 
     def append(self, line: Mapping[str, Any], *, flush: bool = True) -> None:
         """Write one line, and flush it to the disk if asked to; a line that does not fit is taken back whole."""
@@ -217,6 +225,13 @@ class Workspace:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _held_by(handle: int) -> Fault:
+    """The process that holds the lock behind `handle`."""
+    holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+    hint = "wait for it, stop it, or choose another -o"
+    return Fault("another measurement is writing here", value=f"process {holder}", remedy=hint)
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, default=lambda value: vars(value) if is_dataclass(value) else str(value))
@@ -300,14 +315,8 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         end_what_it_left(space)
         space.journal.unlink(missing_ok=True)
     unfinished = space.journal.exists()
-    if not resume and not force and (unfinished or space.output.exists()):
-        what = "an unfinished measurement is here" if unfinished else "the file exists"
-        hint = (
-            "--resume continues it, --force discards its runs"
-            if unfinished
-            else "--resume adds what is missing, --force replaces it, or choose another -o"
-        )
-        raise InputError(Fault(what, remedy=hint), subject=str(space.output))
+    if fault := existing(space.output, resume=resume, force=force):
+        raise InputError(fault, subject=str(space.output))
     journal = Journal(space, Made(settings))
     if resume and unfinished:
         header, entries = space.contents()
@@ -324,6 +333,10 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
         "machine": machine_facts(world),
         "software": software_facts(world, settings.folder) | ({"container": container} if container else {}),
     }
+    header |= {"settings": settings.asked(), "launches": launches_asked(settings)}
+    header["study"] = {
+        name: part for name, part in study_to_dict(study_of(settings, header, ())).items() if name != "findings"
+    }
     runs: tuple[Run, ...] = ()
     if resume and space.output.exists():
         study = read_study(space.output)
@@ -338,6 +351,20 @@ def open_journal(space: Workspace, settings: MeasureSettings, world: World, *, r
     journal.restore(runs)
     space.create([{"header": header}, *({"run": run} for run in runs)])
     return journal
+
+
+def existing(output: Path, *, is_grid: bool = False, resume: bool, force: bool) -> Fault | None:
+    """What stands where a study would be written and is neither continued nor replaced."""
+    if output.exists() and not output.is_file():  # --force would put a study in the place of a folder or a device
+        return Fault("a folder or a device, not a file", remedy="name the study file with -o, like -o study.json")
+    if is_grid and output.exists() and not force and not grid_folder(output).exists():
+        return Fault("there is a finished study", remedy="choose another -o, or start again with --force")
+    if resume or force:
+        return None
+    if Workspace(output).holds_runs() or (is_grid and grid_folder(output).exists()):
+        return Fault("an unfinished measurement is here", remedy="--resume continues it, --force discards its runs")
+    hint = "--resume adds what is missing, --force replaces it, or choose another -o"
+    return Fault("the file exists", remedy=hint) if output.exists() else None
 
 
 def _refuse_other_job(old: Mapping[str, Any], settings: MeasureSettings, space: Workspace, world: World) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -20,6 +20,8 @@ import numpy as np
 
 from scalecurve.errors import Fault, InputError, MissingExtra, RunError
 from scalecurve.findings import Finding, info, warning
+from scalecurve.measurement.guard import LoadWatch
+from scalecurve.measurement.servers import server_at
 from scalecurve.mechanisms.load import LoadCurve, load_curve
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.study.run import Provenance
@@ -159,8 +161,10 @@ def measure_load(
     timeout: float = TIMEOUT,
 ) -> LoadCurve:
     """Throughput and latency at each rate (requests per second), held for `seconds`; at most `limit` in flight."""
+    watch = LoadWatch(server_at(url))
     records = load_records(url, rates, seconds=seconds, limit=limit, timeout=timeout)
-    return load_curve(records, slo=slo, slo_share=slo_share)
+    curve = load_curve(records, slo=slo, slo_share=slo_share)
+    return replace(curve, findings=(*curve.findings, *watch.findings("the latencies")))
 
 
 def load_records(

@@ -1,8 +1,4 @@
-"""What this machine tells of a run while it lasts: load, CPU time of others, memory, the workers' cores and MPI.
-
-The CPU time of others is what the usable cores worked (/proc/stat, with time stolen by the hypervisor) without the CPU
-time of the run itself; it disturbs runs and rows, and a sweep may wait until the machine is quiet.
-"""
+"""What this machine tells of a run while it lasts: load, CPU time of others, memory, the workers' cores and MPI."""
 
 from __future__ import annotations
 
@@ -15,81 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scalecurve.measurement.guard import busy_seconds
 from scalecurve.measurement.machine import SystemMachine
-from scalecurve.measurement.ports import MachineView, World
+from scalecurve.measurement.ports import MachineView
+from scalecurve.measurement.servers import Peer, peers_of
+from scalecurve.measurement.threads import ThreadSampler
 from scalecurve.measurement.watchdog import below, relatives
-from scalecurve.study import Run
-
-if TYPE_CHECKING:
-    from scalecurve.measurement.settings import MeasureSettings
-
-BUSY_CORES = 0.3
-"""Cores used by others on average over a run, above which it is disturbed, unless --quiet-below says another number."""
-LEAST_SECONDS = 0.05
-"""CPU time of others that can be told from the grain of the kernel's clock, a hundredth of a second per core."""
-DISTURBED_SHARE = 0.25
-"""A row is disturbed when more of its runs are than this."""
-WINDOW_SECONDS = 0.25
-PATIENCE_SECONDS = 60.0
-ATTEMPTS = 3
-_WORKING = (0, 1, 2, 5, 6, 7)
-"""The fields user, nice, system, irq, softirq and steal of a line of /proc/stat."""
-
-
-def busy_seconds(machine: MachineView) -> float | None:
-    """Seconds that the usable cores have worked since the machine started; None where the machine does not say."""
-    text = machine.read("/proc/stat")
-    if text is None:
-        return None
-    cpus, _, _ = text.partition("\nintr")  # the long rest of the file has no processors
-    lines = {words[0]: words[1:] for line in cpus.splitlines() if (words := line.split())}
-    cores = [lines.get(f"cpu{core}", ()) for core in machine.usable_cores()]
-    if any(len(fields) <= max(_WORKING) for fields in cores):
-        return None
-    return sum(int(fields[place]) for fields in cores for place in _WORKING) / os.sysconf("SC_CLK_TCK")
-
-
-def limit_of(settings: MeasureSettings) -> float:
-    """Cores that others may use during a run."""
-    return settings.quiet_below if settings.quiet_below is not None else BUSY_CORES
-
-
-def disturbs(foreign_seconds: float | None, wall_seconds: float | None, limit: float) -> bool:
-    """Whether others used more than `limit` cores over that time, beyond the grain of the kernel's clock."""
-    if foreign_seconds is None or not wall_seconds:
-        return False
-    return foreign_seconds >= LEAST_SECONDS and foreign_seconds / wall_seconds > limit
-
-
-def is_disturbed(run: Run, limit: float) -> bool:
-    return disturbs(run.observed.get("foreign_cpu_seconds"), run.wall_seconds, limit)
-
-
-def wait_for_quiet(world: World, limit: float, patience: float = PATIENCE_SECONDS) -> bool:
-    """Wait until others use fewer than `limit` cores, so many seconds at most; False when they never did."""
-    if limit > len(world.machine.usable_cores()):
-        return True
-    begin = world.clock.now()
-    before = busy_seconds(world.machine)
-    while before is not None:
-        since = world.clock.now()
-        world.clock.sleep(WINDOW_SECONDS)
-        after, now = busy_seconds(world.machine), world.clock.now()
-        if after is None or (after - before) / max(now - since, WINDOW_SECONDS) < limit:
-            return True
-        if now - begin > patience:
-            return False
-        before = after
-    return True
-
 
 FRESH_SECONDS = 0.005
 """So soon after a launch the counters of the machine are not read again for the next."""
 LOOK_AROUND_SECONDS = 0.5
 FIRST_LOOKS_SECONDS = (0.05, 0.15, 0.3)
 """The first looks at the processes of a run come sooner: a short job would be over."""
+PEER_LOOK = 3
+"""At this look the job has connected to the servers that it uses."""
 KIB = 1024
 POWERCAP_ZONES = tuple(
     f"/sys/class/powercap/intel-rapl:{place}"
@@ -233,11 +170,15 @@ class Observer:
     `last` is the reading at the end of the run before: where that was just now, it is the beginning of this one.
     """
 
-    def __init__(self, last: CpuReading | None = None) -> None:
+    def __init__(self, last: CpuReading | None = None, *, asks_peers: bool = False) -> None:
+        self.asks_peers = asks_peers
         self.loads: list[float] = []
         self.looks = 0
+        self.next_at = 0.0
+        self.sampler: ThreadSampler | None = None
         self.workers: tuple[ProcessView, ...] = ()
         self.starter: str | None = None
+        self.peers: tuple[Peer, ...] | None = None
         self.look()
         is_fresh = last is not None and time.perf_counter() - last.moment < FRESH_SECONDS
         self.begin = last if last is not None and is_fresh else CpuReading.now()
@@ -249,12 +190,24 @@ class Observer:
         self.major_faults = 0
 
     def next_look(self) -> float:
-        """Seconds until the next look."""
-        return FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+        """Seconds until the next look or sample."""
+        left = max(0.0, self.next_at - time.perf_counter())
+        return left if self.sampler is None else min(left, self.sampler.due())
+
+    def watch(self, roots: Sequence[int], watchdog: int) -> None:
+        """Sample the threads of the job below `watchdog`, and look at its processes where that is due."""
+        if self.sampler is None and roots:
+            self.sampler = ThreadSampler(watchdog, self.begin.moment)
+        if self.sampler is not None and not self.sampler.due():
+            self.sampler.sample()
+        if time.perf_counter() >= self.next_at:
+            self.look(roots)
 
     def look(self, roots: Sequence[int] = ()) -> None:
         with suppress(OSError):
             self.loads.append(os.getloadavg()[0])
+        first = FIRST_LOOKS_SECONDS[self.looks] if self.looks < len(FIRST_LOOKS_SECONDS) else LOOK_AROUND_SECONDS
+        self.next_at = time.perf_counter() + first
         if not roots:
             return
         self.looks += 1
@@ -265,6 +218,8 @@ class Observer:
             # Later looks know more: ranks are bound and load their library after they have started.
             if len(workers) >= len(self.workers) or any(worker.mpi_libraries for worker in workers):
                 self.workers = workers
+            if self.looks == PEER_LOOK and self.asks_peers:
+                self.peers = peers_of(tree)
 
     def _awaits_library(self) -> bool:
         """Whether to look again for ranks that have not loaded MPI yet; true at looks 8, 16, 32 and so on."""
@@ -282,6 +237,8 @@ class Observer:
 
         `own` is the CPU time that the watchdog used meanwhile; this process adds its own.
         """
+        if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
+            self.cpu_seconds = max(self.cpu_seconds, self.sampler.seconds["running"])
         facts: dict[str, Any] = {"cpu_seconds": self.cpu_seconds, "major_faults": self.major_faults}
         if self.loads:
             facts |= {"load_before": self.loads[0], "load_during": max(self.loads)}
@@ -296,6 +253,9 @@ class Observer:
             others *= min(1.0, wall / (end.moment - begin.moment))  # the run's part of the time between the readings
             facts["foreign_cpu_seconds"] = round(others, 3)
             facts["foreign_cores"] = round(max(0.0, others) / wall, 3)
+        if self.sampler is not None and (seconds := self.sampler.facts(wall, self.cpu_seconds)):
+            low, high = self.sampler.lost(wall)
+            facts |= {"thread_seconds": seconds, "lost_seconds": [round(low, 4), round(high, 4)]}
         if self.energy_before is not None and (energy := energy_now(SystemMachine()).since(self.energy_before)):
             facts["energy"] = energy
         files = {file for worker in self.workers for file in worker.mpi_libraries}
@@ -306,6 +266,7 @@ class Observer:
             | ({"threads": sum(worker.threads for worker in self.workers)} if self.workers else {})
             | ({"mpi_libraries": libraries} if libraries else {})
             | ({"mpi_starter": self.starter} if self.starter else {})
+            | ({"talks_to": [vars(peer) for peer in self.peers]} if self.peers else {})
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from scalecurve.document import Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.axes import GridOutlook, grid_outlook
+from scalecurve.measurement.beforehand import checked_settings
 from scalecurve.measurement.journal import runs_before
+from scalecurve.measurement.machine import real_world
 from scalecurve.measurement.schedule import (
     Made,
     Planned,
@@ -20,21 +22,11 @@ from scalecurve.measurement.schedule import (
     runs_to_make,
     spread_of,
 )
-from scalecurve.measurement.settings import (
-    AxesSettings,
-    BaselineCandidate,
-    LauncherSettings,
-    MeasureSettings,
-    MetricSettings,
-    SamenessSettings,
-    TargetSettings,
-    TimingSettings,
-    settings_from,
-)
+from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
 from scalecurve.planning.pricing import price_of
 from scalecurve.study import Regime
 from scalecurve.study.run import SCALING
-from scalecurve.units import WorkersLike, format_seconds, format_seconds_range
+from scalecurve.units import format_seconds, format_seconds_range
 
 ASSUMED_CV = 0.05
 LISTED_RUNS = 60
@@ -163,50 +155,19 @@ class Outlook(Result):
 def preview(
     file: str | Path | None = None,
     *,
-    regime: Regime | str | None = None,
-    workers: WorkersLike | None = None,
-    command: Sequence[str] | None = None,
-    output: str | Path | None = None,
-    repeats: int | None = None,
-    name: str | None = None,
-    description: str | None = None,
-    folder: str | Path | None = None,
-    shell: bool | None = None,
-    env: Mapping[str, str] | None = None,
-    total: float | None = None,
-    per_worker: float | None = None,
-    work_unit: str | None = None,
-    k_unit: str | None = None,
-    warmup_launches: int | None = None,
-    warmup_steps: int | None = None,
-    precision: float | str | None = None,
-    level: float | str | None = None,
-    max_repeats: int | None = None,
-    max_time: float | str | None = None,
-    timeout: float | str | None = None,
-    seed: int | None = None,
-    oversubscribe: bool | None = None,
-    quiet_below: float | None = None,
-    expected_seconds: float | str | None = None,
-    expected_cv: float | str | None = None,
-    usd_per_worker_hour: float | None = None,
-    keep_files: bool | None = None,
-    timing: TimingSettings | Mapping[str, Any] | None = None,
-    sameness: SamenessSettings | Mapping[str, Any] | None = None,
-    target: TargetSettings | Mapping[str, Any] | None = None,
-    baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
-    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
-    launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
-    axes: AxesSettings | Mapping[str, Any] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    **settings: Unpack[MeasureKeywords],
 ) -> Outlook | GridOutlook:
     """What `measure` would do with these settings: runs, order, wall time, cost, launches needed.  Starts nothing.
 
-    An unfinished or finished measurement at `output` counts: only what is missing is listed.
+    What `measure` would refuse is refused.  With `resume` a measurement at `output` counts: only what is missing is
+    listed.
     """
-    settings = settings_from(file, {key: value for key, value in locals().items() if key != "file"})
-    if settings.axes is not None:
-        return grid_outlook(settings)
-    return outlook_of(settings, Made.of(settings, runs_before(settings.output) if settings.output else ()))
+    checked = checked_settings(file, settings, real_world(), resume=resume, force=force)
+    if checked.axes is not None:
+        return grid_outlook(checked)
+    return outlook_of(checked, Made.of(checked, runs_before(checked.output) if checked.output and resume else ()))
 
 
 def outlook_of(settings: MeasureSettings, made: Made) -> Outlook:

@@ -27,6 +27,8 @@ MOST_OUTPUT = 16 * 1024 * 1024
 RUN_VARIABLE = "SCALECURVE_RUN"
 LAST_SECONDS = watchdog.GRACE_SECONDS + watchdog.PATIENCE_SECONDS + 3.0
 """The longest that the watchdog takes to end what runs and then itself."""
+ASKS_FOR_PEERS = 3
+"""Launches of which it is asked whom they talk to: the first ones that last long enough."""
 SHORT_SECONDS = 60.0
 """A command that may take longer is watched; a shorter one ends by itself when the tool is killed."""
 
@@ -79,7 +81,7 @@ class _Watchdog:
         while True:
             if not poll.poll(1000 * observer.next_look()):
                 self.wake()
-                observer.look(roots)
+                observer.watch(roots, self.process.pid)
                 continue
             part = os.read(answer.fileno(), watchdog.PART)
             if not part:
@@ -132,6 +134,7 @@ class LocalRunner:
     def __init__(self) -> None:
         self._watchdog: _Watchdog | None = None
         self._last: CpuReading | None = None
+        self._asks_peers = ASKS_FOR_PEERS
 
     def run_together(
         self, commands: Sequence[Command], *, folder: Path, token: str, timeout: float | None
@@ -157,7 +160,7 @@ class LocalRunner:
                 for number, command in enumerate(commands)
             ],
         }
-        observer = Observer(self._last)
+        observer = Observer(self._last, asks_peers=self._asks_peers > 0)
         try:
             answer = self._watchdog.ask(question, observer)
         except BaseException:
@@ -177,6 +180,7 @@ class LocalRunner:
         own, self._watchdog.cpu_seconds = answer["own"] - self._watchdog.cpu_seconds, answer["own"]
         observed = observer.facts(answer["wall"], own)
         self._last = observer.end
+        self._asks_peers -= observer.peers is not None
         status, error = _judge(answer, timeout, folder, commands)
         most = MOST_OUTPUT // max(1, len(commands))
         texts = {

@@ -30,6 +30,7 @@ from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Re
 from scalecurve.errors import Fault, InputError, MissingExtra, code_of_a_user
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
+from scalecurve.measurement.guard import LoadWatch
 from scalecurve.mechanisms.roofline import Roofline, place_kernels
 from scalecurve.units import format_bytes, format_flops
 
@@ -121,7 +122,7 @@ def measure_roofline(
     if not threads or min(threads) < 1 or size < 64:
         request = f"{list(threads)} threads, order {size}"
         raise InputError(Fault("threads are from 1 and the matrix order from 64", value=request))
-    tick = clock or time.perf_counter
+    tick, watch = clock or time.perf_counter, None if clock else LoadWatch()
     caches = visible_caches()
     length = words or max(4_000_000, 4 * max(caches.values(), default=0) // 8)
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
@@ -155,7 +156,7 @@ def measure_roofline(
         method=f"{method}; BLAS matrix product of order {size}",
         caches=caches,
         cache_bandwidths=inside,
-        findings=findings,
+        findings=(*findings, *(watch.findings("the ceilings") if watch else ())),
     )
 
 

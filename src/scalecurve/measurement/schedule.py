@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scalecurve.measurement.observation import DISTURBED_SHARE, disturbs, is_disturbed, limit_of
+from scalecurve.measurement.guard import DISTURBED_SHARE, disturbs, is_disturbed, limit_of
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.study import Run, RunStatus
 from scalecurve.study.run import SCALING
@@ -48,6 +48,11 @@ class Planned:
 def points_of(settings: MeasureSettings) -> tuple[SweepPoint, ...]:
     job = tuple(SweepPoint(SCALING, k) for k in settings.workers)
     return job + tuple(SweepPoint(name, 1) for name in settings.baseline)
+
+
+def launches_asked(settings: MeasureSettings) -> int:
+    """The launches of a sweep with its warm-ups, without those that a precision adds."""
+    return (settings.repeats + settings.warmup_launches) * len(points_of(settings))
 
 
 def block(points: Sequence[SweepPoint], repeat: int, seed: int) -> list[Planned]:
@@ -204,6 +209,6 @@ def repeats_needed(cv: float, precision: float, level: float, most: int = 100_00
 
 def _quantile(n: int, level: float) -> float:
     """Student's t of n - 1 degrees of freedom, two-sided."""
-    from scipy.special import stdtrit
+    from scalecurve.distributions import stdtrit
 
     return float(stdtrit(n - 1, (1 + level) / 2))

@@ -12,9 +12,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic.fields import FieldInfo
@@ -27,13 +27,18 @@ from scalecurve.measurement.machine import SystemMachine
 from scalecurve.measurement.masking import masked, secrets_in
 from scalecurve.patterns import fault_in
 from scalecurve.study import Regime
-from scalecurve.study.file import faults_of
+from scalecurve.study.file import faults_of, read_study
+from scalecurve.study.unfinished import header_of, work_folder
 from scalecurve.units import WorkersLike, as_workers, parse_count, parse_seconds, parse_share
 
 PLACED = ("nodes", "ranks_per_node", "threads", "size")
 PLACEHOLDERS = ("workers", "total", "per_worker", "rank", "host", "python", *PLACED)
 _MARK = re.compile(r"\{\{([a-z_]+)\}\}|\{([a-z_]+)\}")
 LOCAL_LAUNCHERS = ("local", "mpi", "torchrun", "ray", "dask")
+REQUIRED = {"regime": "strong", "workers": (1,), "command": ("true", "{workers}")}
+"""Stand in for what is missing while the rest is checked."""
+LOAD_UNITS = ("client", "connection", "user", "request", "session", "stream", "qp", "rp", "tp", "caller", "customer")
+"""Units of K, without their s, that are load on a server; so are rates."""
 _COMMENT_COLUMN = 29
 _LINE = 120
 _EXAMPLE_NAMES = {"baseline": ("threads",), "metrics": ("speed",)}
@@ -310,7 +315,15 @@ class MeasureSettings(SettingsSection):
     total: Positive | None = _flag(None, "Strong scaling: the fixed total, for {total} and {per_worker}.", "1000000")
     per_worker: Positive | None = _flag(None, "Weak scaling: the fixed work of one worker.", "250000")
     work_unit: str | None = _option(None, "", '"cells"')
-    k_unit: str = _flag("workers", "What a worker is: ranks, gpus, nodes, threads ...")
+    k_unit: str = _flag(
+        "workers", "What K counts: ranks, gpus, nodes, threads; clients, connections or users are load, not cores."
+    )
+    serves: Annotated[tuple[str, ...], _LISTED] = _flag(
+        (),
+        "Servers that the job uses, which count as part of it: a process number, a program name, a systemd unit or a "
+        "container.",
+        '["postgres"]',
+    )
     warmup_launches: Annotated[int, Field(ge=0, le=1000)] = _flag(
         1, "Launches of each point that are recorded but not counted.", live=True
     )
@@ -350,6 +363,11 @@ class MeasureSettings(SettingsSection):
         return max(self.repeats, self.max_repeats or 4 * self.repeats)
 
     @property
+    def k_is_load(self) -> bool:
+        """Whether K counts what asks for work and not what does it, so that cores are no limit of K."""
+        return self.k_unit.lower().rstrip("s") in LOAD_UNITS or bool(re.search(r"/\s*s(ec)?$|per second$", self.k_unit))
+
+    @property
     def is_local(self) -> bool:
         """Whether all workers share this machine, so that its cores are the limit."""
         return self.launcher.name in LOCAL_LAUNCHERS and not self.launcher.hosts and self.launcher.address is None
@@ -379,6 +397,12 @@ class MeasureSettings(SettingsSection):
         job: dict[str, Any] = masked(self.model_dump(mode="json", include=whole))
         return job
 
+    def asked(self) -> dict[str, Any]:
+        """What the user gave, without secrets, so that `--resume` needs nothing again."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"output"})
+        folder = {"folder": str((self.folder or Path.cwd()).absolute())}
+        return {**masked(given), **folder, **({"masked": True} if self.secrets() else {})}
+
     def secrets(self) -> tuple[str, ...]:
         """The values that are masked wherever the study would record them."""
         fields = self.model_dump(mode="json", include={"command", "env", "baseline", "timing", "launcher"})
@@ -403,21 +427,33 @@ def fill(text: str, values: Mapping[str, object]) -> str:
 
 def make_settings(values: Mapping[str, Any], *, subject: str = "measure") -> MeasureSettings:
     """Checked settings; raises InputError with every fault."""
-    try:
-        settings = MeasureSettings.model_validate(_with_workers(values))
-    except ValidationError as problem:
-        raise InputError(faults_of(problem), subject=subject) from None
-    faults = _faults_of_command(settings) + _faults_of_timing(settings) + _faults_of_axes(settings)
-    hint = "a name that begins with - would be read as an option of ssh or mpirun"
-    named = [("launcher.hosts", host) for host in settings.launcher.hosts]
-    faults += [
-        Fault("not a host name", where=where, value=host, remedy=hint)
-        for where, host in named
-        if not re.fullmatch(r"[A-Za-z0-9_.@\[\]:%][\w.@\[\]:%-]*", host)
-    ]
-    if faults:
+    settings, faults = draft_of(values)
+    if faults or settings is None:
         raise InputError(faults, subject=subject)
     return settings
+
+
+def draft_of(values: Mapping[str, Any]) -> tuple[MeasureSettings | None, list[Fault]]:
+    """The settings and every fault of them; a value with a fault is left out, so that the others are checked too."""
+    try:
+        settings, faults = MeasureSettings.model_validate(_with_workers(values)), []
+    except ValidationError as problem:
+        faults = faults_of(problem)
+        wrong = {str(error["loc"][0]) for error in problem.errors(include_url=False)}
+        sound = {name: value for name, value in values.items() if name not in wrong}
+        try:
+            settings = MeasureSettings.model_validate(_with_workers({**REQUIRED, **sound}))
+        except ValidationError:
+            return None, faults
+    rest = _faults_of_command(settings) + _faults_of_timing(settings) + _faults_of_axes(settings)
+    hint = "a name that begins with - would be read as an option of ssh or mpirun"
+    rest += [
+        Fault("not a host name", where="launcher.hosts", value=host, remedy=hint)
+        for host in settings.launcher.hosts
+        if not re.fullmatch(r"[A-Za-z0-9_.@\[\]:%][\w.@\[\]:%-]*", host)
+    ]
+    known = {str(fault.where).partition(".")[0] for fault in faults}
+    return settings, faults + [fault for fault in rest if str(fault.where).partition(".")[0] not in known]
 
 
 def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -515,12 +551,29 @@ def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
     return faults + [fault for fault in wrong if fault is not None]
 
 
-def settings_from(file: str | Path | None, values: Mapping[str, Any]) -> MeasureSettings:
-    """The settings of a file, replaced by the values given beside it; study.toml writes study.json by default."""
+def raw_settings(file: str | Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file, replaced by the values given beside it; study.toml writes study.json by default.
+
+    Of a study that was measured, or is half measured, they are those that it was measured with.
+    """
     if file is None:
-        return make_settings(merged({}, values))
-    raw = {"output": Path(file).with_suffix(".json"), **read_settings(Path(file))}
-    return make_settings(merged(raw, values), subject=str(file))
+        return merged({}, values)
+    path = Path(file)
+    raw = settings_of_study(path) if path.suffix == ".json" else read_settings(path)
+    return merged({"output": path.with_suffix(".json"), **raw}, values)
+
+
+def settings_of_study(path: Path) -> dict[str, Any]:
+    """What was asked for when the study was measured; InputError where the file does not say all of it."""
+    recorded: Any = header_of(path).get("settings")
+    if recorded is None and (path.exists() or not work_folder(path).exists()):
+        recorded = read_study(path).provenance.settings.get("asked")
+    asked = dict(recorded) if isinstance(recorded, Mapping) else {}
+    if not asked or asked.pop("masked", False):
+        why = "it holds secrets, which are not recorded" if asked else "the file does not say how it was measured"
+        remedy = "give the file or the options that it was begun with beside --resume and -o"
+        raise InputError(Fault(f"the settings are not known: {why}", remedy=remedy), subject=str(path))
+    return asked
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -543,6 +596,47 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             result[name] = value
     return result
+
+
+class MeasureKeywords(TypedDict, total=False):
+    """The keywords of `measure` and `preview`: the names of the measure file; tables are dictionaries."""
+
+    regime: Regime | str | None
+    workers: WorkersLike | None
+    command: Sequence[str] | None
+    output: str | Path | None
+    repeats: int | None
+    name: str | None
+    description: str | None
+    folder: str | Path | None
+    shell: bool | None
+    env: Mapping[str, str] | None
+    total: float | None
+    per_worker: float | None
+    work_unit: str | None
+    k_unit: str | None
+    serves: str | Sequence[str] | None
+    warmup_launches: int | None
+    warmup_steps: int | None
+    precision: float | str | None
+    level: float | str | None
+    max_repeats: int | None
+    max_time: float | str | None
+    timeout: float | str | None
+    seed: int | None
+    oversubscribe: bool | None
+    quiet_below: float | None
+    expected_seconds: float | str | None
+    expected_cv: float | str | None
+    usd_per_worker_hour: float | None
+    keep_files: bool | None
+    timing: TimingSettings | Mapping[str, Any] | None
+    sameness: SamenessSettings | Mapping[str, Any] | None
+    target: TargetSettings | Mapping[str, Any] | None
+    baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None
+    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None
+    launcher: str | LauncherSettings | Mapping[str, Any] | None
+    axes: AxesSettings | Mapping[str, Any] | None
 
 
 class SettingsOption(NamedTuple):

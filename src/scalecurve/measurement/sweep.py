@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import secrets
 import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Unpack
 
-from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.errors import InputError, RunError
+from scalecurve.measurement.beforehand import checked_settings, faults_beforehand
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
+from scalecurve.measurement.guard import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
-from scalecurve.measurement.observation import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
-from scalecurve.measurement.ports import Command, Launcher, LaunchJob, World
+from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.schedule import Planned, SweepPoint, points_of, runs_to_make
-from scalecurve.measurement.settings import (
-    AxesSettings,
-    BaselineCandidate,
-    LauncherSettings,
-    MeasureSettings,
-    MetricSettings,
-    SamenessSettings,
-    TargetSettings,
-    TimingSettings,
-    settings_from,
-)
+from scalecurve.measurement.servers import Servers, used_between
+from scalecurve.measurement.settings import MeasureKeywords, MeasureSettings
 from scalecurve.measurement.size_evidence import SizeCheck, SizeRefused
 from scalecurve.measurement.worker_site import site_here
-from scalecurve.study import Regime, Run, RunStatus, Study, StudySet
+from scalecurve.study import Run, RunStatus, Study, StudySet
 from scalecurve.study.file import save
-from scalecurve.study.run import SCALING
-from scalecurve.units import WorkersLike
 
 Listener = Callable[["Progress"], None]
 SETUP_SECONDS = 3600.0
@@ -123,44 +112,10 @@ class Progress:
 def measure(
     file: str | Path | None = None,
     *,
-    regime: Regime | str | None = None,
-    workers: WorkersLike | None = None,
-    command: Sequence[str] | None = None,
-    output: str | Path | None = None,
-    repeats: int | None = None,
-    name: str | None = None,
-    description: str | None = None,
-    folder: str | Path | None = None,
-    shell: bool | None = None,
-    env: Mapping[str, str] | None = None,
-    total: float | None = None,
-    per_worker: float | None = None,
-    work_unit: str | None = None,
-    k_unit: str | None = None,
-    warmup_launches: int | None = None,
-    warmup_steps: int | None = None,
-    precision: float | str | None = None,
-    level: float | str | None = None,
-    max_repeats: int | None = None,
-    max_time: float | str | None = None,
-    timeout: float | str | None = None,
-    seed: int | None = None,
-    oversubscribe: bool | None = None,
-    quiet_below: float | None = None,
-    expected_seconds: float | str | None = None,
-    expected_cv: float | str | None = None,
-    usd_per_worker_hour: float | None = None,
-    keep_files: bool | None = None,
-    timing: TimingSettings | Mapping[str, Any] | None = None,
-    sameness: SamenessSettings | Mapping[str, Any] | None = None,
-    target: TargetSettings | Mapping[str, Any] | None = None,
-    baseline: Mapping[str, BaselineCandidate | Mapping[str, Any]] | None = None,
-    metrics: Mapping[str, MetricSettings | Mapping[str, Any]] | Sequence[str] | None = None,
-    launcher: str | LauncherSettings | Mapping[str, Any] | None = None,
-    axes: AxesSettings | Mapping[str, Any] | None = None,
     resume: bool = False,
     force: bool = False,
     listener: Listener | None = None,
+    **settings: Unpack[MeasureKeywords],
 ) -> Study | StudySet:
     """Run a scaling study of a real job and return it; it is also written to `output`, where there is one.
 
@@ -168,17 +123,17 @@ def measure(
 
     Settings come from a TOML file, from keywords, or from both; a keyword replaces the file's value.  The keywords are
     the names of the file (`scalecurve measure --init` writes them with comments); tables are dictionaries.
-    `resume` continues an interrupted measurement or adds to a finished one, `force` replaces it.
+    `resume` continues an interrupted measurement or adds to a finished one, `force` replaces it; to resume, a study
+    file says itself how it was measured.
     """
-    values = {key: value for key, value in locals().items() if key not in ("file", "resume", "force", "listener")}
-    settings = settings_from(file, values)
-    listener = listener or (lambda progress: None)
     world = real_world()
+    checked = checked_settings(file, settings, world, resume=resume, force=force)
+    listener = listener or (lambda progress: None)
     try:
-        if settings.output is not None:
-            return run_study(settings, world, output=settings.output, resume=resume, force=force, listener=listener)
+        if checked.output is not None:
+            return run_study(checked, world, output=checked.output, resume=resume, force=force, listener=listener)
         with tempfile.TemporaryDirectory(prefix="scalecurve-") as scratch:
-            return run_study(settings, world, output=Path(scratch) / "study.json", listener=listener)
+            return run_study(checked, world, output=Path(scratch) / "study.json", listener=listener)
     finally:
         world.runner.close()
 
@@ -194,9 +149,6 @@ def run_study(
     launcher: Launcher | None = None,
 ) -> Study | StudySet:
     """One sweep, or with axes a sweep for each combination of them."""
-    if output.exists() and not output.is_file():  # --force would put a study in the place of a folder or a device
-        fault = Fault("a folder or a device, not a file", remedy="name the study file with -o, like -o study.json")
-        raise InputError(fault, subject=str(output))
     if settings.axes is None:
         return run_sweep(
             settings, world, output=output, resume=resume, force=force, listener=listener, launcher=launcher
@@ -222,7 +174,10 @@ def run_sweep(
 ) -> Study:
     """Run the study and write it to `output`.  Completed runs survive whatever ends this early."""
     launcher = launcher or launcher_named(settings.launcher.name)
-    _check_beforehand(settings, world, launcher)
+    if faults := list(faults_beforehand(settings, world, launcher)):
+        raise InputError(faults)
+    if missing := launcher.missing(world):
+        raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
     space = Workspace(output)
     with signals_end_the_sweep() as gate, space.locked():
         continued = resume and space.journal.exists()
@@ -259,23 +214,14 @@ def run_sweep(
     return study
 
 
-def _check_beforehand(settings: MeasureSettings, world: World, launcher: Launcher) -> None:
-    try:
-        os.getcwd()
-    except OSError:
-        raise InputError(Fault("the current folder was removed", remedy="change to another one")) from None
-    missing = launcher.missing(world)
-    if missing:
-        raise RunError(f"launcher {launcher.name} cannot be used here: {missing}")
-    cores, threads = len(world.machine.usable_cores()), settings.launcher.threads_per_worker or 1
-    beyond = ", ".join(str(k) for k in settings.workers if k * threads > cores)
-    if beyond and settings.is_local and not settings.oversubscribe:
-        hint = "leave them out, or add --oversubscribe, which marks these points"
-        each = f" with {threads} threads each" if threads > 1 else ""
-        text = f"too few cores for K = {beyond}{each} ({cores} here)"
-        raise InputError(Fault(text, where="workers", remedy=hint))
-    if SCALING in settings.baseline:
-        raise InputError(Fault("this name is taken", where=f"baseline.{SCALING}", remedy="choose another name"))
+def with_server(outcome: LaunchOutcome, server: dict[str, Any]) -> LaunchOutcome:
+    """The launch with what its servers used: that is part of the job, and others used the rest."""
+    observed: dict[str, Any] = {**outcome.observed, "server": server}
+    if "foreign_cpu_seconds" in observed and outcome.wall_seconds:
+        rest = observed["foreign_cpu_seconds"] - server["cpu_seconds"]
+        observed |= {"foreign_cpu_seconds": round(rest, 3)}
+        observed |= {"foreign_cores": round(max(0.0, rest) / outcome.wall_seconds, 3)}
+    return replace(outcome, observed=observed)
 
 
 def how_it_failed(run: Run) -> str | None:
@@ -394,14 +340,19 @@ class _SweepUnderWay:
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
         self.sizes.before(job)
+        servers = Servers(settings.serves) if settings.serves else None
         try:
             setup = self.set_up(job)
+            before = servers.reading() if servers else None
             outcome = self.launcher.launch(job, settings, self.world)
+            if servers and before:
+                outcome = with_server(outcome, used_between(before, servers.reading()))
         except (KeyboardInterrupt, WatchdogLost):
             interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
             self.journal.add(interrupted)
             raise
-        beyond = settings.is_local and k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = k * (job.threads or 1) > len(self.world.machine.usable_cores())
+        beyond = beyond and settings.is_local and not settings.k_is_load
         run = read_run(job, settings, outcome, oversubscribed=beyond, warmup=planned.is_warmup)
         run = self.sizes.after(job, run, outcome, what_the_job_says(job, settings, outcome))
         observed = dict(run.observed)

@@ -10,20 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from scalecurve.findings import Finding, error, info, warning
+from scalecurve.measurement.guard import is_disturbed, limit_of
 from scalecurve.measurement.machine import debug_signs
-from scalecurve.measurement.observation import is_disturbed, limit_of
 from scalecurve.measurement.schedule import Made, SweepPoint, points_of, relative_halfwidth, runs_to_make
 from scalecurve.measurement.settings import MeasureSettings
 from scalecurve.measurement.size_evidence import WAY_OUT, SizeVerdict
+from scalecurve.measurement.starvation import QuietRow, quiet_efficiency, quiet_rows
 from scalecurve.study import Regime, Run, RunStatus
 from scalecurve.study.run import SCALING
-from scalecurve.units import format_seconds
+from scalecurve.units import format_count, format_seconds, format_seconds_range
 
 SKEW_SHARE = 0.05
 FAULTS_THAT_MATTER = 1000
@@ -35,6 +37,8 @@ BUSY_BEYOND = 1.6
 STILL_BUSY = 0.8
 CORE_UNITS = ("workers", "cores", "threads", "processes", "ranks", "cpus")
 """Units of K in which one is one core; a GPU or a node has several."""
+SATURATED = 0.95
+"""Of the highest throughput: the least load that reaches it saturates the server."""
 SAME_TO_THE_DIGIT = 0.01
 SAME_WITHIN_NOISE = 0.05
 SHORTEST_SECONDS = 0.1
@@ -200,7 +204,7 @@ def program_changed(record: Record) -> Iterable[Finding]:
 
 
 def work_unreported(record: Record) -> Iterable[Finding]:
-    if record.good and all(run.work is None for run in record.good):
+    if record.good and all(run.work is None for run in record.good) and not record.settings.k_is_load:
         yield info(
             "work-not-reported",
             "The job does not report its work, so nothing checks that it is the same at every K.",
@@ -291,7 +295,7 @@ def cores_heeded(record: Record) -> Iterable[Finding]:
     """Whether the fewest workers of a sweep on this machine keep no more cores busy than they are: from CPU time."""
     settings = record.settings
     rows = record.busy_cores()
-    if not rows or not settings.is_local or settings.k_unit not in CORE_UNITS:
+    if not rows or not settings.is_local or settings.k_unit not in CORE_UNITS or settings.serves:
         return
     k = min(rows)
     if rows[k] > BUSY_BEYOND * k * (settings.launcher.threads_per_worker or 1):
@@ -310,7 +314,12 @@ def cores_heeded(record: Record) -> Iterable[Finding]:
 def workers_heeded(record: Record) -> Iterable[Finding]:
     """Whether one command that is told K uses K cores: from T over K, and from its CPU time beside its wall time."""
     settings = record.settings
-    if settings.launcher.name != "local" or settings.launcher.mode != "command" or settings.launcher.hosts:
+    if (
+        settings.k_is_load
+        or settings.launcher.name != "local"
+        or settings.launcher.mode != "command"
+        or settings.launcher.hosts
+    ):
         return
     times = {
         point.k: float(np.median(times)) for point, times in record.times().items() if point.role == SCALING and times
@@ -356,7 +365,8 @@ def oversubscription(record: Record) -> Iterable[Finding]:
         pools = run.observed.get("thread_pools") or {}
         threads = max(pools.values(), default=(place.threads_per_rank if place else None) or 1)
         on_one_host = place is None or (place.nodes or 1) == 1
-        if threads > 1 and on_one_host and threads * run.k > cores and not run.oversubscribed:
+        load = record.settings.k_is_load
+        if threads > 1 and on_one_host and threads * run.k > cores and not run.oversubscribed and not load:
             yield warning(
                 "too-many-threads",
                 f"{run.k} workers with {threads} threads each are more than the {cores} cores.",
@@ -409,25 +419,141 @@ def size_of_the_job(record: Record) -> Iterable[Finding]:
 
 
 def disturbed(record: Record) -> Iterable[Finding]:
-    """Rows measured beside other work: their times are those of a shared machine, and no cause follows from them."""
-    limit = limit_of(record.settings)
+    """Rows measured beside other work: what T would have been without it, as far as the waiting of the job tells."""
+    settings, limit = record.settings, limit_of(record.settings)
     if rows := record.made.disturbed():
-        worst = max(rows.values())
-        where = ", ".join(point.name for point in sorted(rows))
+        worst, points = max(rows.values()), sorted(rows)
+        waits_elsewhere = settings.serves or any(run.observed.get("talks_to") for run in record.runs)
+        quiet = {} if waits_elsewhere else quiet_rows(record.good, settings)  # how a server waited is not known
+        shares = quiet_efficiency(quiet, settings)
+        unit = settings.timing.rate_unit or "per second"
+        told = [(quiet[point.k], shares.get(point.k)) for point in points if point.role == SCALING and point.k in quiet]
+        text = f"Other processes used up to {worst:.1f} cores during {', '.join(point.name for point in points)}"
+        bounds = "; ".join(
+            _quiet_words(row, share, unit if settings.timing.measures_rate else "") for row, share in told
+        )
+        text += f". On a quiet machine: {bounds}." if told else ": what they cost cannot be said."
+        remedy = "measure on a quiet machine, or wait for one with --quiet-below 0.3"
+        if names := unnamed_servers(record):
+            remedy = f"make {', '.join(names)} part of the job with --serves {','.join(names)}; or {remedy}"
         yield warning(
             "disturbed",
-            f"Other processes used up to {worst:.1f} cores during the runs of {where}: their times are disturbed and "
-            "say nothing about the cause of a loss.",
-            remedy="measure on a quiet machine, or wait for one with --quiet-below 0.3",
-            k=sorted({point.k for point in rows}),
+            text,
+            remedy=remedy,
+            k=sorted({point.k for point in points}),
             foreign_cores=worst,
             limit=limit,
+            quiet={str(row.k): [row.low, row.high] for row, _ in told},
+            efficiency={str(k): list(share) for k, share in shares.items()},
         )
         return
     single = sum(is_disturbed(run, limit) for run in record.good)
-    if single and record.settings.is_local:
+    if single and settings.is_local:
         text = f"Other processes disturbed {single} of {len(record.good)} runs; most runs of every row are undisturbed."
         yield info("busy-machine", text, runs=single)
+
+
+def _quiet_words(row: QuietRow, share: tuple[float, float] | None, unit: str) -> str:
+    low, high = row.starved
+    lost = f"{low:.0%} to {high:.0%}" if high - low >= 0.01 else f"{high:.0%}"
+    value = f"{row.low:.4g} to {row.high:.4g} {unit}" if unit else format_seconds_range(row.low, row.high, " to ")
+    measured = f"{row.value:.4g} {unit}" if unit else format_seconds(row.value)
+    text = f"K = {row.k} {value} (measured {measured}, {lost} of it waiting for cores)"
+    return text if share is None else f"{text}, E {share[0]:.2f} to {share[1]:.2f}"
+
+
+def unnamed_servers(record: Record) -> list[str]:
+    """Programs of this machine that the job talks to and that --serves does not name."""
+    if record.settings.serves:
+        return []
+    return sorted({str(peer["name"]) for run in record.runs for peer in run.observed.get("talks_to", ())})
+
+
+def uses_server(record: Record) -> Iterable[Finding]:
+    if names := unnamed_servers(record):
+        listed = ", ".join(names)
+        text = f"The job talks to {listed} on this machine, whose CPU time counts as that of others."
+        yield info("uses-server", text, remedy=f"make it part of the job with --serves {','.join(names)}", names=names)
+
+
+def load_unwatched(record: Record) -> Iterable[Finding]:
+    """Where nothing tells what others used beside the job."""
+    unwatched = not any("foreign_cpu_seconds" in run.observed for run in record.good)
+    if record.good and unwatched and not record.settings.is_local:
+        launcher = record.settings.launcher.name
+        text = f"Nothing watched the load by others: the launcher {launcher} runs the job where it cannot be seen."
+        yield info("load-unwatched", text, remedy="use nodes of your own (--exclusive), or compare repeats by hand")
+
+
+def overlapping(record: Record) -> Iterable[Finding]:
+    """Launches on the same hosts at the same time, as tasks of an array may be: each is the load of the other."""
+    spans = (
+        sorted(
+            (datetime.fromisoformat(run.started).timestamp(), run.wall_seconds, run)
+            for run in record.runs
+            if run.started and run.wall_seconds and run.status in (RunStatus.OK, RunStatus.WARMUP)
+        )
+        if not record.settings.is_local
+        else []
+    )
+    crowded = {
+        one.k
+        for place, (begin, wall, one) in enumerate(spans)
+        for later, _, other in spans[place + 1 :]
+        if later < begin + wall and _share_hosts(one, other)
+        for one in (one, other)
+    }
+    if crowded:
+        yield warning(
+            "overlapping",
+            f"Launches ran at the same time on the same hosts (K = {', '.join(map(str, sorted(crowded)))}): each "
+            "disturbs the other.",
+            remedy='run one at a time (throttle = 1, or allocation = "run"), or ask for nodes of its own (--exclusive)',
+            k=sorted(crowded),
+        )
+
+
+def _share_hosts(one: Run, other: Run) -> bool:
+    """Whether two runs had a host in common, or where they ran is not known."""
+    hosts = [set(run.placement.hosts) if run.placement else set() for run in (one, other)]
+    return not all(hosts) or bool(hosts[0] & hosts[1])
+
+
+def saturation(record: Record) -> Iterable[Finding]:
+    """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
+    settings = record.settings
+    if not (settings.k_is_load and settings.timing.measures_rate):
+        return
+    rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
+    if len(rates) < 2 or record.made.disturbed():
+        return
+    best = max(rates.values())
+    k = min(k for k, rate in rates.items() if rate >= SATURATED * best)
+    unit, load = settings.timing.rate_unit or "per second", settings.k_unit
+    text = f"Throughput is {format_count(rates[k])} {unit} at {k} {load}"
+    more = max(rates)
+    text += (
+        f" and {rates[more] / rates[k] - 1:+.0%} at {more}: more load only waits."
+        if more > k
+        else ", the most that was tried."
+    )
+    tails = latencies_by_k(record)
+    if tails:
+        name = next(name for name in ("p99", "p95", "p50", "mean") if any(name in own for own in tails.values()))
+        listed = ", ".join(f"{format_seconds(own[name])} at {k}" for k, own in tails.items() if name in own)
+        text += f" Latency {name}: {listed}."
+    remedy = f"offer at most {k} {load}, or add servers" if more > k else f"measure more than {k} {load}"
+    evidence = {str(k): {"rate": rate, **tails.get(k, {})} for k, rate in rates.items()}
+    yield info("saturation", text, remedy=remedy, k=k, rows=evidence)
+
+
+def latencies_by_k(record: Record) -> dict[int, dict[str, float]]:
+    """Latencies in seconds that the job printed, by K and name (mean, p50, p99 ...): the median of its runs."""
+    rows: dict[int, dict[str, list[float]]] = {}
+    for run in record.good:
+        for name, seconds in run.observed.get("latency", {}).items():
+            rows.setdefault(run.k, {}).setdefault(name, []).append(float(seconds))
+    return {k: {name: float(np.median(own)) for name, own in row.items()} for k, row in sorted(rows.items())}
 
 
 def pinning_kept(record: Record) -> Iterable[Finding]:
@@ -523,6 +649,10 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     cores_shared,
     size_of_the_job,
     disturbed,
+    uses_server,
+    load_unwatched,
+    overlapping,
+    saturation,
     pinning_kept,
     starved,
     debug_build,

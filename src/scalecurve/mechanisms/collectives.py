@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.laws.collectives import (
@@ -25,6 +25,7 @@ from scalecurve.laws.collectives import (
     totals,
 )
 from scalecurve.units import WorkersLike, as_workers, format_bytes, format_seconds
+from scalecurve.words import percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +60,23 @@ class CollectiveCost(Result):
 
     JSON = "operation bytes=vector network rows crossings findings"
 
-    def __repr__(self) -> str:
-        last = self.rows[-1]
-        return (
-            f"<CollectiveCost {self.operation} of {format_bytes(self.vector)} over {self.network.name}: "
-            f"{format_seconds(last.choice.seconds)} by {last.choice.algorithm} on {last.ranks} ranks>"
-        )
-
     def content(self) -> dict[str, Any]:
         return super().content() | {"rows": [row.to_dict() | {"algorithms": row.others} for row in self.rows]}
+
+    @property
+    def answer(self) -> Answer:
+        """What the operation takes on the most ranks, and by which algorithm."""
+        first, last = self.rows[0], self.rows[-1]
+        seconds, bound = last.choice.seconds, last.bound
+        growth = (
+            f"; it is {seconds / first.choice.seconds:.3g}x the time of {first.ranks:,}" if last is not first else ""
+        )
+        return Answer(
+            decision=f"{self.operation} of {format_bytes(self.vector)} takes {format_seconds(seconds)} on "
+            f"{last.ranks:,} ranks by {last.choice.algorithm}.",
+            reason=f"No algorithm takes less than {format_seconds(bound)} there{growth}.",
+            next="`scalecurve collective measure` times it on your network",
+        )
 
     def body(self) -> Document:
         columns: list[Column | str] = [
@@ -206,13 +215,18 @@ class StepCost(Result):
         regime network rows communication_exceeds_compute_at=exceeds_at communication_terms=terms term_error
         findings"""
 
-    def __repr__(self) -> str:
-        return f"<StepCost {self.regime}, K up to {self.rows[-1].workers}: {self._answer()}>"
-
-    def _answer(self) -> str:
+    @property
+    def answer(self) -> Answer:
+        """From which K communication takes more of a step than compute."""
+        last = self.rows[-1]
+        share = f"communication is {percent(last.communication / last.seconds)} of a step at K = {last.workers:,}"
         if self.exceeds_at is None:
-            return f"communication stays below compute up to K = {self.rows[-1].workers}"
-        return f"communication exceeds compute from K = {self.exceeds_at} on"
+            return Answer(decision=f"Communication stays below compute: {share}.", next="overlap would hide most of it")
+        return Answer(
+            decision=f"Stay below K = {self.exceeds_at:,}: from there communication takes longer than compute.",
+            reason=f"Nothing overlapped, {share}.",
+            next="overlap the all-reduce with compute, or use a faster network",
+        )
 
     def body(self) -> Document:
         rows = []
@@ -224,7 +238,7 @@ class StepCost(Result):
         form = "T_comm(K) = constant + log x lg K + linear x K"
         terms = f"{form}: {parts or 'nothing'} (typical error {self.term_error:.1%})"
         grid = table(["K", "compute", "communication", "step", "share"], rows)
-        body = (grid, Paragraph(self._answer()), Paragraph(terms), FindingList(self.findings))
+        body = (grid, Paragraph(terms), FindingList(self.findings))
         return Document(f"Gradient all-reduce in every step ({self.regime} scaling, nothing overlapped)", body)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import (
+    Answer,
     Block,
     Cell,
     Column,
@@ -38,6 +39,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study.latency_record import LOWEST, Histogram, LatencyRecord, merged, middles
 from scalecurve.units import format_seconds, format_seconds_range
+from scalecurve.words import percent
 
 LEVEL = 0.95
 USUAL = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999)
@@ -201,11 +203,6 @@ class LatencySummary(Result):
     def max(self) -> float | None:
         return None if self.record.histogram is None else self.record.histogram.most
 
-    def __repr__(self) -> str:
-        pairs = [(name, self.at(share)) for name, share in (("p50", 0.5), ("p99", 0.99))]
-        values = ", ".join(f"{name} {format_seconds(value.value)}" for name, value in pairs if value is not None)
-        return f"<LatencySummary {self.record.name}: {values or 'not enough samples'}>"
-
     def at(self, share: float) -> Estimate | None:
         """The percentile at a share in seconds, corrected where possible."""
         chosen = self.corrected or self.percentiles
@@ -223,6 +220,19 @@ class LatencySummary(Result):
             }
             for item in self.percentiles
         ]
+
+    @property
+    def answer(self) -> Answer:
+        """The p99, or the highest percentile that the samples support, against the SLO."""
+        sure = [item for item in self.corrected or self.percentiles if item.estimate is not None]
+        if not sure:
+            return Answer(decision="Too few requests for any percentile.", next="record more requests")
+        item = next((item for item in sure if abs(item.share - 0.99) < 1e-9), sure[-1])
+        low, high = (None, None) if item.estimate is None else (item.estimate.low, item.estimate.high)
+        interval = None if low is None or high is None else f"Between {format_seconds_range(low, high, ' and ')}."
+        good = self.goodput is not None and self.slo is not None and bool(self.record.throughput)
+        met = f"; {percent((self.goodput or 0) / (self.record.throughput or 1))} stay within the SLO" if good else ""
+        return Answer(decision=f"{item.name} is {item}{met}.", confidence=interval)
 
     def body(self) -> Document:
         record = self.record
@@ -297,15 +307,21 @@ class LatencySummaries(Result):
 
     JSON = "records=summaries"
 
-    def __repr__(self) -> str:
-        return f"<LatencySummaries, {len(self.summaries)} records: {', '.join(map(repr, self.summaries[:2]))}>"
-
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for summary in self.summaries for finding in summary.findings)
 
     def records(self) -> list[dict[str, Any]]:
         return [record for summary in self.summaries for record in summary.records()]
+
+    @property
+    def answer(self) -> Answer:
+        """The slowest of the tests by its tail."""
+        if len(self.summaries) == 1:
+            return self.summaries[0].answer
+        slowest = max(self.summaries, key=lambda one: max((e.value for e in [one.at(0.99)] if e), default=0.0))
+        name = f"Slowest of {len(self.summaries)} is {slowest.record.name or 'unnamed'}"
+        return replace(slowest.answer, decision=f"{name}: {slowest.answer.decision}")
 
     def body(self) -> Document:
         blocks: list[Block] = []

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import queueing
 from scalecurve.mechanisms.latencies import LatenciesLike, Percentile, clock_findings, latency_records, percentiles
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.units import format_seconds
+from scalecurve.words import percent
 
 SATURATED = 0.95  # finished per offered below which the server no longer keeps up
 LITTLE_TOLERANCE = 0.2
@@ -81,12 +82,6 @@ class LoadCurve(Result):
         rows=points failures knee.offered=knee knee.rule=knee_rule slo model.service_seconds=service_seconds
         model.servers=servers replicas findings"""
 
-    def __repr__(self) -> str:
-        first, last = self.points[0], self.points[-1]
-        span = f"{len(self.points)} loads from {first.offered:.4g} to {last.offered:.4g}/s"
-        knee = "no knee" if self.knee is None else f"knee at {self.knee:.4g}/s"
-        return f"<LoadCurve {span}, {knee}>"
-
     @property
     def failures(self) -> str:
         """How many requests failed, in one line; empty where none did."""
@@ -109,6 +104,20 @@ class LoadCurve(Result):
         return [
             row | {name: None if row[name] is None else row[name]["value"] for name in ("p50", "p99")} for row in rows
         ]
+
+    @property
+    def answer(self) -> Answer:
+        """The load to stay below, and the replicas that the SLO needs."""
+        if self.failures:
+            return Answer(decision=f"No load can be recommended: {self.failures}.", next="mend the failures first")
+        if self.knee is None:
+            return Answer(decision="One load has no knee: measure several rates.", next="add rates with --rates")
+        count = next((f"{c} replicas for {r:.4g}/s" for r, c in self.replicas.items() if c), None)
+        slo = None if self.slo is None or count is None else f"{count} keep the SLO of {format_seconds(self.slo)}."
+        return Answer(
+            decision=f"Stay below {self.knee:.4g} requests/s: above, waiting grows faster than throughput.",
+            reason=slo,
+        )
 
     def body(self) -> Document:
         columns: list[Column | str] = ["offered/s", "finished/s", "errors", "mean", "p50", "p99"]
@@ -289,11 +298,15 @@ class ReplicaPlan(Result):
 
     JSON = "rate service_seconds=service slo.seconds=slo slo.share=share replicas rows findings"
 
-    def __repr__(self) -> str:
-        return f"<ReplicaPlan {self._answer()}>"
-
-    def _answer(self) -> str:
-        return f"{self.replicas} replicas keep {self.share:.4g} of {self.rate:g}/s within {format_seconds(self.slo)}"
+    @property
+    def answer(self) -> Answer:
+        """The replicas to run."""
+        within = f"{100 * self.share:.4g} % of {self.rate:g}/s within {format_seconds(self.slo)}"
+        busy = next((row.utilisation for row in self.rows if row.replicas == self.replicas), None)
+        return Answer(
+            decision=f"Run {self.replicas:,} replicas: they keep {within}.",
+            reason=None if busy is None else f"Each is busy {percent(busy)} of the time.",
+        )
 
     def body(self) -> Document:
         rows = []
@@ -302,7 +315,7 @@ class ReplicaPlan(Result):
             within = None if row.share_within_slo is None else f"{row.share_within_slo:.3%}"
             rows.append([str(row.replicas), f"{row.utilisation:.1%}", *times, within])
         grid = table(["replicas", "busy", "mean", f"p{100 * self.share:g}", "within"], rows)
-        return Document("Replicas for an SLO", (Paragraph(self._answer()), grid, FindingList(self.findings)))
+        return Document("Replicas for an SLO", (grid, FindingList(self.findings)))
 
 
 def replicas_needed(*, rate: float, service: float, slo: float, slo_share: float = 0.99) -> ReplicaPlan:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.collectives import Operation, as_operation
@@ -57,9 +57,17 @@ class ExtendedSweep(Result):
     rows: tuple[ExtendedRow, ...]
     findings: tuple[Finding, ...] = ()
 
-    def __repr__(self) -> str:
-        counts = ", ".join(str(p) for p in sorted({row.ranks for row in self.rows}))
-        return f"<ExtendedSweep {self.operation}, {len(self.rows)} times at {counts} ranks>"
+    @property
+    def answer(self) -> Answer:
+        """The time at the most ranks."""
+        if not self.rows:
+            return Answer(decision="No size was timed at two rank counts, so none can be extended.")
+        last = self.rows[-1]
+        time = f"{format_seconds(last.seconds)} at {last.ranks:,} ranks"
+        return Answer(
+            decision=f"{self.operation} of {format_bytes(last.message)} would take {time}.",
+            reason=f"Timed up to {last.last_ranks:,} ranks.",
+        )
 
     def body(self) -> Document:
         rows = [[format_bytes(r.message), str(r.ranks), format_seconds(r.seconds)] for r in self.rows]
@@ -210,10 +218,6 @@ class HeldOutNetworks(Result):
 
     JSON = "operations=pooled tests findings"
 
-    def __repr__(self) -> str:
-        errors = ", ".join(f"{name} {ours:.1%}" for name, ours, _ in map(dict.values, self.pooled()))
-        return f"<HeldOutNetworks, median errors: {errors}>"
-
     def records(self) -> list[dict[str, Any]]:
         kept = ("operation", "system", "median_error", "last_slope_error", "cells")
         return [{key: test.to_dict()[key] for key in kept} for test in self.tests]
@@ -227,6 +231,12 @@ class HeldOutNetworks(Result):
             slope = float(np.median([error for test in tests for error in test.yardstick]))
             pooled.append({"operation": str(operation), "median_error": ours, "last_slope_error": slope})
         return pooled
+
+    @property
+    def answer(self) -> Answer:
+        """How far off the extension was on ranks it had not seen."""
+        name, ours, slope = self.pooled()[0].values()
+        return Answer(decision=f"{name}: {ours:.1%} median error on more ranks, {slope:.1%} by the last slope.")
 
     def body(self) -> Document:
         rows = [[name, None, f"{ours:.1%}", f"{slope:.1%}"] for name, ours, slope in map(dict.values, self.pooled())]

@@ -8,14 +8,14 @@ interval is a bootstrap over the measured cells.  A fit that misses the data by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import Answer, Block, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -23,6 +23,7 @@ from scalecurve.laws.collectives import FLAT, Link, Network, Operation, Protocol
 from scalecurve.mechanisms.network_extension import ExtendedSweep, extend_sweep, timings_of
 from scalecurve.study.message_sweep import MessageSweep
 from scalecurve.units import WorkersLike, format_bytes, format_seconds, format_seconds_range
+from scalecurve.words import percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,10 +64,6 @@ class NetworkFit(Result):
         """Bytes per second of a long message."""
         return 1 / self.beta.value if self.beta.value > 0 else None
 
-    def __repr__(self) -> str:
-        speed = f"{format_seconds(self.alpha.value)} a message, {_rate(self.beta.value)}"
-        return f"<NetworkFit {self.operation} by {self.algorithm}: {speed}, typical error {self.typical_error:.1%}>"
-
     @property
     def network(self) -> Network:
         name = f"fitted to {self.operation} by {self.algorithm}"
@@ -75,6 +72,19 @@ class NetworkFit(Result):
     def seconds(self, ranks: int, vector: float) -> float:
         """Seconds of the fitted model at any number of ranks and a vector of `vector` bytes."""
         return self.network.seconds(FLAT[self.operation][self.algorithm](ranks, vector), ranks)
+
+    @property
+    def answer(self) -> Answer:
+        """Latency and bandwidth of the network."""
+        interval = None
+        if self.alpha.low is not None and self.alpha.high is not None:
+            interval = f"The latency is between {format_seconds_range(self.alpha.low, self.alpha.high, ' and ')}."
+        return Answer(
+            decision=f"{self.operation}: {format_seconds(self.alpha.value)} a message and {_rate(self.beta.value)}.",
+            confidence=interval,
+            reason=f"{self.algorithm} explains {self.cells:,} timings within {percent(self.typical_error)}.",
+            next="`scalecurve collective cost` prices any size and rank count with it",
+        )
 
     def body(self) -> Document:
         alpha, beta = self.alpha, self.beta
@@ -228,10 +238,6 @@ class FittedNetwork(Result):
     predictions: tuple[ExtendedSweep, ...] = ()
     findings: tuple[Finding, ...] = ()
 
-    def __repr__(self) -> str:
-        speeds = ", ".join(f"{fit.operation} {_rate(fit.beta.value)}" for fit in self.fits)
-        return f"<FittedNetwork {self.system or 'unnamed'}: {speeds}>"
-
     def records(self) -> list[dict[str, Any]]:
         return [
             {
@@ -245,6 +251,11 @@ class FittedNetwork(Result):
             for fit in self.fits
         ]
 
+    @property
+    def answer(self) -> Answer:
+        """Latency and bandwidth of the first operation; the others are below."""
+        return replace(self.fits[0].answer, decision=f"{self.system or 'Network'}, {self.fits[0].answer.decision}")
+
     def body(self) -> Document:
         return Document(self.system or "Network", _sections(*self.fits, *self.predictions))
 
@@ -255,15 +266,18 @@ class FittedNetworks(Result):
 
     systems: tuple[FittedNetwork, ...]
 
-    def __repr__(self) -> str:
-        return f"<FittedNetworks, {len(self.systems)} systems: {', '.join(map(repr, self.systems[:2]))}>"
-
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for system in self.systems for finding in system.findings)
 
     def records(self) -> list[dict[str, Any]]:
         return [record for system in self.systems for record in system.records()]
+
+    @property
+    def answer(self) -> Answer:
+        """The fastest network by the bandwidth of its first operation."""
+        best = max(self.systems, key=lambda system: system.fits[0].bandwidth or 0.0)
+        return replace(best.answer, decision=f"Fastest of {len(self.systems)}: {best.answer.decision}")
 
     def body(self) -> Document:
         return Document("Networks", _sections(*self.systems))

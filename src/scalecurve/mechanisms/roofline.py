@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.roofline import Ceilings, Kernel, KernelBound, attainable, intensity, least_time
 from scalecurve.units import format_bytes, format_flops, format_seconds
+from scalecurve.words import percent
 
 Points = tuple[tuple[float, float], ...]
 
@@ -59,10 +60,6 @@ class Roofline(Result):
         """FLOP per byte at which each level of memory stops limiting."""
         return {level: self.ceilings.ridge(level) for level in self.ceilings.bandwidths}
 
-    def __repr__(self) -> str:
-        bounds = ", ".join(f"{place.kernel.name} {place.bound.limited_by} bound" for place in self.placements[:3])
-        return f"<Roofline {self.machine}, {len(self.placements)} kernels: {bounds or 'none placed'}>"
-
     @property
     def lines(self) -> tuple[tuple[str, Points], ...]:
         """Label and corner points (flop/byte, flop/s) of each roof, ready to draw."""
@@ -78,6 +75,20 @@ class Roofline(Result):
 
     def records(self) -> list[dict[str, Any]]:
         return [{key: value for key, value in place.to_dict().items() if key != "bytes"} for place in self.placements]
+
+    @property
+    def answer(self) -> Answer:
+        """What bounds the kernel that takes longest."""
+        if not self.placements:
+            needed = f"{self.ridges[self.level]:.3g} FLOP per byte of {self.level}"
+            return Answer(decision=f"A kernel needs {needed} to reach {format_flops(self.ceilings.peak)}.")
+        place = max(self.placements, key=lambda place: place.kernel.seconds or place.bound.seconds)
+        reached = f", at {percent(place.share)} of its roof" if place.share is not None else ""
+        return Answer(
+            decision=f"{place.kernel.name} is {place.bound.limited_by} bound{reached}.",
+            reason=f"It takes at least {format_seconds(place.bound.seconds)}.",
+            next=place.advice,
+        )
 
     def body(self) -> Document:
         ridges = ", ".join(

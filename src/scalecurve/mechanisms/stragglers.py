@@ -27,12 +27,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.estimate import Estimate, exact
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws.stragglers import chance_of_any_slow, expected_maximum, normal_maximum
 from scalecurve.units import WorkersLike, as_workers
+from scalecurve.words import percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -324,10 +325,17 @@ class StragglerCost(Result):
         delays steps rows backups persistent.share=persistent_share persistent.factor=persistent_factor seed
         findings"""
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> Answer:
+        """What waiting for the slowest costs at the largest K, and whether backups pay."""
         last = self.rows[-1]
-        answer = f"the slowest of {last.workers} takes {last.slowest:.4g} means, efficiency {last.efficiency:.1%}"
-        return f"<StragglerCost {self.delays}: {answer}>"
+        best = max(self.backups, key=lambda row: row.speed_per_worker, default=None)
+        helps = best is not None and best.backups > 0
+        return Answer(
+            decision=f"Waiting for the slowest costs {percent(1 - last.efficiency)} of {last.workers:,} workers.",
+            reason=f"The slowest takes {last.slowest:.3g} times the mean.",
+            next=f"add {best.backups} backup workers" if helps and best is not None else None,
+        )
 
     def body(self) -> Document:
         columns: list[Column | str] = [

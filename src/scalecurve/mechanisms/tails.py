@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.mechanisms.latencies import LatenciesLike, latency_records, percentile_name, samples_needed
 from scalecurve.study.latency_record import Histogram, merged
 from scalecurve.units import WorkersLike, as_workers, format_seconds
+from scalecurve.words import percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,13 +72,22 @@ class Tails(Result):
     def hedge_percentile(self) -> str:
         return percentile_name(self.hedge_share)
 
-    def __repr__(self) -> str:
-        last = self.fan_out[-1]
-        answer = f"at fan-out {last.fan_out} {last.any_slow:.1%} of requests meet a leaf beyond its p99"
-        return f"<Tails of {self.n:,} latencies: {answer}; hedging costs {self.extra_load:.1%} more requests>"
-
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.fan_out]
+
+    @property
+    def answer(self) -> Answer:
+        """What fan-out does to the tail, and what hedging gains."""
+        last = self.fan_out[-1]
+        slow = f"{percent(last.any_slow)} of requests wait for a server beyond its p99"
+        gain = max(self.hedged, key=lambda row: row.plain / row.hedged, default=None)
+        hedge = (
+            None
+            if gain is None
+            else f"Asking twice after {format_seconds(self.hedge_after)} brings {percentile_name(gain.share)} from "
+            f"{format_seconds(gain.plain)} to {format_seconds(gain.hedged)} for {self.extra_load:.1%} more requests."
+        )
+        return Answer(decision=f"At fan-out {last.fan_out:,}, {slow}.", reason=hedge)
 
     def body(self) -> Document:
         rows = []

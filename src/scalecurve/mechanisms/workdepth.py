@@ -33,12 +33,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.laws import workdepth as law
 from scalecurve.study.task_graph import Floats, Ids, TaskGraph
 from scalecurve.units import WorkersLike, as_workers
+from scalecurve.words import percent
 
 TRIAL_LEVELS = 64  # levels tried before judging how wide the graph is
 NARROW = 250  # tasks a level below which one numpy step per level is the slower way
@@ -78,14 +79,24 @@ class WorkDepth(Result):
 
     JSON = "tasks edges unit work depth parallelism critical_path=path rows findings"
 
-    def __repr__(self) -> str:
-        wide = "none" if self.parallelism is None else f"{self.parallelism:.4g}"
-        sums = f"work {self.work:.6g}, depth {self.depth:.6g}, parallelism {wide}"
-        return f"<WorkDepth of {self.tasks:,} tasks: {sums}>"
-
     @property
     def parallelism(self) -> float | None:
         return law.parallelism(self.work, self.depth)
+
+    @property
+    def answer(self) -> Answer:
+        """How many workers the graph can keep busy."""
+        if self.parallelism is None:
+            return Answer(decision="The graph has no work, so there is nothing to speed up.")
+        most = max(1, int(self.parallelism))
+        useful = max((row.workers for row in self.rows if (row.slack or 0.0) >= 1), default=1)
+        last = self.rows[-1]
+        reach = f"; {last.workers:,} workers reach at most {last.most_speedup:.3g}x" if last.most_speedup else ""
+        return Answer(
+            decision=f"Use at most {most:,} workers: no more than {self.parallelism:.4g}x is possible{reach}.",
+            reason=f"The longest chain is {percent(self.depth / self.work)} of the work.",
+            next="shorten the critical path" if useful < last.workers else None,
+        )
 
     def body(self) -> Document:
         wide = "-" if self.parallelism is None else f"{self.parallelism:.4g}"

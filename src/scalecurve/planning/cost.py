@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scalecurve.analysis.table import chance_words
 from scalecurve.document import (
+    Answer,
     Block,
     Cell,
     Column,
@@ -23,6 +23,7 @@ from scalecurve.document import (
     Result,
     Table,
     Tone,
+    answer_of_doubt,
     table,
 )
 from scalecurve.errors import Fault, InputError
@@ -36,19 +37,17 @@ from scalecurve.planning.cost_rows import (
     fastest_in_budget,
     price_rows,
     steps_between,
-    unit_words,
-    workers_text,
 )
 from scalecurve.planning.curve import HOUR, Kind, TimeCurve, Timed, time_curve
 from scalecurve.planning.pricing import Campaign
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
 from scalecurve.units import WorkersLike, as_number, format_interval, format_seconds, seconds_alike
+from scalecurve.words import chance_words, unit_words, workers_text
 
 if TYPE_CHECKING:
     from scalecurve.forecasting.forecast import Forecast
 
 WORTH_PACKING = 1.1
-MOST_STEPS = 16
 TONES: dict[Kind, Tone] = {Kind.FORECAST: "assumed", Kind.LAW: "assumed", Kind.PLANNED: "assumed"}
 
 
@@ -104,10 +103,6 @@ class Cost(Result):
     def pareto(self) -> list[int]:
         return [row.k for row in self.front]
 
-    def __repr__(self) -> str:
-        ends = f"{len(self.rows)} K from {self.rows[0].k} to {self.rows[-1].k} {self.k_unit}"
-        return f"<Cost of {self.name}, {ends}, cheapest {self._choice(self.cheapest)}>"
-
     def row(self, k: int) -> PricedRow:
         for row in self.rows:
             if row.k == k:
@@ -119,15 +114,50 @@ class Cost(Result):
         """The K that no other K beats in both time and cost."""
         return tuple(row for row in self.rows if row.on_front)
 
+    @property
+    def answer(self) -> Answer:
+        """The K to rent for what was asked: the deadline first, then the budget, then the worth of an hour."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
+        wish, row = self._wish()
+        fastest = min(self.rows, key=lambda row: row.elapsed.value)
+        if wish is None:
+            decision = f"Cheapest is {self._choice(self.cheapest)}"
+            if fastest.k != self.cheapest.k and self.cheapest.cost.value > 0:
+                faster = self.cheapest.elapsed.value / fastest.elapsed.value
+                dearer = fastest.cost.value / self.cheapest.cost.value
+                decision += f"; {workers_text(fastest.k, self.k_unit)}: {faster:.3g}x faster at {dearer:.3g}x the cost"
+        elif row is None:
+            decision = f"No K is {wish}: {self._choice(fastest if self.goal.deadline else self.cheapest)} comes closest"
+        else:
+            decision = f"Use {self._choice(row)}: {wish}"
+        chance = row.chance if row is not None and self.goal.deadline is not None else None
+        return Answer(
+            decision=f"{decision}.",
+            confidence=None if chance is None else f"In time with probability {chance_words(chance)}.",
+            reason=self._trade(),
+            next="state a goal: --deadline 12h or --budget 120" if wish is None else None,
+        )
+
+    def _wish(self) -> tuple[str | None, PricedRow | None]:
+        """What was asked for in words, and the K that meets it; (None, None) where nothing was asked for."""
+        goal, currency = self.goal, self.tariff.currency
+        if goal.deadline is not None:
+            return f"within {format_seconds(goal.deadline)} and cheapest", self.cheapest_in_time
+        if goal.budget is not None:
+            return f"at most {format_money(goal.budget, currency)} and fastest", self.fastest_in_budget
+        if goal.value_per_hour is not None:
+            return f"best at {format_money(goal.value_per_hour, currency)} an hour of waiting", self.best_for_value
+        return None, None
+
     def body(self) -> Document:
-        blocks: list[Block] = [Paragraph(self._head()), Paragraph("\n".join(self._answers())), self._table()]
-        if self.steps:
-            rest = len(self.steps) - MOST_STEPS
-            first = [f"the last {MOST_STEPS} of {len(self.steps)} steps:"] if rest > 0 else []
-            blocks.append(Paragraph("\n".join([*first, *(step.sentence for step in self.steps[-MOST_STEPS:])])))
-        if self.findings:
-            blocks.append(FindingList(self.findings))
-        return Document(None, tuple(blocks))
+        blocks: list[Block] = [Paragraph(self._head())]
+        asked = (self.goal.deadline, self.goal.budget, self.goal.value_per_hour)
+        if sum(goal is not None for goal in asked) > 1:
+            blocks.append(Paragraph("\n".join(self._choices())))
+        blocks += [self._table(), FindingList(self.findings)]
+        details = (Paragraph("\n".join(step.sentence for step in self.steps)),) if self.steps else ()
+        return Document(None, tuple(blocks), details)
 
     def _head(self) -> str:
         """What was priced and how, in one paragraph."""
@@ -142,8 +172,8 @@ class Cost(Result):
         levels = sorted({row.seconds.level for row in self.rows if row.seconds.level is not None})
         return text + (f"; intervals at {' and '.join(f'{level:.0%}' for level in levels)}" if levels else "")
 
-    def _answers(self) -> Iterator[str]:
-        """The choices, each with its time and cost."""
+    def _choices(self) -> Iterator[str]:
+        """Every choice asked for, with its time and cost."""
         goal, currency = self.goal, self.tariff.currency
         yield f"Cheapest: {self._choice(self.cheapest)}."
         if goal.deadline is not None:
@@ -165,12 +195,17 @@ class Cost(Result):
                 else "no larger K was priced"
             )
             yield f"At {worth} of waiting: {self._choice(best)}; {beyond}."
+
+    def _trade(self) -> str:
+        """Whether each step up buys time with money."""
         if len(self.front) == len(self.rows) > 1:
-            yield "No K is both faster and cheaper than another: each larger K buys time with money."
-        else:
-            yield f"No other K is both faster and cheaper than K = {', '.join(str(row.k) for row in self.front)}."
+            return "Every step up is faster and costs more per result."
+        worse = [row for row in self.rows if not row.on_front]
+        listed = ", ".join(f"{row.k:,}" for row in worse)
+        return f"Never take {listed}: another K is both faster and cheaper." if worse else ""
 
     def _choice(self, row: PricedRow) -> str:
+        """`8 GPUs, 3.2 h, $120`."""
         side = f", {row.lanes} at a time" if row.lanes > 1 else ""
         total = format_money(row.cost.value, self.tariff.currency)
         by = " (forecast)" if row.kind is Kind.FORECAST else ""

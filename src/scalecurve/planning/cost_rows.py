@@ -26,6 +26,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats, TimeCurve
 from scalecurve.planning.pricing import HOUR, Campaign
 from scalecurve.planning.tariff import Tariff
+from scalecurve.words import share_text, unit_words
 
 SEED = 7
 DRAWS = 20_000
@@ -35,7 +36,7 @@ SAME = 0.0005  # less than half a tenth of a percent is shown as no change
 
 def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Tariff) -> float | None:
     """P(the campaign is done by `deadline`); None where T has no spread."""
-    from scipy.special import ndtr, ndtri, stdtr
+    from scalecurve.distributions import ndtr, ndtri, stdtr
 
     seconds, repeats = point.seconds, point.repeats
     allowed = allowed_seconds(point.k, deadline, campaign, tariff)
@@ -61,7 +62,7 @@ def chance_by(point: CurvePoint, deadline: float, campaign: Campaign, tariff: Ta
 
 def slowest_lane_chance(mean: float, repeats: Repeats, allowed: float, waves: int, lanes: int) -> float:
     """P(every lane stays within `allowed` seconds per job), averaged over the unknown mean and spread."""
-    from scipy.special import ndtr
+    from scalecurve.distributions import ndtr
 
     rng = np.random.default_rng(SEED)
     degrees = repeats.n - 1
@@ -241,21 +242,6 @@ def steps_between(rows: Sequence[PricedRow], k_unit: str) -> tuple[CostStep, ...
     return tuple(steps)
 
 
-def workers_text(k: int, k_unit: str) -> str:
-    """A number of workers: `1 GPU`, `8 GPUs`."""
-    words = unit_words(k_unit)
-    return f"{k} {single(words) if k == 1 else words}"
-
-
-def single(words: str) -> str:
-    """One of several: `host` of hosts, `process` of processes."""
-    return words.removesuffix("es") if words.endswith("sses") else words.removesuffix("s")
-
-
-def unit_words(k_unit: str) -> str:
-    return {"gpus": "GPUs", "cpus": "CPUs", "tpus": "TPUs"}.get(k_unit, k_unit)
-
-
 def speed_text(ratio: float) -> str:
     """A ratio of speeds: `3.6 % faster`, `5.0 % slower`, `no faster`."""
     if abs(ratio - 1.0) < SAME:
@@ -268,9 +254,3 @@ def cost_text(ratio: float) -> str:
     if abs(ratio - 1.0) < SAME:
         return "costs the same per result"
     return f"costs {ratio:.2f}x as much per result" if ratio < 100 else f"costs {ratio:,.0f}x as much per result"
-
-
-def share_text(share: float) -> str:
-    """A share in percent: one decimal below 10 %, whole above."""
-    percent = 100.0 * share
-    return f"{percent:.1f} %" if percent < 9.95 else f"{percent:,.0f} %"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.curves import Array, LogCurve, View, view
@@ -27,6 +27,7 @@ from scalecurve.forecasting.published import Calibration, shipped
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study import Quantity, Study
 from scalecurve.units import format_seconds, parse_seconds
+from scalecurve.words import percent
 
 MOST_REPEATS = 3
 OUTCOMES = (-0.8, 0.0, 0.8)  # of the expected scale: the study may turn out worse, as expected or better
@@ -61,12 +62,9 @@ class NextRuns(Result):
     before: float
     after: float
     findings: tuple[Finding, ...]
+    target: int | None = None
 
-    JSON = "aim budget rows=suggestions cost before after findings"
-
-    def __repr__(self) -> str:
-        runs = ", ".join(f"K = {run.k} {run.repeats} times" for run in self.suggestions)
-        return f"<NextRuns for {self.name}: {runs}; {self.aim} from {self.before:.3g} to {self.after:.3g}>"
+    JSON = "aim target budget rows=suggestions cost before after findings"
 
     @property
     def cost(self) -> float:
@@ -76,15 +74,27 @@ class NextRuns(Result):
     def records(self) -> list[dict[str, Any]]:
         return [run.to_dict() for run in self.suggestions]
 
+    @property
+    def answer(self) -> Answer:
+        """The runs to make, with what they cost and what they bring."""
+        runs = and_list([f"K = {run.k:,}" for run in self.suggestions])
+        times = self.suggestions[0].repeats if self.suggestions else 0
+        often = {1: "once", 2: "twice", 3: "three times"}.get(times, f"{times} times")
+        if self.target is None:
+            change = f"{self.after:.2g} {self.aim} there, {self.before:.2g} at the largest measured K."
+        else:
+            now = f"a factor of {self.before:.2g}" if self.before > 2 else percent(self.before - 1)
+            then = f"a factor of {self.after:.2g}" if self.after > 2 else percent(self.after - 1)
+            change = f"T({self.target:,}) is known within {now}; these runs bring that to about {then}."
+        return Answer(decision=f"Measure {runs} {often}: {self.cost / 3600:.2g} worker-hours.", reason=change)
+
     def body(self) -> Document:
         rows = [
             [str(run.k), str(run.repeats), format_seconds(run.seconds), f"{run.cost / 3600:.3g}"]
             for run in self.suggestions
         ]
         runs = table(["K", "repeats", "time of a run", "worker-hours"], rows, caption="Measure next")
-        aim = self.aim[:1].upper() + self.aim[1:]
-        change = f"{aim}: {self.before:.3g} now, {self.after:.3g} expected after these runs."
-        return Document(f"Next runs for {self.name}", (runs, Paragraph(change), FindingList(self.findings)))
+        return Document(f"Next runs for {self.name}", (runs, FindingList(self.findings)))
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,7 @@ def _narrow(
         before=float(np.exp(2 * now)),
         after=float(np.exp(2 * min(now, float(after[chosen])))),
         findings=(),
+        target=round(goal),
     )
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scalecurve.document import Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -82,9 +82,6 @@ class ScaleUp(Result):
         """Time and cost of the big machine, relative to one small one."""
         return {"time": 1 / self.faster, "cost": self.price_ratio / self.faster}
 
-    def __repr__(self) -> str:
-        return f"<ScaleUp: scaling out is faster {self._span('faster')}, cheaper {self._span('cheaper')}>"
-
     @property
     def time_from(self) -> int | None:
         """The smallest K at which scaling out is faster."""
@@ -94,6 +91,24 @@ class ScaleUp(Result):
     def cost_up_to(self) -> int | None:
         """The largest K at which scaling out is cheaper."""
         return max((row.workers for row in self.rows if row.cheaper), default=None)
+
+    @property
+    def answer(self) -> Answer:
+        """Whether to scale out or up, by time and by cost."""
+        both = [row.workers for row in self.rows if row.faster and row.cheaper]
+        if both:
+            decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."
+        elif self.time_from is None:
+            decision = f"Scale up: no K up to {self.rows[-1].workers:,} is as fast as the big machine."
+        else:
+            row = next(row for row in self.rows if row.faster)
+            dearer = row.cost / self.big["cost"]
+            decision = f"Scale up to save money; {row.workers:,} small machines are faster at {dearer:.3g}x its cost."
+        return Answer(
+            decision=decision,
+            reason=f"Scaling out is faster {self._span('faster')} and cheaper {self._span('cheaper')}.",
+            next="measure E at the K that decides" if any(row.kind != "measured" for row in self.rows) else None,
+        )
 
     def body(self) -> Document:
         big = (
@@ -109,9 +124,8 @@ class ScaleUp(Result):
             basis = Cell(row.kind, "plain" if row.kind == "measured" else "assumed")
             numbers = [f"{row.efficiency:.3f}", *([interval] if ranges else []), f"{row.time:.4g}", f"{row.cost:.4g}"]
             grid.append([str(row.workers), *numbers, *wins, basis])
-        spans = f"scaling out is faster {self._span('faster')}\nscaling out is cheaper {self._span('cheaper')}"
         rows = table([*heads, Column("basis", "left")], grid)
-        body = (Paragraph(big), rows, Paragraph(spans), FindingList(self.findings))
+        body = (Paragraph(big), rows, FindingList(self.findings))
         return Document("One big machine against many small ones", body)
 
     def _span(self, side: str) -> str:

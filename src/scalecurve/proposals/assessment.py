@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scalecurve.document import (
+    Answer,
     Block,
     Cell,
     Column,
@@ -23,7 +24,7 @@ from scalecurve.document import (
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.planning.cost import Cost
-from scalecurve.planning.cost_rows import PricedRow, unit_words
+from scalecurve.planning.cost_rows import PricedRow
 from scalecurve.planning.tariff import format_money
 from scalecurve.proposals.decision import (
     Judgement,
@@ -38,6 +39,7 @@ from scalecurve.proposals.decision import (
 from scalecurve.proposals.proposal import Proposal, ProposedRegime, read_proposal
 from scalecurve.proposals.questions import ProposalAnswer, answer_questions, price_proposal
 from scalecurve.units import format_seconds, format_seconds_range
+from scalecurve.words import percent, unit_words, workers_text
 
 TONES: dict[ProposalVerdict, Tone] = {
     ProposalVerdict.HELPS: "good",
@@ -67,42 +69,56 @@ class Assessment(Result):
         k_unit=proposal.k_unit regime=proposal.regime floor=proposal.floor verdict decision
         questions=answers predictions=judgements bend recommended sensitive_to cost=cost.records findings"""
 
-    def __repr__(self) -> str:
-        return f"<Assessment of {self.proposal.title!r}: {self._verdict_words()}; recommended {self.recommended}>"
-
     def records(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in one.to_dict().items() if name != "numbers"} for one in self.answers]
 
+    @property
+    def answer(self) -> Answer:
+        """Whether to buy, by the verdict; where it cannot be told, what to measure first."""
+        proposal = self.proposal
+        size, floor = workers_text(proposal.workers, proposal.k_unit), percent(proposal.floor)
+        judged = next((one for one in self.judgements if one.verdict is self.verdict), self.judgements[0])
+        first = ", ".join(str(k) for k in sorted({k for one in self.judgements for k in one.measure})) or "1, 2, 4"
+        part = f" under {judged.regime} scaling" if len(self.judgements) > 1 else ""
+        reached = f"{_efficiency_words(judged)}{part} (floor {floor})"
+        best = self.recommended.get(str(judged.regime)) or 0
+        instead = f"; take {best:,} instead" if 0 < best < proposal.workers else ""
+        gain = "" if judged.gain is None else f", {judged.gain + 1:.2f}x the speed of {judged.today_k:,}"
+        decision = {
+            ProposalVerdict.HELPS: f"Buy {size}: {reached}.",
+            ProposalVerdict.WASTEFUL: f"Do not buy {size} for this job: {reached}{instead}.",
+            ProposalVerdict.NO_HELP: f"Do not buy {size}: hardly faster{gain}{instead}.",
+            ProposalVerdict.CANNOT_TELL: f"Cannot tell whether {size} help: measure K = {first} first.",
+        }[self.verdict]
+        turn = next((item.sentence for item in self.sensitive_to if item.turns_at is not None), None)
+        return Answer(
+            decision=decision,
+            confidence=f"One change would turn it: {turn}." if turn else None,
+            reason=f"{judged.why[:1].upper()}{judged.why[1:]}.",
+            next=f"scalecurve measure --workers {first.replace(' ', '')}"
+            if self.verdict is ProposalVerdict.CANNOT_TELL
+            else None,
+        )
+
     def body(self) -> Document:
-        """The page a committee reads: verdict and decision first, then the seven answers with their sources."""
+        """The page a committee reads: decision and prediction, then the seven answers with their sources."""
         proposal = self.proposal
         step = f"from {self.judgements[0].today_k} to {proposal.workers} {unit_words(proposal.k_unit)}"
         blocks: list[Block] = [
             Paragraph(f"Proposed: {step}, {proposal.regime} scaling; efficiency floor {proposal.floor:g}."),
-            Paragraph(f"Verdict: {self._verdict_words()}.", TONES[self.verdict]),
-            Paragraph(f"Decision: {self.decision}"),
-            Heading("Seven questions"),
+            Paragraph(self.decision, TONES[self.verdict]),
+            self._prediction(),
+            Paragraph("\n".join(self._closing())),
+            FindingList(self.findings),
         ]
+        details: list[Block] = [Heading("Seven questions")]
         for answer in self.answers:
             source = "" if answer.source is None else f" [{answer.source}]"
             text = f"{answer.number}. {answer.question}\n   {answer.text}{source}"
-            blocks.append(Paragraph(text, "muted" if answer.missing else "plain"))
-        blocks += [
-            Heading(f"Prediction at K = {proposal.workers}"),
-            self._prediction(),
-            Paragraph("\n".join(self._closing())),
-            Heading("What the verdict depends on"),
-            Paragraph("\n".join(item.sentence for item in self.sensitive_to)),
-        ]
-        if self.findings:
-            blocks.append(FindingList(self.findings))
-        return Document(proposal.title, tuple(blocks))
-
-    def _verdict_words(self) -> str:
-        first = sorted({k for one in self.judgements for k in one.measure})
-        if self.verdict is ProposalVerdict.CANNOT_TELL and first:
-            return f"cannot tell: measure K = {', '.join(map(str, first))} first"
-        return str(self.verdict)
+            details.append(Paragraph(text, "muted" if answer.missing else "plain"))
+        details.append(Heading("What the verdict depends on"))
+        details.append(Paragraph("\n".join(item.sentence for item in self.sensitive_to)))
+        return Document(proposal.title, tuple(blocks), tuple(details))
 
     def _prediction(self) -> Table:
         columns: list[Column | str] = [Column("regime", "left"), "T(K)", "S(K)", "E(K)", "against today"]
@@ -133,8 +149,20 @@ class Assessment(Result):
         rule = f"the largest K of the evidence with E >= {proposal.floor:g}"
         if proposal.price is not None and proposal.price.deadline is not None and within_deadline(proposal, self.cost):
             rule = f"the cheapest K of the evidence within {format_seconds(proposal.price.deadline)}"
-        for regime, k in self.recommended.items():
+        for regime, k in {} if self.verdict is ProposalVerdict.CANNOT_TELL else self.recommended.items():
             yield f"Recommended, {regime} scaling: {'none can be named' if k is None else f'K = {k}, {rule}'}."
+
+
+def _efficiency_words(judgement: Judgement) -> str:
+    """`efficiency 82 %`, or its bound."""
+    point = judgement.proposed
+    if point is None:
+        return "efficiency unknown"
+    if point.value is None:
+        return (
+            f"efficiency {'at least' if point.low is not None else 'at most'} {percent(point.low or point.high or 0.0)}"
+        )
+    return f"efficiency {percent(point.value)}"
 
 
 def _time_text(judgement: Judgement) -> str | None:

@@ -12,10 +12,11 @@ from scalecurve.document import JsonRecord
 from scalecurve.errors import ScalecurveError
 from scalecurve.estimate import Estimate
 from scalecurve.laws.collectives import Link, Network, Protocol
-from scalecurve.planning.cost_rows import cost_text, share_text, single, unit_words
+from scalecurve.planning.cost_rows import cost_text
 from scalecurve.proposals.evidence import EfficiencyPoint, Evidence, exchange_seconds, model_evidence
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
+from scalecurve.words import share_text, single, unit_words
 
 FIRST_STUDY = (1, 2, 4, 8)
 MOST_NAMED = 3
@@ -30,7 +31,7 @@ class ProposalVerdict(StrEnum):
     """What the check concludes."""
 
     HELPS = "helps"
-    WASTEFUL = "helps but wasteful"
+    WASTEFUL = "wasteful"
     NO_HELP = "does not help"
     CANNOT_TELL = "cannot tell"
 
@@ -208,7 +209,7 @@ def _purchase_sentences(
     elif weak is not None and weak.verdict is not helps:
         yield from _smaller(proposal, weak)
     else:
-        yield f"{proposal.workers} {unit} are defensible: {'; '.join(one.why for one in judgements)}"
+        yield f"{proposal.workers} {unit} are worth it: {'; '.join(one.why for one in judgements)}"
 
 
 def _weak_instead(proposal: Proposal, strong: Judgement, weak: EfficiencyPoint) -> Iterator[str]:
@@ -235,7 +236,7 @@ def _smaller(proposal: Proposal, judgement: Judgement) -> Iterator[str]:
     if gain is not None and change is not None and change > gain:  # a percent of speed costs more than one of money
         speed = f"{share_text(gain)} faster" if gain > 0 else "no faster"
         step = f"from {today} to {proposal.workers} {unit}: {speed}, {cost_text(1.0 + change)}"
-        yield f"not defensible: {step} when billed linearly"
+        yield f"{step} when billed linearly"
     largest = _largest(proposal, judgement)
     if largest is None:
         yield f"no K of the evidence reaches an efficiency of {floor:g}"

@@ -11,7 +11,7 @@ from scalecurve.estimate import Estimate
 from scalecurve.laws.amdahl import ceiling, serial_for, serial_fraction
 from scalecurve.laws.stragglers import chance_of_any_slow, lognormal_maximum
 from scalecurve.planning.cost import Cost, cost
-from scalecurve.planning.cost_rows import cost_text, share_text
+from scalecurve.planning.cost_rows import cost_text
 from scalecurve.planning.curve import CurvePoint, Kind, TimeCurve
 from scalecurve.planning.pricing import HOUR, price_job
 from scalecurve.planning.tariff import Tariff, format_amount, format_money
@@ -20,6 +20,7 @@ from scalecurve.proposals.evidence import Evidence, exchange_seconds
 from scalecurve.proposals.proposal import Proposal, ProposedRegime
 from scalecurve.study import Regime
 from scalecurve.units import format_bytes, format_seconds
+from scalecurve.words import share_text
 
 QUESTIONS = (
     "What is the serial fraction?",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scalecurve.planning.cost_rows import unit_words
 from scalecurve.planning.curve import Kind
 from scalecurve.render.plots import (
     BLUE,
@@ -23,6 +22,7 @@ from scalecurve.render.plots import (
 )
 from scalecurve.render.plots import MARKERS as POINTS
 from scalecurve.units import format_count, format_flops, format_seconds
+from scalecurve.words import unit_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,6 +3,7 @@
 Format history (keep it here; a reader must go on reading every version listed):
   1  2026-11: first version.  {"format": "scalecurve-study", "version": 1, regime, quantity, k_unit, ...} with either
      "samples" {"K": [values]} or "runs" [...].  Samples that are means have "summary" [{"k", "n", "std"}] beside them.
+     Runs have "threads", what their threads did, since 2026-11-18.
      Steps and phases of steps beyond INLINE_STEPS numbers in all go to a sidecar `<name>.steps.npz` beside the file
      (numpy arrays, never pickled) named under "sidecar" with its SHA-256.  Several curves are one file {"format":
      "scalecurve-study-set", "version": 1, "axes", "studies": {name: study}}.
@@ -94,7 +95,10 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
     """A run as plain data; `asdict` would copy every number of thousands of runs."""
     ranks = [dict(vars(rank)) for rank in run.ranks]
     placement = dict(vars(run.placement)) if run.placement else None
-    return {**vars(run), "ranks": ranks, "placement": placement, "observed": dict(run.observed)}
+    fields = {**vars(run), "ranks": ranks, "placement": placement, "observed": dict(run.observed)}
+    if run.threads is None:  # files from before thread sampling keep their digest
+        del fields["threads"]
+    return fields
 
 
 def set_to_dict(studies: StudySet) -> dict[str, Any]:

@@ -72,6 +72,9 @@ class Run:
 
     `value` is in the study's quantity and None unless the run succeeded.  `role` is "scaling" for a point of the
     curve, or the name of a baseline candidate.  `observed` holds per-run facts (load, peak memory, page faults).
+    `threads` says what all threads of the job did, in seconds summed over them: running, runnable (waiting for a core),
+    blocked_io, blocked_other and, within it, futex; `alone` are seconds in which one thread alone could run, `samples`
+    and `threads` the number of samples and the mean number of threads.
     """
 
     k: int
@@ -89,6 +92,7 @@ class Run:
     ranks: tuple[RankRecord, ...] = ()
     placement: Placement | None = None
     observed: Mapping[str, Any] = field(default_factory=dict)
+    threads: Mapping[str, float] | None = None
     error: str | None = None
 
     def __post_init__(self) -> None:

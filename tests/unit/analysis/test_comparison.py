@@ -9,6 +9,7 @@ import pytest
 
 from scalecurve.analysis.comparison import compare
 from scalecurve.analysis.merging import merge
+from scalecurve.analysis.table import tabulate
 from scalecurve.errors import InputError
 from scalecurve.findings import info
 from scalecurve.study import Provenance, Regime, Run, Study, Treatment
@@ -40,7 +41,7 @@ def test_ratios_with_intervals_and_verdicts() -> None:
 
 
 def test_the_interval_of_the_efficiency_ratio_is_wider() -> None:
-    row = compare(study(), study(seed=2)).rows[2]
+    row = compare(study(), study(seed=2), session=0.0).rows[2]
 
     assert row.efficiency is not None
     width = [np.log((each.high or 0) / (each.low or 1)) for each in (row.value, row.efficiency)]
@@ -55,7 +56,7 @@ def test_intervals_of_the_ratio_cover_for_all_k_together() -> None:
     covered = [
         all(
             (row.value.low or 0) <= 1.0 <= (row.value.high or 0)
-            for row in compare(study(seed=seed), study(seed=1000 + seed)).rows
+            for row in compare(study(seed=seed), study(seed=1000 + seed), session=0.0).rows
         )
         for seed in range(300)
     ]
@@ -102,7 +103,7 @@ def test_merging_keeps_every_run_and_finding() -> None:
     mixed = merge([bare, full])
 
     assert len(both.samples) == 36
-    assert [finding.code for finding in both.findings] == ["a"]
+    assert [finding.code for finding in both.findings] == ["a", "sessions-merged"]
     assert mixed.all_k == (1, 2, 4, 8)
     assert len(mixed.runs) == 20
     assert mixed.warmup is Treatment.UNKNOWN
@@ -124,8 +125,38 @@ def test_studies_may_be_paths_and_other_things_are_refused(tmp_path: Path) -> No
 
     assert compare(*paths).to_dict() == compare(*studies).to_dict()
     assert len(merge([str(path) for path in paths]).samples) == 36
-    assert repr(compare(*paths)).startswith("<Comparison job over job: 1.29x at 1 (slower)")
+    assert repr(compare(*paths)) == "job is slower than job at every K, most at K = 4: by 30.1%."
     with pytest.raises(InputError, match="not a study"):
         compare(paths[0], 3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="pass a list"):
         merge(str(paths[0]))
+
+
+def test_identical_programs_of_two_sessions_are_not_called_different() -> None:
+    rng = np.random.default_rng(3)
+    seen = []
+    for _ in range(200):
+        ends = [
+            Study.from_samples(
+                {k: shift / k * (1 + 0.005 * rng.standard_normal(5)) for k in (1, 2, 4, 8)}, regime="strong"
+            )
+            for shift in np.exp(0.02 * rng.standard_normal(2))
+        ]
+        seen.append(any(row.verdict != "no difference seen" for row in compare(*ends).rows))
+    assert np.mean(seen) <= 0.05
+
+
+@pytest.mark.parametrize("smaller", [(1, 2, 4, 8), (1, 2, 4)])
+def test_efficiency_of_merged_sessions_covers_although_one_was_slower(smaller: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(4)
+    covered = []
+    for _ in range(60):
+        parts = [
+            Study.from_samples(
+                {k: day * (0.04 + 0.96 / k) * (1 + 0.01 * rng.standard_normal(5)) for k in own}, regime="strong"
+            )
+            for day, own in ((1.0, smaller), (1.03, (8, 16, 32)))
+        ]
+        e = tabulate(merge(parts)).row(32).efficiency
+        covered.append((e.low or 0) <= 1 / (0.04 * 32 + 0.96) <= (e.high or 0))
+    assert np.mean(covered) >= 0.95

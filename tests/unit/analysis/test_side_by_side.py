@@ -32,7 +32,7 @@ def test_the_best_is_named_at_the_largest_common_k() -> None:
     assert best.ratio.low is not None
     assert best.ratio.high is not None
     assert best.ratio.low < 2.4 / 1.07 < best.ratio.high
-    assert "good scales best" in best.sentence()
+    assert "good scales best" in best.answer().decision
 
 
 def test_curves_with_nothing_in_common_have_no_best() -> None:

@@ -64,7 +64,8 @@ def test_superlinear_is_a_finding_and_never_clipped() -> None:
     row = tabulate(study).row(8)
 
     assert row.efficiency.value == pytest.approx(1.25)
-    assert row.verdict == "superlinear"
+    assert row.verdict == "implausible: E up to 1.25"
+    assert tabulate(study).answer.decision.startswith("No K can be recommended")
     assert "superlinear" in _codes(study)
 
 
@@ -137,7 +138,7 @@ def test_no_bend_says_so() -> None:
     table = tabulate(Study.from_samples({1: [1.0, 1.01], 2: [0.5, 0.51]}, regime="strong"))
 
     assert table.bend is None
-    assert "No bend within the measured range" in str(table)
+    assert "Use all 2 workers" in str(table)
 
 
 def test_the_bend_does_not_depend_on_hidden_randomness() -> None:
@@ -150,7 +151,9 @@ def test_karp_flatt_is_shown_on_request() -> None:
 
 
 def test_the_repr_says_the_answer() -> None:
-    assert repr(tabulate(strong_study())) == "<SpeedupTable strong, 7 K from 1 to 64 gpus, bends at 8>"
+    assert repr(tabulate(strong_study())) == (
+        "Use up to 4 GPUs: efficiency is 83 % there and 67 % at 8 (threshold 70 %)."
+    )
 
 
 def test_a_ratio_of_scaled_speedups_is_not_called_a_ratio_of_times() -> None:

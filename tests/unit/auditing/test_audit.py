@@ -16,7 +16,7 @@ def test_a_fact_stands_in_its_row_or_in_a_finding_but_not_in_both() -> None:
     in_findings = {finding.code for finding in result.findings}
     assert in_rows == {finding.code for finding in result.violations}
     assert not in_rows & in_findings
-    assert in_findings == {"words-overstate", "single-point", "hardware-unknown"}
+    assert in_findings == {"words-overstate", "single-point", "hardware-unknown", "standing"}
     assert str(result).count("baseline program and time not stated") == 1
 
 
@@ -24,7 +24,7 @@ def test_one_question_for_each_row_that_is_not_fulfilled() -> None:
     result = audit(Claim(workers=256, speedup=180))
 
     assert len(result.questions) == sum(row.status != "ok" for row in result.checklist) == 6
-    assert repr(result) == "<Audit of claim: not publishable (not checkable, 8 of 100)>"
+    assert repr(result) == "Do not rely on it: nobody can check it. E = 0.70 at K = 256."
 
 
 def test_a_path_is_read(tmp_path: Path) -> None:

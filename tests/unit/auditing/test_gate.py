@@ -13,9 +13,10 @@ import pytest
 
 from bench.gate import NOISES, draw, failing_share, normal, quiet
 from scalecurve.analysis.curve import curve_of
+from scalecurve.analysis.sessions import shift_of_history
 from scalecurve.auditing.gate import check, parse_floors
 from scalecurve.auditing.history import append_entry, history
-from scalecurve.auditing.losses import SESSION, LogMeans, losses_of
+from scalecurve.auditing.losses import LogMeans, Shifts, losses_of
 from scalecurve.errors import InputError, Refused
 from scalecurve.study import Provenance, Study
 
@@ -93,7 +94,7 @@ def test_the_gate_is_the_test_that_the_simulations_use() -> None:
     for seed in range(20):
         new, old = studies({8: 0.1}, seed=seed)
         ends = [log_means_of(study) for study in (new, old)]
-        tests = losses_of(*ends, false_alarm=0.01, session=SESSION, session_degrees=np.inf)
+        tests = losses_of(*ends, false_alarm=0.01, shifts=Shifts(0.02))
         assert check(new, against=old).passed == (not (tests.estimate > tests.limit).any())
 
 
@@ -309,6 +310,23 @@ def test_identical_code_fails_in_one_check_of_a_hundred(runs: tuple[int, int], s
         times = wide if slow is None else (1 + 0.15 * (rng.random(wide.shape) < slow)) * still
         mean = times.mean(axis=-1)
         ends.append(LogMeans(np.log(mean), times.var(axis=-1, ddof=1) / mean**2 / n, np.full(mean.shape, float(n - 1))))
-    tests = losses_of(ends[1], ends[0], false_alarm=0.01, session=0.02, session_degrees=np.inf)
+    tests = losses_of(ends[1], ends[0], false_alarm=0.01, shifts=Shifts(0.02))
 
     assert np.mean((tests.estimate > tests.limit).any(axis=-1)) <= 0.011
+
+
+def test_a_history_of_ten_sessions_keeps_shifts_of_single_k_from_failing_identical_code() -> None:
+    rng, workers, own = np.random.default_rng(5), (1, 2, 4, 8), 0.02 * np.log2([1, 2, 4, 8]) / 3
+    failed = []
+    for _ in range(400):
+        day = 0.02 * rng.standard_normal((11, 1)) + own * rng.standard_normal((11, 4))
+        runs = np.exp(day)[..., None] * (1 + 0.01 * rng.standard_normal((11, 4, 5)))
+        mean = runs.mean(axis=-1)
+        variance = runs.var(axis=-1, ddof=1) / mean**2 / 5
+        shift = shift_of_history(workers, np.log(mean), variance)
+        assert shift is not None
+        new, old = (LogMeans(np.log(mean[i]), variance[i], np.full(4, 4.0)) for i in (-1, -2))
+        shifts = Shifts(shift.common, shift.own_at(workers), shift.degrees or np.inf)
+        tests = losses_of(new, old, false_alarm=0.01, shifts=shifts)
+        failed.append(bool((tests.estimate > tests.limit).any()))
+    assert np.mean(failed) <= 0.02

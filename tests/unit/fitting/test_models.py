@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from scalecurve.fitting.models import TERMS, design, fit_positive, solve_positive
+from scalecurve.fitting.models import design, fit_positive, solve_positive
 
 K = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 
@@ -14,7 +14,7 @@ K = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0.05, 20.0), min_size=6, max_size=6))
 def test_the_solution_is_scipys(times: list[float]) -> None:
-    matrix = design(("1/K", "1", "log K", "K"), K) / np.array(times)[:, None]
+    matrix = design(("1/K", "1", "log2(K)", "K"), K) / np.array(times)[:, None]
     weights = np.linspace(0.2, 1.0, 6)
 
     ours = solve_positive(matrix[None], weights[None])[0]
@@ -28,7 +28,7 @@ def test_the_solution_is_scipys(times: list[float]) -> None:
 def test_exact_data_gives_exact_coefficients() -> None:
     log_time = np.log(0.04 + 0.96 / K + 0.01 * np.log2(K))
 
-    result = fit_positive(("1/K", "1", "log K"), K[None], log_time[None], np.ones((1, 6)))
+    result = fit_positive(("1/K", "1", "log2(K)"), K[None], log_time[None], np.ones((1, 6)))
 
     assert np.exp(result.log_time(np.array([[1024.0]]))) == pytest.approx(0.04 + 0.96 / 1024 + 0.1, rel=1e-6)
 
@@ -39,9 +39,10 @@ def test_many_curves_at_once_are_each_as_alone() -> None:
     weights = np.ones((20, 6))
     k = np.tile(K, (20, 1))
 
-    together = fit_positive(("1/K", "1", "K^1/2"), k, log_time, weights).coefficients
+    together = fit_positive(("1/K", "1", "sqrt(K)"), k, log_time, weights).coefficients
     alone = [
-        fit_positive(("1/K", "1", "K^1/2"), k[:1], log_time[i : i + 1], weights[:1]).coefficients[0] for i in range(20)
+        fit_positive(("1/K", "1", "sqrt(K)"), k[:1], log_time[i : i + 1], weights[:1]).coefficients[0]
+        for i in range(20)
     ]
 
     assert together == pytest.approx(np.array(alone))
@@ -60,7 +61,3 @@ def test_a_point_without_weight_does_not_count() -> None:
     ]
 
     assert fits[0] == pytest.approx(fits[1])
-
-
-def test_every_term_is_finite_at_large_k() -> None:
-    assert all(np.all(np.isfinite(term(np.array([1.0, 1e9])))) for term in TERMS.values())

@@ -142,6 +142,7 @@ def test_a_truncated_log_is_refused_with_its_lines(tmp_path: Path) -> None:
         read_latencies(tmp_path / "empty.hlog")
 
 
+@pytest.mark.data
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"published logs are not at {DATA}; set SCALECURVE_DATA")
 @pytest.mark.parametrize(
     ("name", "count"),

@@ -48,7 +48,7 @@ def test_dialects(tmp_path: Path, text: str) -> None:
 
 
 def test_the_corpus_has_no_wrong_table(tmp_path: Path) -> None:
-    outcomes = [check(case, tmp_path)[0] for case in list(cases(seed=5))[::3]]
+    outcomes = [check(case, tmp_path)[0] for case in list(cases(seed=5))[::9]]
 
     assert outcomes.count("wrong") == 0
     assert outcomes.count("read") >= 0.9 * len(outcomes)

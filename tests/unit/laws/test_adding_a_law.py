@@ -15,9 +15,9 @@ GUIDE = (ROOT / "docs" / "guide" / "adding-a-law.md").read_text()
 BLOCK = re.compile(r'^ *```python title="(.+?)"\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
 PAGE = """
 from tools import generate_docs as docs
-home, parameters = docs.LAW_PAGES["device"]
-print(docs.law_page(home, docs.law_rows("device", parameters)))
+print(docs.law_page(docs.every_law()[0]))
 """
+STUDY = "K,seconds\n" + "".join(f"{k},{max(100 / k, 10) * (1 + 0.01 * (k % 3))}\n" for k in (1, 2, 4, 8, 16, 32))
 
 
 def test_the_guide_makes_a_law_with_its_test_and_its_page(tmp_path: Path) -> None:
@@ -37,7 +37,13 @@ def test_the_guide_makes_a_law_with_its_test_and_its_page(tmp_path: Path) -> Non
     page = python("-c", PAGE)
     assert "# A shared device: how far does a job get" in page
     assert "\n**Limits.** the best case" in page
-    assert "| 16 | 0.1000 | 10.0000 | 0.6250 |" in page
+    assert "16  0.1000  10.0000  0.6250" in page
+    (tmp_path / "runs.csv").write_text(STUDY)
+    commands = re.findall(r"^ *\$ scalecurve (.+)$", GUIDE, re.MULTILINE)
+    printed = [python("-m", "scalecurve", *command.split()) for command in commands]
+    assert len(printed) == 4
+    assert "demand" in printed[-1]
+    assert re.search(r"device .* 0\.10\d+", printed[-1])
 
 
 def follow(title: str, text: str, tree: Path) -> None:

@@ -1,6 +1,7 @@
 """The laws: the executable contract, nested limits, and the worked numbers."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,13 +16,34 @@ shares = st.floats(min_value=0.0, max_value=1.0)
 workers = st.integers(min_value=1, max_value=10**6)
 
 
+def strong_time(k: float, serial: float, comm: float) -> float:
+    """The serial-plus-tree law, written out."""
+    return serial + (1 - serial) / k + comm * math.log2(k)
+
+
+CLOSED: dict[str, Callable[..., float]] = {
+    "amdahl": lambda k, serial: serial + (1 - serial) / k,
+    "logcomm": strong_time,
+    "logcomm-weak": lambda k, serial, comm: 1 + comm * math.log2(k),
+    "usl": lambda k, contention, coherency: (1 + contention * (k - 1) + coherency * k * (k - 1)) / k,
+    "sun-ni": lambda k, serial, growth: serial + (1 - serial) * k**growth / k,
+}
+
+
+@given(st.integers(1, 10**6), shares, shares)
+def test_the_formulas_are_the_published_ones(k: int, first: float, second: float) -> None:
+    for name, closed in CLOSED.items():
+        values = dict(zip([p.name for p in law(name).parameters], (first, second), strict=False))
+        assert law(name).time(k, **values) == pytest.approx(closed(k, **values), rel=1e-12)
+
+
 @pytest.mark.parametrize("name", LAW_NAMES)
 def test_every_law_keeps_the_contract(name: str) -> None:
     assert check_law(law(name)) == []
 
 
 def test_the_contract_can_fail() -> None:
-    broken = Law("bad", "t", "q", "f", "", (), lambda k: -1.0)
+    broken = Law("bad", "no question", closed="-1")
 
     assert len(check_law(broken)) > 1
 
@@ -35,7 +57,7 @@ def test_usl_without_coherency_is_amdahl(k: int, share: float) -> None:
 
 @given(workers, shares)
 def test_logcomm_without_communication_is_amdahl(k: int, share: float) -> None:
-    assert communication.strong_time_ratio(k, share, 0.0) == amdahl.amdahl_time(k, share)
+    assert law("logcomm").time(k, serial=share, comm=0.0) == law("amdahl").time(k, serial=share)
 
 
 @given(workers, shares)
@@ -65,7 +87,7 @@ def test_karp_flatt_of_exact_amdahl_is_its_serial_share(k: int, share: float) ->
 
 def test_karp_flatt_of_the_seed_model() -> None:
     k, serial, comm = 64, 0.05, 0.01
-    found = serial_fraction(k, 1 / communication.strong_time_ratio(k, serial, comm))
+    found = serial_fraction(k, 1 / strong_time(k, serial, comm))
 
     assert found == pytest.approx(serial + comm * math.log2(k) * k / (k - 1))
 
@@ -93,10 +115,8 @@ def test_the_best_k_has_no_better_neighbour(serial: float, comm: float) -> None:
     best = communication.best_k(serial, comm)
 
     assert best is not None
-    here = communication.strong_time_ratio(best, serial, comm)
-    assert all(
-        here <= communication.strong_time_ratio(k, serial, comm) + 1e-15 for k in (max(1, best - 1), best + 1, best * 2)
-    )
+    here = strong_time(best, serial, comm)
+    assert all(here <= strong_time(k, serial, comm) + 1e-15 for k in (max(1, best - 1), best + 1, best * 2))
 
 
 @given(st.floats(0, 0.999), st.floats(1e-4, 2.0))
@@ -104,8 +124,8 @@ def test_the_best_doubling_has_no_better_doubling(serial: float, comm: float) ->
     best = communication.best_doubling(serial, comm)
 
     assert best is not None
-    here = communication.strong_time_ratio(best, serial, comm)
-    assert all(here <= communication.strong_time_ratio(k, serial, comm) + 1e-12 for k in (max(1, best // 2), best * 2))
+    here = strong_time(best, serial, comm)
+    assert all(here <= strong_time(k, serial, comm) + 1e-12 for k in (max(1, best // 2), best * 2))
 
 
 @given(st.integers(2, 10_000), st.floats(0, 0.5), st.floats(1e-4, 0.5), st.floats(0.05, 0.99))

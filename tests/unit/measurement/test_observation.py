@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from scalecurve.measurement import observation
-from scalecurve.measurement.observation import (
-    Observer,
-    ProcessView,
-    busy_seconds,
-    energy_now,
-    is_disturbed,
-    wait_for_quiet,
-)
+from scalecurve.measurement.guard import busy_seconds, is_disturbed, wait_for_quiet
+from scalecurve.measurement.observation import Observer, ProcessView, energy_now
 from scalecurve.measurement.ports import LaunchJob, LaunchOutcome, World
 from scalecurve.measurement.schedule import Made
 from scalecurve.measurement.settings import MeasureSettings, make_settings

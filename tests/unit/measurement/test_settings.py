@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
+from typing import Unpack, get_type_hints
 
 import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.measurement.outlook import preview
 from scalecurve.measurement.settings import (
+    MeasureKeywords,
     MeasureSettings,
     fill,
     make_settings,
@@ -100,8 +101,9 @@ def test_the_template_has_every_option_and_every_line_is_valid(tmp_path: Path) -
 def test_the_verbs_take_every_setting_as_a_keyword() -> None:
     fields = set(MeasureSettings.model_fields)
 
-    assert set(inspect.signature(preview).parameters) == fields | {"file"}
-    assert set(inspect.signature(measure).parameters) == fields | {"file", "resume", "force", "listener"}
+    assert set(MeasureKeywords.__annotations__) == fields
+    for verb in (measure, preview):
+        assert get_type_hints(verb, include_extras=True)["settings"] == Unpack[MeasureKeywords]
 
 
 def test_a_launcher_may_be_named_alone() -> None:

@@ -40,7 +40,7 @@ def test_the_fewest_replicas_and_their_neighbours() -> None:
     plan = replicas_needed(rate=1000, service=0.02, slo=0.1)
     within = {row.replicas: row.share_within_slo for row in plan.rows}
     assert (within[plan.replicas] or 0) >= 0.99 > (within[plan.replicas - 1] or 0)
-    assert "replicas keep" in str(plan)
+    assert "replicas: they keep" in str(plan)
     assert plan.to_dict()["replicas"] == plan.replicas
 
 

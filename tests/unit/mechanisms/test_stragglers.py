@@ -106,7 +106,7 @@ def brute_force(name: str, k: int, steps: int, rounds: int, **shape: float) -> t
 
     frozen = getattr(stats, name)(**shape)
     rng = np.random.default_rng(99)
-    found = [frozen.rvs(size=(k, steps), random_state=rng).mean(axis=1).max() for _ in range(rounds)]
+    found = frozen.rvs(size=(rounds, k, steps), random_state=rng).mean(axis=2).max(axis=1)
     return float(np.mean(found) / frozen.mean()), float(np.std(found) / frozen.mean() / math.sqrt(rounds))
 
 
@@ -193,7 +193,7 @@ def test_the_interval_of_the_slowest_of_k_holds_the_truth(name: str, draw: Calla
     every = draw(rng, 600_000)
     truth = float(every.reshape(-1, 20).max(axis=1).mean() / every.mean())
     held = 0
-    for _ in range(40):
+    for _ in range(20):
         low, high = maximum_interval(delays_from(draw(rng, 60)), 20, rng) or (0.0, 0.0)
         held += low <= truth <= high
-    assert held >= 34, name
+    assert held >= 17, name

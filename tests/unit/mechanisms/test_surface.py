@@ -21,7 +21,7 @@ def test_every_public_name_is_real(package: ModuleType) -> None:
 
 def test_every_verb_names_its_options() -> None:
     verbs = [getattr(mechanisms, name) for name in mechanisms.__all__]
-    for verb in [laws.law, laws.law_table, *(verb for verb in verbs if isinstance(verb, FunctionType))]:
+    for verb in [laws.law, *(verb for verb in verbs if isinstance(verb, FunctionType))]:
         assert verb.__doc__
         assert not verb.__code__.co_flags & 0x08, f"{verb.__name__} takes **keywords"  # CO_VARKEYWORDS
 

@@ -76,7 +76,7 @@ def test_doubling_with_five_percent_serial() -> None:
     assert strong.cost_change == pytest.approx(0.931, abs=1e-3)
     assert result.verdict is Verdict.WASTEFUL
     assert result.decision.startswith(
-        "Not defensible: from 256 to 512 GPUs: 3.6 % faster, costs 1.93x as much per result when billed linearly."
+        "From 256 to 512 GPUs: 3.6 % faster, costs 1.93x as much per result when billed linearly."
     )
     assert "the speedup never exceeds 20" in result.answers[0].text
     assert result.sensitive_to[0].name == "serial share"
@@ -129,7 +129,7 @@ def test_a_study_behind_a_proposal() -> None:
 def test_every_example_shows_itself(path: Path) -> None:
     result = sc.assess(path)
 
-    assert "Verdict: " in str(result)
+    assert len(result.answer.decision) <= 120
     assert result.to_dict()["verdict"] == str(result.verdict)
     assert len(result.records()) == 7
     assert "<script" not in result._repr_html_()

@@ -117,7 +117,7 @@ class Diagnosed:
 
 def test_a_cause_that_is_earned_is_the_second_sentence() -> None:
     said = answer(material(study(), diagnosis=Diagnosed("communication")))
-    assert said[1] == "The cause is communication that grows with K (probability 0.95)."
+    assert said[1] == "The cause is communication that grows with K (probability 95 %)."
 
 
 def test_a_cause_that_is_not_earned_is_a_set_with_what_would_tell() -> None:
@@ -294,7 +294,7 @@ def test_other_formats_by_name(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_same_study_gives_the_same_files(tmp_path: Path) -> None:
-    for kind in ("html", "svg", "tex", "md"):
+    for kind in ("html", "tex"):  # html holds the pictures
         first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
         write(first, [material(study())])
         write(second, [material(study())])

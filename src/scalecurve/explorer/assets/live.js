@@ -5,6 +5,7 @@
  */
 import { collectives } from "./collectives.js";
 import { fixed, formatFlops, general, percents } from "./format.js";
+import { TIME, WORDS } from "./laws.js";
 
 /** What an exported page carries: nothing in the page of a server. @returns {any} */
 export const carried = () => /** @type {any} */ (globalThis).SCALECURVE ?? null;
@@ -52,8 +53,9 @@ const cell = (/** @type {number} */ value) => (value === 0 || (value >= 1e-3 && 
 
 /** @param {{serial: number, comm: number, largest: number, hold: number}} asked */
 function laws({ serial: s, comm: c, largest, hold }) {
-  const strongTime = (/** @type {number} */ k) => s + (1 - s) / k + c * Math.log2(k);
-  const weakTime = (/** @type {number} */ k) => 1 + c * Math.log2(k);
+  const strongTime = (/** @type {number} */ K) => TIME.logcomm({ K, serial: s, comm: c });
+  const weakTime = (/** @type {number} */ K) => TIME["logcomm-weak"]({ K, serial: s, comm: c });
+  const withNumbers = (/** @type {string} */ law) => `T(K)/T(1) = ${WORDS[law]} = ${WORDS[law].replace(/\b(K|serial|comm)\b/g, (name) => general({ K: largest, serial: s, comm: c }[name] ?? NaN, 6))}`;
   const strongRow = (/** @type {number} */ k) => ({ k, time: strongTime(k), speedup: 1 / strongTime(k), efficiency: 1 / strongTime(k) / k });
   const weakRow = (/** @type {number} */ k) => ({ k, time: weakTime(k), speedup: k / weakTime(k), efficiency: k / weakTime(k) / k, work: k });
   const first = firstBelow((k) => 1 / (k * strongTime(k)), hold, largest);
@@ -71,7 +73,6 @@ function laws({ serial: s, comm: c, largest, hold }) {
   const most = strong.reduce((top, row) => (row.speedup > top.speedup ? row : top));
   const reached = best !== null && best <= largest;
   const settings = `--serial ${python(s)} --comm ${python(c)} --workers ${workers.join(",")}`;
-  const formulas = ["T(K)/T(1) = s + (1-s)/K + c log2 K", "T(K)/T(1) = 1 + c log2 K"];
   const lawTable = (/** @type {any[]} */ rows, /** @type {boolean} */ work) => tableOf(["K", "T(K)", "S(K)", "E(K)", ...(work ? ["work"] : [])],
     rows.map((row) => [String(row.k), ...[row.time, row.speedup, row.efficiency].map((value) => (value === null ? "-" : cell(value))), ...(work ? [row.work === null ? "-" : general(row.work, 4)] : [])]));
   return {
@@ -91,7 +92,7 @@ function laws({ serial: s, comm: c, largest, hold }) {
       `The same system at K = ${last.k}: asked to finish a fixed job sooner it reaches S = ${fixed(last.speedup, 2)}, E = ${fixed(last.efficiency, 3)}; asked to do ${loose.k} times the work it keeps E = ${fixed(loose.efficiency, 3)}.`,
       `The fixed job is ${reached ? `fastest at K = ${most.k}` : `still getting faster at K = ${largest}`}, S = ${fixed(most.speedup, 2)}; under the second question only communication costs.`,
     ],
-    formula: `strong: ${formulas[0]} = ${general(s, 6)} + ${general(1 - s, 6)}/${last.k} + ${general(c, 6)} log2(${last.k}) = ${fixed(last.time, 4)}\nweak:   ${formulas[1]} = 1 + ${general(c, 6)} log2(${last.k}) = ${fixed(loose.time, 4)}`,
+    formula: `strong: ${withNumbers("logcomm")} = ${fixed(last.time, 4)}\nweak:   ${withNumbers("logcomm-weak")} = ${fixed(loose.time, 4)}`,
     commands: [`scalecurve law logcomm ${settings} --regime both`, `scalecurve law amdahl --serial ${python(s)}`, `scalecurve law isoefficiency ${settings} --hold ${python(hold)}`],
   };
 }

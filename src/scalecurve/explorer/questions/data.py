@@ -195,7 +195,7 @@ def _curves(request: DataRequest) -> dict[str, Any] | None:
     return {
         "names": list(curves.names),
         "shown": request.curve,
-        "sentences": [shown, *([] if best is None else [best.sentence()])],
+        "sentences": [shown, *([] if best is None else [best.answer().decision])],
         "rows": _rows(request.text, request.file, request.regime),
     }
 

@@ -1,17 +1,19 @@
 """The Laws view: one system under the strong and under the weak question, side by side.
 
-`assets/live.js` holds the same closed forms for the page without a server; a test compares the two over a grid.
+A page without a server computes the same formulas in JavaScript (`laws_script`); a test compares the two over a grid.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
-from scalecurve.laws.communication import strong_time_ratio
+from scalecurve.laws import every_law
+from scalecurve.laws.communication import LOGCOMM, LOGCOMM_WEAK
 from scalecurve.laws.tables import LawCase, LawTable
 
 CURVE_POINTS = 96
@@ -37,7 +39,7 @@ class LawRequest(Request):
         return high
 
     def _efficiency(self, k: int) -> float:
-        return 1.0 / (k * strong_time_ratio(k, self.serial, self.comm))
+        return LOGCOMM.efficiency(k, serial=self.serial, comm=self.comm)
 
 
 def answer(request: LawRequest) -> dict[str, Any]:
@@ -81,8 +83,8 @@ def answer(request: LawRequest) -> dict[str, Any]:
             f"The fixed job is {peak}, S = {most.speedup:.2f}; under the second question only communication costs.",
         ],
         "formula": (
-            f"strong: {strong.formula} = {s:g} + {1 - s:g}/{last.k} + {c:g} log2({last.k}) = {last.time:.4f}\n"
-            f"weak:   {weak.formula} = 1 + {c:g} log2({last.k}) = {loose.time:.4f}"
+            f"strong: {strong.formula} = {LOGCOMM.time_ratio.numbers(K=last.k, serial=s, comm=c)} = {last.time:.4f}\n"
+            f"weak:   {weak.formula} = {LOGCOMM_WEAK.time_ratio.numbers(K=last.k, comm=c)} = {loose.time:.4f}"
         ),
         "commands": [
             f"scalecurve law logcomm {settings} --regime both",
@@ -90,6 +92,27 @@ def answer(request: LawRequest) -> dict[str, Any]:
             f"scalecurve law isoefficiency {settings} --hold {hold!r}",
         ],
     }
+
+
+def laws_script() -> str:
+    """The module laws.js of the page: T(K)/T(1) of every law that JavaScript can compute, and its formula in words."""
+    known = {law.name: law.time_ratio for law in every_law() if law.time_ratio.javascript}
+    lines = [
+        f'  "{name}": (/** @type {{any}} */ {{ {", ".join(sorted(ratio.names | {"K"}))} }}) => {ratio.javascript},'
+        for name, ratio in known.items()
+    ]
+    words = json.dumps({name: ratio.words for name, ratio in known.items()})
+    return "\n".join(
+        [
+            "// @ts-check",
+            "/** @type {Record<string, (values: any) => number>} */",
+            "export const TIME = {",
+            *lines,
+            "};",
+            "/** @type {Record<string, string>} */",
+            f"export const WORDS = {words};\n",
+        ]
+    )
 
 
 def _case_table(case: LawCase) -> dict[str, Any]:

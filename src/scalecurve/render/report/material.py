@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from scalecurve._version import __version__
 from scalecurve.analysis import SpeedupTable
-from scalecurve.analysis.table import TableRow, chance_words, rule_words, tabulate
+from scalecurve.analysis.table import TableRow, rule_words, tabulate
 from scalecurve.auditing.audit import GRADE_WORDS, audit
 from scalecurve.diagnosis.diagnosis import diagnose
 from scalecurve.document import Document
@@ -21,6 +21,7 @@ from scalecurve.fitting.fit import fit
 from scalecurve.forecasting.forecast import forecast
 from scalecurve.study import Regime, Study
 from scalecurve.study.study import is_load
+from scalecurve.words import chance_words
 
 CAUSES = {
     "communication": "communication that grows with K",

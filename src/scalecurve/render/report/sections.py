@@ -194,7 +194,7 @@ def part_section(key: str, title: str, part: Part) -> Section | None:
         return None
     if isinstance(part, Refusal):
         return Section(key=key, title=title, contents=(Paragraph(f"Refused: {part.reason}", "warn"),))
-    return Section(key=key, title=title, contents=without_findings(part.document().all_blocks))
+    return Section(key=key, title=title, contents=without_findings(part.document().section))
 
 
 def curve_section(material: Material) -> Section:

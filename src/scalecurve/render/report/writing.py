@@ -220,7 +220,7 @@ def _answer_of_all(materials: Sequence[Material]) -> tuple[str, ...]:
         where = f"at K = {bends[0]}" if bends[0] == bends[-1] else f"between K = {bends[0]} and {bends[-1]}"
         bent = f"{len(bends)} of the {len(tables)} curves bend, {where}"
     bent += f" ({rule_words(tables[0])})."
-    return (bent,) if best is None else (best.sentence(), bent)
+    return (bent,) if best is None else (best.answer().decision, bent)
 
 
 def to_html(page: Page) -> str:

@@ -17,6 +17,7 @@ from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Re
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
+from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, ClusterLike, cluster_gpus, read_cluster
 from scalecurve.training.inputs.layout import Grid, Layout, LayoutLike, grid_of_layouts, layout_faults, read_layout
 from scalecurve.training.inputs.request import batch_sequences, sequence_length
@@ -54,6 +55,7 @@ class TrainingJob:
     seq: int
     precision: str = "bf16"
     adapter: bool = False  # low-rank adapters are trained, the weights are frozen
+    optimizer: str = "adamw"  # how its states are kept: adamw, mixed, bf16, 8bit or host
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,19 @@ class JobColumns:
 
     def device(self, constants: Constants) -> Device:
         first = self.jobs[0]
-        return device_of(first.cluster, first.stack, constants, first.precision, frozen=first.adapter)
+        return device_of(
+            first.cluster, first.stack, constants, first.precision, frozen=first.adapter, optimizer=first.optimizer
+        )
 
 
 def columns_of_jobs(jobs: Sequence[TrainingJob]) -> list[JobColumns]:
     """The jobs grouped by what they can share a call with."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, job in enumerate(jobs):
-        key = (job.cluster, job.stack, job.precision, job.adapter, job.model.is_moe, bool(job.model.kv_rank))
+        key = (
+            job.cluster, job.stack, job.precision, job.adapter, job.optimizer, job.model.is_moe,
+            bool(job.model.kv_rank),
+        )  # fmt: skip
         groups.setdefault(key, []).append(place)
     columns = []
     for places in groups.values():
@@ -120,6 +127,8 @@ def read_job(
                 )
             )
         habits["dp"] = gpus // others
+    if transformer.is_moe and software.expert_ranks == "data":
+        habits["etp"] = tp
     if software.dualpipe and int(parts.get("pp", 1)) % 2 == 0 and int(parts.get("interleave", 1)) == 1:
         habits["schedule"] = "dualpipe"
     split = Layout(**(habits | parts))
@@ -137,7 +146,7 @@ def read_job(
             raise InputError(Fault("the layout's accumulation and the batch disagree", "batch", value, hint))
         split = replace(split, accumulation=sequences // unit)
     kind, faults = machine.precision(precision)
-    faults = [*layout_faults(split, transformer), *faults]
+    faults = [*layout_faults(split, transformer), *capability_faults(software, split, transformer, kind), *faults]
     if faults:
         raise InputError(faults, subject=f"layout {split.short()}")
     return TrainingJob(model=transformer, cluster=machine, stack=software, layout=split, seq=length, precision=kind)

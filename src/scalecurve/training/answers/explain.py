@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from scalecurve.document import Column, Document, Paragraph, Result, table
 from scalecurve.findings import Finding
 from scalecurve.training.answers.evaluation import LEFT_OUT, JobColumns, StepOutcome, columns_of_jobs
 from scalecurve.training.inputs.stack import Device
 from scalecurve.training.physics.layer import LayerTime, layer_time
-from scalecurve.training.physics.memory import OPTIMIZER_BYTES, activation_bytes, stage_layers
+from scalecurve.training.physics.memory import USABLE, activation_bytes, stage_layers, state_bytes
 from scalecurve.training.physics.steptime import (
     OPTIMIZER_TRAFFIC,
     bubble_passes,
@@ -41,7 +43,9 @@ MEMORY_FORMULAS = {
     "optimizer": "bytes x parameters held",
     "activations": "bytes a layer keeps x layers in flight",
     "logits": "bytes a score x b s V/t",
-    "working": "one layer again, gathered weights, runtime",
+    "buffers": "gathered weights and gradients, buckets",
+    "working": "one layer again",
+    "runtime": "context, workspaces, communicators",
 }
 
 
@@ -206,22 +210,29 @@ def _memory_terms(outcome: StepOutcome, columns: JobColumns, device: Device) -> 
     tokens = layout.micro * job.seq // layout.cp
     scores = f"{device.stack.logit_bytes:g} x {tokens:,} x {job.model.vocab:,} / {layout.tp}"
     numbers = {
-        "activations": f"{format_memory(layer)} x {held['activations'] / layer:.4g} layers",
+        "activations": f"{format_memory(layer)} x {held['activations'] / layer:.4g} layers ({layout.recompute} again)",
         "logits": scores if held["logits"] > 0 else "on the last stage",
-        "working": f"of it runtime {format_memory(device.reserved)}",
+        "buffers": "a stage" if layout.pp > 1 else "a layer",
+        "working": layout.recompute,
+        "runtime": "a fixed size",
     }
-    stack = device.stack
-    gradient = stack.gradient_bytes if stack.gradient_held is None else stack.gradient_held
-    states = {  # bytes a parameter, and the ZeRO stage from which it is split
-        "weights": (stack.copy_held, 3), "gradients": (gradient, 2), "optimizer": (OPTIMIZER_BYTES, 1),
-    }  # fmt: skip
-    for name, (size, stage) in states.items():
+    from_stage = {"weights": 2 if device.stack.copy_below_zero3 else 3, "gradients": 2, "optimizer": 1}
+    for (name, stage), each in zip(from_stage.items(), state_bytes(device, columns.grid), strict=True):
+        size = float(np.asarray(each).item())
         split = f" (split over {(layout.shard or layout.dp) * layout.cp})" if layout.zero >= stage else ""
-        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}" if size else "in the optimiser's copy"
+        numbers[name] = f"{size:g} x {format_count(held[name] / size)}{split}"
     terms = [
         ExplainedTerm(f"memory: {name}", MEMORY_FORMULAS[name], numbers[name], format_memory(value), "published")
         for name, value in held.items()
     ]
     capacity = format_memory(job.cluster.accelerator.capacity)
     share = f"{100 * outcome.memory_share:.0f} % of {capacity}"
-    return [*terms, ExplainedTerm("memory", "sum", share, format_memory(outcome.memory_bytes), "published")]
+    free = format_memory((1 - USABLE) * job.cluster.accelerator.capacity)
+    left = ExplainedTerm(
+        "memory: fragmentation",
+        "share that a plan leaves free",
+        f"{100 * (1 - USABLE):.0f} % of {capacity}",
+        free,
+        "assumed",
+    )
+    return [*terms, left, ExplainedTerm("memory", "sum", share, format_memory(outcome.memory_bytes), "published")]

@@ -199,6 +199,8 @@ def recompute_modes(text: str, stack: Stack) -> tuple[str, ...]:
     words = text.lower()
     if not words or words in ("-", "n/a", "na", "unknown", "?"):
         return stack.recomputes
+    if "offload" in stack.modes and re.search(r"custom|offload", words):
+        return ("selective", "offload")
     if re.match(r"full.?block|block|partial", words):
         return ("selective", "full")
     if words in YES:

@@ -19,6 +19,7 @@ from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.hardware.accelerators import Accelerator, accelerator_in
 from scalecurve.training.answers.evaluation import TrainingJob
 from scalecurve.training.answers.measured_layouts import Impossible, Unread, row_layouts, shards_weights, splits_model
+from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import Cluster, cluster_preset
 from scalecurve.training.inputs.layout import layout_faults
 from scalecurve.training.inputs.measured_table import (
@@ -165,8 +166,6 @@ def row_jobs(row: Mapping[str, str]) -> tuple[tuple[TrainingJob, ...], tuple[str
     chip, accels = row_accelerator(row.get("accelerator", "")), whole(row, "accels")
     if accels is None:
         raise Unread("the number of accelerators is not published")
-    if re.search(r"offload|\bcpu\b", f"{row.get('zero', '')} {row.get('optimizer', '')}", re.I):
-        raise Unread("optimiser states on the host are not modelled")
     assumed: list[str] = []
     stack = row_stack(row, chip, assumed)
     seqs = row_seqs(row, accels, assumed)
@@ -181,14 +180,36 @@ def row_jobs(row: Mapping[str, str]) -> tuple[tuple[TrainingJob, ...], tuple[str
     for place, seq in enumerate(seqs):
         shape, noted = replace(model, seq=seq), assumed if place == 0 else []
         layouts = row_layouts(row, stack, shape, ranks, seq, cluster, precisions[-1], noted)
+        if usual_stack(chip) not in ONLY_STACKS and not any(
+            not capability_faults(stack, one, shape, kind) for one, kind in product(layouts, precisions)
+        ):  # whatever it calls itself, it is no stack that is known here
+            assumed += [] if "stack" in assumed else ["stack"]
+            stack = unseen_stack(chip, sharded=not splits_model(row))
         jobs += [
-            TrainingJob(model=shape, cluster=cluster, stack=stack, layout=one, seq=seq, precision=kind, adapter=adapter)
+            TrainingJob(
+                model=shape,
+                cluster=cluster,
+                stack=stack,
+                layout=one,
+                seq=seq,
+                precision=kind,
+                adapter=adapter,
+                optimizer=row_optimizer(row),
+            )
             for one, kind in product(layouts, precisions)
             if not layout_faults(one, shape)
         ]
         if not jobs:
             raise Impossible(layout_faults(layouts[0], shape)[0].message)
     return tuple(jobs), tuple(dict.fromkeys(assumed))
+
+
+def row_optimizer(row: Mapping[str, str]) -> str:
+    """How optimiser states are kept, by a word of the row."""
+    said = re.search(r"states in \w+", row.get("note", ""))
+    words = f"{row.get('zero', '')} {row.get('optimizer', '')} {said[0] if said else ''}"
+    kinds = {r"offload|\bcpu\b": "host", r"8.?bit": "8bit", r"mu.?b(?:float|f)16": "mixed", r"bf16|bfloat16": "bf16"}
+    return next((kind for pattern, kind in kinds.items() if re.search(pattern, words, re.I)), "adamw")
 
 
 def row_seqs(row: Mapping[str, str], accels: int, assumed: list[str]) -> tuple[int, ...]:
@@ -266,6 +287,8 @@ def row_stack(row: Mapping[str, str], chip: Accelerator, assumed: list[str]) -> 
         assumed.append("stack")
         sharded = not splits_model(row) and (shards_weights(row) or usual == "megatron-core")
         stack = unseen_stack(chip, sharded=sharded)
+    if "liger" in text:  # output layer and loss in parts: no scores are kept
+        stack = replace(stack, logit_bytes=0.0)
     words = row.get("attention_impl", "")
     fused = stack.fused_attention if not words else bool(FUSED.search(words)) and not UNFUSED.search(words)
     return stack if fused == stack.fused_attention or not FUSED.search(words) else replace(stack, fused_attention=fused)

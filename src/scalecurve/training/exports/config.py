@@ -32,7 +32,9 @@ from scalecurve.training.exports.frameworks import (
     torchtitan_layout,
     torchtitan_settings,
 )
+from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.layout import Layout
+from scalecurve.training.inputs.stack import read_stack
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -79,75 +81,14 @@ def read_export(text: str, framework: str) -> Layout:
 
 def _cannot(job: TrainingJob, framework: str) -> list[Fault]:
     """What a framework's configuration cannot express or would refuse to start with."""
-    faults = []
-    if job.layout.schedule != "1f1b":
-        hint = "use schedule=1f1b, or a fork of the framework that has it"
-        faults.append(Fault(f"{framework} has no such pipeline schedule", "schedule", job.layout.schedule, hint))
-    precisions = PRECISIONS.get(framework, (job.precision,))
-    if job.precision not in precisions:
-        hint = f"use --precision {' or '.join(precisions)}, or export for megatron"
-        faults.append(Fault(f"{framework}'s configuration has no {job.precision}", "precision", job.precision, hint))
-    limits = {"torchtitan": _torchtitan_limits, "maxtext": _maxtext_limits, "deepspeed": _deepspeed_limits}
-    wrong = limits.get(framework, _megatron_limits)(job)
-    return faults + [Fault(message, where, value, hint) for is_so, message, where, value, hint in wrong if is_so]
-
-
-PRECISIONS = {"torchtitan": ("bf16", "fp8"), "deepspeed": ("bf16", "fp16")}
-Limit = tuple[bool, str, str, str, str]  # whether it is broken; message, where, value, way out
-
-
-def _megatron_limits(job: TrainingJob) -> list[Limit]:
-    layout = job.layout
-    return [
-        (layout.zero >= 2 and layout.pp > 1, "ZeRO-2 and 3 exclude pipeline stages here", "zero", str(layout.zero),
-         "use zero=1"),
-        (job.model.is_moe and layout.tp > 1 and not layout.sequence_parallel,
-         "experts beside tensor parallelism need the sequence split", "tp", str(layout.tp),
-         "use sequence_parallel=true or tp=1"),
-    ]  # fmt: skip
-
-
-def _torchtitan_limits(job: TrainingJob) -> list[Limit]:
-    layout = job.layout
-    return [
-        (layout.zero == 1, "torchtitan has no ZeRO-1", "zero", "1", "use zero=2 or zero=3"),
-        (layout.zero == 0 and layout.cp > 1, "torchtitan shards the states over context ranks", "zero", "0",
-         "use zero=2 or zero=3"),
-        (layout.etp not in (1, layout.tp), "torchtitan splits experts over all tensor ranks or none", "etp",
-         str(layout.etp), f"use etp=1 or etp={layout.tp}"),
-    ]  # fmt: skip
-
-
-def _maxtext_limits(job: TrainingJob) -> list[Limit]:
-    layout, chunks = job.layout, job.layout.pp * job.layout.interleave
-    shard = layout.shard or layout.dp
-    return [
-        (layout.zero == 2, "MaxText has no ZeRO-2", "zero", "2", "use zero=3 (fsdp) or zero=1"),
-        (layout.zero == 3 and (shard % layout.ep > 0 or shard == layout.ep),
-         "MaxText shards weights over data ranks that are neither expert nor context ranks", "zero",
-         f"3 over {shard} ranks, ep {layout.ep}", "use zero=1, or a smaller ep"),
-        (layout.dp % layout.ep > 0, "MaxText's expert ranks are data ranks", "ep", f"ep {layout.ep}, dp {layout.dp}",
-         "use ep that divides dp"),
-        (job.model.is_moe and layout.etp != layout.tp, "MaxText splits experts over all tensor ranks", "etp",
-         str(layout.etp), f"use etp={layout.tp}"),
-        (job.model.layers % chunks > 0, "MaxText's stages have equal depth", "pp",
-         f"{job.model.layers} layers in {chunks} chunks", "use pp x interleave that divides the layers"),
-        (layout.accumulation % layout.pp > 0, "micro-batches must be a multiple of pp", "accumulation",
-         f"{layout.accumulation} micro-batches, pp {layout.pp}", "use another batch"),
-    ]  # fmt: skip
-
-
-def _deepspeed_limits(job: TrainingJob) -> list[Limit]:
-    layout = job.layout
-    parts = {"pp": layout.pp, "cp": layout.cp, "ep": layout.ep}
-    code = "not in a DeepSpeed configuration, but in the model's code"
-    return [
-        *((degree > 1, code, name, str(degree), "export for megatron") for name, degree in parts.items()),
-        (layout.recompute == "selective", "DeepSpeed has no selective recomputation", "recompute", "selective",
-         "use none or full"),
-        (layout.sequence_parallel, "DeepSpeed does not split the sequence", "sequence_parallel", "true",
-         "leave it out"),
-    ]  # fmt: skip
+    stack = read_stack(FRAMEWORKS[framework].stack)
+    faults = capability_faults(stack, job.layout, job.model, job.precision)
+    if framework in ("torchtitan", "deepspeed") and job.precision == "nvfp4":
+        faults.append(Fault("the configuration has no nvfp4", "precision", "nvfp4", "use --precision bf16"))
+    if job.optimizer != "adamw":
+        hint = "export with optimizer=adamw, and set how states are kept in the framework"
+        faults.append(Fault("the optimiser's states are not part of an export", "optimizer", job.optimizer, hint))
+    return faults
 
 
 def _said_by_itself(job: TrainingJob, framework: str, settings: Settings) -> tuple[Finding, ...]:
@@ -177,19 +118,20 @@ def _said_by_itself(job: TrainingJob, framework: str, settings: Settings) -> tup
 
 @dataclass(frozen=True)
 class Framework:
-    """How a framework's settings follow from a job, how they are written, and how they are read back."""
+    """Its stack, how its settings follow from a job, how they are written, and how they are read back."""
 
+    stack: str
     settings: Callable[[TrainingJob], Settings]
     text: Callable[[Settings], str]
     layout: Callable[[str], Layout]
 
 
 FRAMEWORKS: Mapping[str, Framework] = {
-    "megatron": Framework(megatron_settings, megatron_text, megatron_layout),
-    "torchtitan": Framework(torchtitan_settings, nested_toml, torchtitan_layout),
+    "megatron": Framework("megatron-core", megatron_settings, megatron_text, megatron_layout),
+    "torchtitan": Framework("torchtitan", torchtitan_settings, nested_toml, torchtitan_layout),
     "deepspeed": Framework(
-        deepspeed_settings, lambda settings: json.dumps(settings, indent=2) + "\n", deepspeed_layout
+        "deepspeed", deepspeed_settings, lambda settings: json.dumps(settings, indent=2) + "\n", deepspeed_layout
     ),
-    "nemo": Framework(nemo_settings, nemo_text, nemo_layout),
-    "maxtext": Framework(maxtext_settings, maxtext_text, maxtext_layout),
+    "nemo": Framework("nemo", nemo_settings, nemo_text, nemo_layout),
+    "maxtext": Framework("maxtext", maxtext_settings, maxtext_text, maxtext_layout),
 }

@@ -33,6 +33,9 @@ def stage_depths(layers: int, chunks: int) -> list[int]:
     return depths
 
 
+MODULES = {False: "core_attn layernorm", True: "core_attn layernorm moe_act"}  # that selective recomputation repeats
+
+
 def megatron_settings(job: TrainingJob) -> Settings:
     layout, model, node = job.layout, job.model, min(job.cluster.node, job.layout.gpus)
     flags: Settings = {
@@ -58,12 +61,14 @@ def megatron_settings(job: TrainingJob) -> Settings:
     if layout.zero >= 2:
         strategy = "optim_grads" if layout.zero == 2 else "optim_grads_params"
         flags |= {"use-megatron-fsdp": True, "data-parallel-sharding-strategy": strategy, "ckpt-format": "fsdp_dtensor"}
+    if job.stack.gradient_bytes == 2 and layout.zero >= 1:  # otherwise Megatron keeps gradients in 4 bytes
+        flags["grad-reduce-in-bf16"] = True
     if layout.shard:
         flags["num-distributed-optimizer-instances"] = layout.dp // layout.shard
     if layout.recompute == "full":
         flags |= {"recompute-granularity": "full", "recompute-method": "uniform", "recompute-num-layers": 1}
     elif layout.recompute == "selective":
-        flags["recompute-granularity"] = "selective"
+        flags |= {"recompute-granularity": "selective", "recompute-modules": MODULES[model.is_moe]}
     flags["fp16" if job.precision == "fp16" else "bf16"] = True
     return flags | {"fp8": {"fp8-format": "hybrid"}, "nvfp4": {"fp4-format": "e2m1"}}.get(job.precision, {})
 
@@ -73,14 +78,16 @@ def megatron_model(model: Transformer, seq: int) -> Settings:
     flags: Settings = {
         "num-layers": model.layers, "hidden-size": model.hidden, "ffn-hidden-size": model.ffn or 4 * model.hidden,
         "num-attention-heads": model.heads, "kv-channels": model.head_size, "seq-length": seq,
-        "max-position-embeddings": seq, "vocab-size": model.vocab,
+        "max-position-embeddings": seq, "vocab-size": model.vocab, "attention-dropout": 0.0, "hidden-dropout": 0.0,
     }  # fmt: skip
     if model.groups < model.heads:
         flags |= {"group-query-attention": True, "num-query-groups": model.groups}
     if model.gated:
         flags |= {"swiglu": True, "normalization": "RMSNorm", "disable-bias-linear": True}
     if not model.positions:
-        flags["position-embedding-type"] = "rope"
+        flags |= {"position-embedding-type": "rope", "rotary-base": model.rotary_base}
+    if model.qk_norm:
+        flags["qk-layernorm"] = True
     if not model.tied:
         flags["untie-embeddings-and-output-weights"] = True
     if model.window and not model.indexer_heads:  # an indexer's keys are no window
@@ -105,8 +112,13 @@ def megatron_model(model: Transformer, seq: int) -> Settings:
 def megatron_text(flags: Settings) -> str:
     launch = f"torchrun --nnodes {flags['nnodes']} --nproc-per-node {flags['nproc-per-node']} pretrain_gpt.py"
     rest = [(key, value) for key, value in flags.items() if key not in ("nnodes", "nproc-per-node")]
-    lines = [f"--{key}" if value is True else f"--{key} {shlex.quote(str(value))}" for key, value in rest]
+    lines = [f"--{key}" if value is True else f"--{key} {words(key, value)}" for key, value in rest]
     return " \\\n  ".join([launch, *lines]) + "\n"
+
+
+def words(key: str, value: object) -> str:
+    """A value as a shell takes it; a list of modules is several words."""
+    return str(value) if key == "recompute-modules" else shlex.quote(str(value))
 
 
 def read_flags(text: str) -> dict[str, str]:
@@ -150,6 +162,7 @@ NEMO_MODEL = {  # what stands where Megatron's flag is left out; a recipe's own 
 NEMO_DDP = {
     "use-distributed-optimizer": False, "overlap-grad-reduce": False, "overlap-param-gather": False,
     "use-megatron-fsdp": False, "data-parallel-sharding-strategy": "no_shard", "num-distributed-optimizer-instances": 1,
+    "grad-reduce-in-fp32": False,
 }  # fmt: skip
 NEMO_PRECISIONS = {
     "bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_delayed_scaling_mixed",
@@ -216,7 +229,7 @@ def torchtitan_settings(job: TrainingJob) -> Settings:
     shard = 1 if layout.zero == 0 else layout.shard or layout.dp
     parallelism: Settings = {
         "data_parallel_replicate_degree": layout.dp // shard, "data_parallel_shard_degree": shard,
-        "fsdp_reshard_after_forward": "always" if layout.zero == 3 else "never",
+        "fsdp_reshard_after_forward": "default" if layout.zero == 3 else "never",  # not resharded in a pipeline
         "tensor_parallel_degree": layout.tp, "pipeline_parallel_degree": layout.pp,
         "context_parallel_degree": layout.cp, "expert_parallel_degree": layout.ep,
     }  # fmt: skip
@@ -269,7 +282,7 @@ def torchtitan_layout(text: str) -> Layout:
     replicas, shard = split["data_parallel_replicate_degree"], split["data_parallel_shard_degree"]
     pp, cp, dp = split["pipeline_parallel_degree"], split["context_parallel_degree"], replicas * shard
     sharded = shard * cp > 1  # its states are sharded over context ranks too
-    zero = 0 if not sharded else 3 if split["fsdp_reshard_after_forward"] == "always" else 2
+    zero = 0 if not sharded else 2 if split["fsdp_reshard_after_forward"] == "never" else 3
     micro = split.get("pipeline_parallel_microbatch_size", training["local_batch_size"])
     return Layout(
         tp=split["tensor_parallel_degree"], pp=pp, cp=cp, dp=dp,
@@ -323,7 +336,12 @@ MAXTEXT_MODELS = {  # the planner's preset: its name in MaxText
     "kimi-k2": "kimi-k2-1t", "llama4-scout": "llama4-17b-16e", "llama4-maverick": "llama4-17b-128e",
     "deepseek-v2-lite": "deepseek2-16b",
 }  # fmt: skip
-REMAT = {"none": "minimal_with_context", "selective": "save_dot_except_mlp", "full": "full"}
+REMAT = {
+    "none": "minimal_with_context",
+    "selective": "save_dot_except_mlp",
+    "full": "full",
+    "offload": "qkv_proj_offloaded",
+}
 
 
 def maxtext_settings(job: TrainingJob) -> Settings:
@@ -338,7 +356,7 @@ def maxtext_settings(job: TrainingJob) -> Settings:
         "ici_tensor_parallelism": layout.tp, "ici_context_parallelism": layout.cp,
         "ici_expert_parallelism": layout.ep, "ici_pipeline_parallelism": layout.pp,
         "shard_optimizer_over_data": layout.zero == 1, "remat_policy": REMAT[layout.recompute],
-        "dtype": "float16" if job.precision == "fp16" else "bfloat16",
+        "dtype": "float16" if job.precision == "fp16" else "bfloat16", "grad_dtype": "bfloat16",
     }  # fmt: skip
     if staged:
         flags |= {

@@ -18,6 +18,7 @@ class Recompute(IntEnum):
     NONE = 0
     SELECTIVE = 1
     FULL = 2
+    OFFLOAD = 3  # as selective, and what is kept waits on the host but for two layers
 
 
 class Schedule(IntEnum):
@@ -29,7 +30,7 @@ class Schedule(IntEnum):
 SCHEDULES = {"1f1b": Schedule.ONE_F_ONE_B, "zero-bubble": Schedule.ZERO_BUBBLE, "dualpipe": Schedule.DUALPIPE}
 _SCHEDULE_ALIASES = {"zb": "zero-bubble", "zb-h1": "zero-bubble", "zbh1": "zero-bubble", "zero_bubble": "zero-bubble",
                      "zerobubble": "zero-bubble", "interleaved": "1f1b", "interleaved-1f1b": "1f1b"}  # fmt: skip
-RECOMPUTE = {"none": Recompute.NONE, "selective": Recompute.SELECTIVE, "full": Recompute.FULL}
+RECOMPUTE = {mode.name.lower(): mode for mode in Recompute}
 _ALIASES = {
     "tensor": "tp", "pipeline": "pp", "data": "dp", "context": "cp", "expert": "ep", "micro_batch": "micro",
     "microbatch": "micro", "mbs": "micro", "micro_batch_size": "micro", "vpp": "interleave", "vp": "interleave",
@@ -78,7 +79,9 @@ class Layout:
         if self.zero not in (0, 1, 2, 3):
             faults.append(Fault("ZeRO stages are 0 to 3", "zero", str(self.zero)))
         if self.recompute not in RECOMPUTE:
-            faults.append(Fault("unknown recomputation", "recompute", self.recompute, "use none, selective or full"))
+            faults.append(
+                Fault("unknown recomputation", "recompute", self.recompute, "use none, selective, full or offload")
+            )
         if self.schedule not in SCHEDULES:
             hint = f"use {', '.join(SCHEDULES)}"
             faults.append(Fault("unknown pipeline schedule", "schedule", self.schedule, hint))

@@ -62,6 +62,7 @@ class ModelTypes:
     tied: frozenset[str]
     learned_positions: frozenset[str]
     window_off: frozenset[str]
+    qk_norm: frozenset[str]
     refused: Mapping[str, str]  # model_type: what it is
     defaults: Mapping[str, Mapping[str, int]]
 
@@ -78,7 +79,7 @@ def model_types() -> ModelTypes:
     return ModelTypes(
         gated=frozenset(content["gated"]), ungated=frozenset(content["ungated"]), tied=frozenset(content["tied"]),
         learned_positions=frozenset(content["learned_positions"]), window_off=frozenset(content["window_off"]),
-        refused=refused, defaults=content["defaults"],
+        qk_norm=frozenset(content["qk_norm"]), refused=refused, defaults=content["defaults"],
     )  # fmt: skip
 
 
@@ -219,7 +220,10 @@ def _training_length(config: Mapping[str, Any]) -> tuple[int, tuple[Finding, ...
 
 def _attention_sizes(config: Mapping[str, Any], kind: str, sizes: Mapping[str, Any]) -> dict[str, Any]:
     """Latent heads, shared key heads, and windows with the share of layers that have one."""
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"qk_norm": kind in model_types().qk_norm}
+    rotary = config.get("rope_parameters") if isinstance(config.get("rope_parameters"), Mapping) else {}
+    base = config.get("rope_theta") or (rotary or {}).get("rope_theta")
+    parts |= {"rotary_base": int(base)} if isinstance(base, (int, float)) else {}
     if "kv_rank" in sizes:
         parts |= {"head": int(config.get("qk_nope_head_dim", 128)) + sizes.get("rope", 0), "kv_heads": None}
     elif config.get("multi_query") and not config.get("new_decoder_architecture"):

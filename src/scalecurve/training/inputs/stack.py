@@ -54,7 +54,11 @@ class Stack(JsonRecord):
     pipeline_overlap: float = 0.0  # share of point-to-point traffic hidden
     scatter_gather: bool = False  # pipeline messages are split over the tensor-parallel ranks (SC21 section 4.1)
     gradient_held: float | None = None  # bytes of a gradient in memory, where not those of the collective
-    copy_held: float = 2.0  # bytes of a weight beside the fp32 copy of the optimiser (0: sharded fp32 weights only)
+    weights_once: bool = False  # weights are kept once and cast as they are used: no 2-byte copy beside fp32 ones
+    copy_below_zero3: bool = False  # weights kept once are split from ZeRO-2 on, with a whole 2-byte copy below ZeRO-3
+    gradients_copied: bool = False  # gradients of 2 bytes are copied to fp32 where the optimiser holds them
+    gathered: float = 1.0  # share of a layer that ZeRO-3 gathers at once
+    bucket_parameters: float = 0.0  # parameters that fixed communication buffers hold at most, in 2 bytes
     dropout: bool = False  # dropout masks are kept
     norm_held: float = 4.0  # bytes per token and hidden element kept around the norms, beside the products' inputs
     copies_held: float = 1.0  # bytes kept inside a layer over those that its products and attention need
@@ -74,6 +78,18 @@ class Stack(JsonRecord):
     single_port: bool = False  # rings between nodes use one port of the node at a time
     selective_again: float = 0.0  # share of a layer's forward pass that selective recomputation repeats
     selective_kept: float = 1.0  # share of a layer's activations that selective recomputation keeps
+    degrees: tuple[str, ...] = ("tp", "pp", "cp", "ep")  # what it can split
+    stages: tuple[int, ...] = (0, 1)  # the ZeRO stages it has
+    staged: tuple[int, ...] = (0, 1)  # those of them that go with pipeline stages
+    hybrid: bool = False  # ZeRO may split over a part of the replicas
+    schedules: tuple[str, ...] = ("1f1b",)  # pipeline schedules it has
+    modes: tuple[str, ...] = ("none", "selective", "full")  # recomputation it has
+    precisions: tuple[str, ...] = ("bf16", "fp16")  # of its matrix products
+    sequence: bool = True  # it can split sequences beside tensors
+    even_stages: bool = False  # stages have equal depth, micro-batches are a multiple of the stages
+    expert_ranks: str = "any"  # `data`: expert ranks are data ranks and experts are split over all tensor ranks
+    release: str = ""  # the version these rules are those of
+    date: str = ""  # and its month
     dualpipe: bool = False  # pipelines of an even number of stages run from both ends (DeepSeek-V3, section 3.2.1)
     graphs: bool = True  # recipes that save launches (CUDA graphs) where they are usual on an accelerator
     grouped: float | None = None  # what of `matmul` its kernels for grouped products are published to reach
@@ -91,9 +107,14 @@ class Stack(JsonRecord):
 def stacks() -> Mapping[str, Stack]:
     """Every stack under its name and its aliases."""
     catalogue: dict[str, Stack] = {}
-    for name, entry in tomllib.loads(training_table("stacks.toml")).items():
-        lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
-        stack = Stack(name=name, **(entry | lists))
+    entries: dict[str, dict[str, Any]] = tomllib.loads(training_table("stacks.toml"))
+    for name, entry in entries.items():
+        base = entries.get(entry.get("like", ""), {})
+        whole = {
+            key: value for key, value in (base | entry).items() if key != "like" and (key in entry or key != "aliases")
+        }
+        lists = {key: tuple(value) for key, value in whole.items() if isinstance(value, list)}
+        stack = Stack(name=name, **(whole | lists))
         catalogue |= dict.fromkeys([name, *stack.aliases], stack)
     return catalogue
 
@@ -112,7 +133,15 @@ UNSEEN = "another stack"
 
 def unseen_stack(accelerator: Accelerator, *, sharded: bool) -> Stack:
     """What a framework that no table calibrates most likely does: shard the weights, or what is usual here."""
-    return replace(read_stack("fsdp" if sharded else usual_stack(accelerator)), name=UNSEEN)
+    base = read_stack("fsdp" if sharded else usual_stack(accelerator))
+    lists = ("degrees", "stages", "staged", "schedules", "modes", "precisions")
+    every: dict[str, Any] = {
+        name: tuple(dict.fromkeys(each for one in stacks().values() for each in getattr(one, name))) for name in lists
+    }
+    return replace(
+        base, name=UNSEEN, hybrid=True, sequence=True, expert_ranks="any", even_stages=False, weights_once=False,
+        copy_below_zero3=False, gradients_copied=False, gradient_held=2.0, **every,
+    )  # fmt: skip
 
 
 def read_stack(stack: str | Stack | None, accelerator: Accelerator | None = None) -> Stack:
@@ -332,11 +361,18 @@ class Device:
     weight_bytes: float = 2.0  # bytes a weight has in a parameter all-gather
     shared_ports: bool = False  # there are fewer network ports than accelerators
     frozen: bool = False  # weights have no gradients (low-rank adapters)
+    optimizer: str = "adamw"  # how its states are kept (physics/memory.py)
     reserved: float = 1e9  # bytes the runtime and communication libraries hold
 
 
 def device_of(
-    cluster: Cluster, stack: Stack, constants: Constants, precision: str = "bf16", *, frozen: bool = False
+    cluster: Cluster,
+    stack: Stack,
+    constants: Constants,
+    precision: str = "bf16",
+    *,
+    frozen: bool = False,
+    optimizer: str = "adamw",
 ) -> Device:
     """The achieved rates of one accelerator of this cluster under this stack; `frozen` trains adapters only."""
     chip = cluster.accelerator
@@ -351,6 +387,7 @@ def device_of(
         pair_rate=None if chip.pair_rate is None else chip.pair_rate * constants.inner,
         outer_rate=cluster.outer_rate * constants.outer, contention=constants.contention, launch=constants.launch,
         expert_launch=constants.expert_launch, imbalance=constants.imbalance, step=constants.step,
-        micro=constants.micro, stack=stack, frozen=frozen, outer_hop=6e-6 if stack.hop is None else stack.hop,
+        micro=constants.micro, stack=stack, frozen=frozen, optimizer=optimizer,
+        outer_hop=6e-6 if stack.hop is None else stack.hop,
         shared_ports=cluster.outer_rate < chip.outer_rate, weight_bytes=1.0 if low and stack.gathers_fp8 else 2.0,
     )  # fmt: skip

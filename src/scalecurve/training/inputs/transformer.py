@@ -21,6 +21,7 @@ from scalecurve.units import parse_count
 
 Array = npt.NDArray[np.float64]
 DEFAULT_VOCABULARY, DEFAULT_SEQ = 51_200, 2048
+UNTIMED = ("notes", "rotary_base", "qk_norm")  # fields that say nothing of sizes or times; exports write some of them
 MOST_SIZE, MOST_LAYERS = 2**31, 100_000
 
 
@@ -230,6 +231,8 @@ class Transformer:
     indexer_head: int = 0
     mtp_layers: int = 0
     node_limit: int | None = None
+    rotary_base: int = 10_000
+    qk_norm: bool = False  # queries and keys are normalised
     other_weights: int = 0
     published: str | None = None
     source: str = "given"
@@ -325,7 +328,7 @@ class Transformer:
         return Shape(**{name: as_array(value) for name, value in sizes.items()})
 
     def to_dict(self) -> dict[str, Any]:
-        sizes = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "notes"}
+        sizes = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in UNTIMED}
         return sizes | {"parameters": self.parameters, "active_parameters": self.active_parameters}
 
 

@@ -321,7 +321,8 @@ def layer_time(device: Device, shape: Shape, grid: Grid) -> LayerTime:
         compute = compute * (1.0 - share) + moe * share
         expert = (exchange * share).with_recompute(full)
     selective = device.stack.selective_again * compute.forward if device.stack.fused_attention else core.forward
-    again = np.where(grid.recompute == Recompute.SELECTIVE, selective, 0.0)
+    partly = (grid.recompute == Recompute.SELECTIVE) | (grid.recompute == Recompute.OFFLOAD)
+    again = np.where(partly, selective, 0.0)
     return LayerTime(
         compute,
         np.where(full, compute.forward, again),

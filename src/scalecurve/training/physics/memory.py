@@ -1,4 +1,8 @@
-"""Bytes on the fullest accelerator: states (weights, gradients, optimiser), activations in flight, logits.
+"""The ledger of memory: bytes on the fullest accelerator by what holds them, under each stack's way of keeping states.
+
+Mixed precision keeps 2 bytes of a weight beside the optimiser's fp32 copy (Megatron, DeepSpeed), or the weight once in
+fp32 and casts it as it is used (FSDP, XLA).  ZeRO splits optimiser states from stage 1, gradients from stage 2 and
+weights from stage 3.
 
 Activations per layer follow Korthikanti et al. 2022 (table 2) written out by tensor, so that gated activations, grouped
 heads and experts are counted too; with GELU, four times the width and dropout they give its 34 s b h + 5 a s^2 b.
@@ -18,7 +22,16 @@ USABLE = 0.94  # share of memory a plan may count on; the rest goes to fragmenta
 WEIGHT_BYTES = 2.0
 ADAPTER_SHARE = 0.005  # weights of low-rank adapters over those they adapt
 ROUNDING = 1e-9
-OPTIMIZER_BYTES = 12.0  # fp32 copy, first and second moment of Adam
+FP32 = 4.0
+MOMENTS = 8.0  # first and second moment of Adam in fp32
+OPTIMIZERS = {  # how the states are kept: the share of MOMENTS on the accelerator
+    "adamw": 1.0,
+    "mixed": 0.75,  # the first moment in bf16
+    "bf16": 0.5,  # weights, gradients and moments in bf16, no fp32 copy
+    "8bit": 0.25,
+    "host": 0.0,  # copy and moments in the memory of the host
+}
+LEAN = ("bf16", "host")  # of these, how weights and gradients have 2 bytes
 
 
 @dataclass(frozen=True)
@@ -30,11 +43,14 @@ class Memory:
     optimizer: Array
     activations: Array
     logits: Array
-    working: Array
+    buffers: Array  # weights and gradients gathered for a layer, or a pipeline's stage, and fixed buckets
+    working: Array  # a layer being recomputed
+    runtime: Array  # context of the driver, workspaces and communicators
 
     @property
     def total(self) -> Array:
-        return self.weights + self.gradients + self.optimizer + self.activations + self.logits + self.working
+        states = self.weights + self.gradients + self.optimizer
+        return states + self.activations + self.logits + self.buffers + self.working + self.runtime
 
 
 def stage_layers(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
@@ -82,7 +98,8 @@ def activation_bytes(device: Device, shape: Shape, grid: Grid) -> Array:
     scores = 5.0 * grid.micro * shape.heads * shape.seq * shape.span / grid.tp
     scores = np.where(grid.recompute == Recompute.NONE, 0.0 if device.stack.fused_attention else scores, 0.0)
     kept = whole + device.stack.copies_held * tokens * split_bytes(device, shape) / grid.tp + scores
-    kept = np.where(grid.recompute == Recompute.SELECTIVE, device.stack.selective_kept, 1.0) * kept
+    partly = (grid.recompute == Recompute.SELECTIVE) | (grid.recompute == Recompute.OFFLOAD)
+    kept = np.where(partly, device.stack.selective_kept, 1.0) * kept
     return np.where(grid.recompute == Recompute.FULL, 2.0 * tokens * shape.hidden / between, kept)
 
 
@@ -96,32 +113,54 @@ def layers_in_flight(device: Device, shape: Shape, grid: Grid) -> Array:
     return result
 
 
+def state_bytes(device: Device, grid: Grid) -> tuple[float, Array, Array]:
+    """Bytes of a parameter in weights, gradients and optimiser states.  Gradients of 2 bytes are copied to fp32 where
+    the optimiser holds them (Megatron: 4 + 16/d bytes, or 6 + 12/d with fp32 gradients, which ZeRO-0 has here)."""
+    stack, trained = device.stack, ADAPTER_SHARE if device.frozen else 1.0
+    gradient = np.asarray(stack.gradient_bytes if stack.gradient_held is None else stack.gradient_held)
+    weight = FP32 if stack.weights_once else WEIGHT_BYTES
+    copy = np.asarray(0.0 if stack.weights_once else FP32)
+    if stack.gradients_copied:
+        gradient = np.where(grid.zero == 0, FP32, gradient)
+        copy = np.where(gradient < FP32, 2.0 * FP32, FP32)
+    if device.optimizer in LEAN:
+        weight, gradient, copy = WEIGHT_BYTES, np.asarray(WEIGHT_BYTES), np.zeros(())
+    if device.frozen:
+        weight = min(WEIGHT_BYTES, device.operand_bytes)
+    return weight, trained * gradient, trained * (copy + MOMENTS * OPTIMIZERS[device.optimizer])
+
+
 def stage_memory(device: Device, shape: Shape, grid: Grid, *, last: bool) -> Memory:
-    """The first or the last stage.  ZeRO (Rajbhandari et al. 2020): stage 1 splits optimiser states over the group, 2
-    gradients, 3 weights.  Working memory is one layer being recomputed, and with ZeRO-3 one layer's gathered weights
-    and its gradients, or in a pipeline those of the whole stage."""
+    """The first or the last stage.  Below ZeRO-3 some stacks keep a whole 2-byte copy beside weights kept once, which
+    they split from ZeRO-2 on."""
     dense, experts = device_parameters(device, shape, grid, last=last)
-    group = np.maximum(grid.shard * grid.cp, 1.0)
+    stack, group = device.stack, np.maximum(grid.shard * grid.cp, 1.0)
     expert_group = np.maximum(group * grid.tp / (grid.ep * grid.etp), 1.0)
     split, whole = dense / group + experts / expert_group, dense + experts
     depth = stage_layers(device, shape, grid)[1 if last else 0]
     tokens = grid.micro * shape.seq / grid.cp
-    logits = device.stack.logit_bytes * tokens * shape.vocab / grid.tp
+    logits = stack.logit_bytes * tokens * shape.vocab / grid.tp
     again = tokens * (10.0 * shape.hidden + split_bytes(device, shape) / grid.tp)
-    gathered = 2.0 * WEIGHT_BYTES * whole / np.where(grid.pp > 1, 1.0, np.maximum(depth, 1.0))
-    held = device.stack.gradient_bytes if device.stack.gradient_held is None else device.stack.gradient_held
-    copy = min(device.stack.copy_held, device.operand_bytes) if device.frozen else device.stack.copy_held
-    trained = ADAPTER_SHARE if device.frozen else 1.0
+    weight, gradient, optimizer = state_bytes(device, grid)
+    layers = depth if last else layers_in_flight(device, shape, grid)
+    layers = np.where(grid.recompute == Recompute.OFFLOAD, np.minimum(layers, 2.0), layers)
     twice = np.where(grid.schedule == Schedule.DUALPIPE, 2.0, 1.0)  # a stage from either end
+    weights = weight * np.where(grid.zero >= (2 if stack.copy_below_zero3 else 3), split, whole)
+    if stack.copy_below_zero3 and not device.frozen and device.optimizer not in LEAN:
+        weights = weights + WEIGHT_BYTES * np.where(grid.zero >= 3, 0.0, whole)
+    staged = grid.pp > 1  # gathered once a step, gradients whole until the last micro-batch
+    at_once = np.where(staged, 1.0, stack.gathered / np.maximum(depth, 1.0))
+    moved = (WEIGHT_BYTES + np.where(staged, gradient, WEIGHT_BYTES)) * whole * at_once
+    buckets = np.minimum(stack.bucket_parameters, whole) * WEIGHT_BYTES
     return Memory(
-        weights=twice * copy * np.where(grid.zero >= 3, split, whole),
-        gradients=twice * trained * held * np.where(grid.zero >= 2, split, whole),
-        optimizer=trained * OPTIMIZER_BYTES * np.where(grid.zero >= 1, split, whole),
-        activations=activation_bytes(device, shape, grid) * (depth if last else layers_in_flight(device, shape, grid)),
+        weights=twice * weights,
+        gradients=twice * gradient * np.where(grid.zero >= 2, split, whole),
+        optimizer=optimizer * np.where(grid.zero >= 1, split, whole),
+        activations=activation_bytes(device, shape, grid) * layers,
         logits=logits if last else np.where(grid.pp > 1, 0.0, logits),
-        working=np.where(grid.recompute == Recompute.FULL, again, 0.0)
-        + np.where(grid.zero >= 3, gathered, 0.0)
-        + device.reserved,
+        buffers=buckets + np.where(grid.zero >= 3, moved, 0.0),
+        working=np.where(grid.recompute == Recompute.FULL, again, 0.0),
+        runtime=np.asarray(device.reserved),
     )
 
 

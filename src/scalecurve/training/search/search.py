@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from scalecurve.training.inputs.capabilities import can_run
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, grid_of_layouts, place_ranks
 from scalecurve.training.inputs.request import GlobalBatch
@@ -62,7 +63,9 @@ class Axes:
 FULL = Axes(
     micro=(1, 2, 4, 8, 16),
     chunks=(1, 2, 3, 4, 5, 6, 7, 8, 12),
-    modes=tuple((mode, split) for split in (False, True) for mode in Recompute),
+    modes=tuple(
+        (mode, split) for split in (False, True) for mode in (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
+    ),
     sharding=((0, False), (1, False), (2, False), (3, False), (3, True)),
 )
 COARSE = Axes(
@@ -96,6 +99,28 @@ class SearchTask:
         return device_of(self.cluster, self.stack, constants, self.precision, frozen=self.adapters)
 
     @property
+    def stack_axes(self) -> Axes:
+        """The axes without what the stack cannot do."""
+        return replace(
+            self.axes,
+            modes=tuple(
+                (mode, split)
+                for mode, split in self.axes.modes
+                if mode.name.lower() in self.stack.modes and (self.stack.sequence or not split)
+            ),
+            sharding=tuple(
+                (stage, part)
+                for stage, part in self.axes.sharding
+                if stage in self.stack.stages and (self.stack.hybrid or not part)
+            ),
+        )
+
+    @property
+    def splits_experts(self) -> bool:
+        """Every expert is split over all tensor ranks."""
+        return self.model.is_moe and self.stack.expert_ranks == "data"
+
+    @property
     def usable_bytes(self) -> float:
         return self.usable * self.cluster.accelerator.capacity
 
@@ -115,15 +140,16 @@ def degrees(task: SearchTask, gpus: int, sequences: int) -> Iterator[tuple[int, 
     empty = {pp: -model.layers % pp for pp in range(1, model.layers + 1)}
     depths = [pp for pp, places in empty.items() if places <= EMPTY * (model.layers + places)]
     stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
-    for tp in divisors(gpus):
+    able = task.stack.degrees
+    for tp in divisors(gpus) if "tp" in able else (1,):
         if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
             continue
         scarce = gpus > sequences * task.cluster.node  # not even tensor ranks throughout the node leave enough
-        for cp in contexts_of(task, gpus // tp, scarce=scarce):
-            for pp in divisors(gpus // tp // cp):
+        for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else (1,):
+            for pp in divisors(gpus // tp // cp) if "pp" in able else (1,):
                 dp = gpus // (tp * cp * pp)
                 if pp in stages and sequences % dp == 0:
-                    experts = divisors(model.experts) if model.experts else (1,)
+                    experts = divisors(model.experts) if model.experts and "ep" in able else (1,)
                     yield from ((tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0)
 
 
@@ -160,7 +186,7 @@ class Space:
 
 def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     """All layouts for each (gpus, global batch in sequences)."""
-    axes, layers = task.axes, task.model.layers
+    axes, layers = task.stack_axes, task.model.layers
     table = [(gpus, sequences, *split) for gpus, sequences in sizes for split in degrees(task, gpus, sequences)]
     columns = np.array(table or [(0, 0, 1, 1, 1, 1, 1)], dtype=np.float64).T
     gpus, sequences, tp, pp, cp, ep, dp = (column.reshape(-1, 1, 1, 1, 1) for column in columns)
@@ -175,7 +201,8 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
     accumulation = sequences / (dp * micro)
     shard = np.where(hybrid, near["dp_inner"], dp)
     grid = Grid(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=as_array(1.0), interleave=chunks, micro=micro,
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else as_array(1.0), interleave=chunks,
+        micro=micro,
         accumulation=accumulation, zero=zero,
         shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
         data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
@@ -191,9 +218,9 @@ def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
         & (np.mod(accumulation, 1.0) == 0)
         & (~split | ((tp > 1) & (np.mod(task.seq, tp) == 0)))
         & ((chunks == 1) | chunked)
-        & ((zero == 0) | (dp * cp > 1))
-        & ((zero < 2) | (pp == 1))
-        & (~hybrid | ((shard > 1) & (shard < dp)))
+        & ((zero == axes.sharding[0][0]) | (dp * cp > 1))
+        & can_run(task.stack, task.model, grid)
+        & (~hybrid | ((shard > 1) & (shard < dp) & (np.mod(dp, shard) == 0)))
         & ((cp == 1) | (micro == 1) | (task.seq >= LONG_CONTEXT))  # several short sequences are not split as well
     )
     return Space(grid, valid, columns[0].astype(np.int64), micros)
@@ -280,7 +307,7 @@ def _ranked(
             if len(ordered) >= top:
                 break
         left = left[~tied]
-    return tuple(_layout(task.axes, places, rows, shape, index) for index in ordered.values())[:top]
+    return tuple(_layout(task, places, rows, shape, index) for index in ordered.values())[:top]
 
 
 def preferences(
@@ -293,7 +320,8 @@ def preferences(
     row, micro, mode, chunk, sharding = np.unravel_index(group, shape)
     at = rows[row]
     tp, pp, cp, ep = (getattr(places.grid, name)[at, 0, 0, 0, 0] for name in ("tp", "pp", "cp", "ep"))
-    modes, axes = task.axes.modes, task.axes
+    axes = task.stack_axes
+    modes = axes.modes
     recompute = as_array([float(kind) for kind, _ in modes])[mode]
     split = as_array([float(part) for _, part in modes])[mode]
     zero = as_array([stage + 0.5 * part for stage, part in axes.sharding])[sharding]
@@ -311,16 +339,16 @@ def preferences(
     ]  # fmt: skip
 
 
-def _layout(axes: Axes, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
+def _layout(task: SearchTask, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
     """The layout at a flat index into the rows of one P."""
-    grid = places.grid
+    grid, axes = places.grid, task.stack_axes
     row, micro, mode, chunk, sharding = (int(place) for place in np.unravel_index(index, shape))
     at = rows[row]
     tp, pp, dp, cp, ep = (int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep"))
     zero, hybrid = axes.sharding[sharding]
     recompute, split = axes.modes[mode]
     return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, micro=places.micros[micro],
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else 1, micro=places.micros[micro],
         accumulation=int(grid.accumulation[at, micro, 0, 0, 0]), interleave=axes.chunks[chunk], zero=zero,
         shard=int(grid.shard[at, 0, 0, 0, sharding]) if hybrid else None,
         recompute=recompute.name.lower(), sequence_parallel=split,

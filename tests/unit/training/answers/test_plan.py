@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -160,7 +162,7 @@ def test_a_sweep_that_ends_too_early_does_not_claim_a_drop():
 @pytest.mark.parametrize(
     ("model", "gpus", "sequences", "cause"),
     [
-        ("gpt3-175b", 40, 200, "by memory"),
+        ("gpt3-175b", 48, 192, "by memory"),
         ("mpt-1b", 64, 32, "by the cap"),
         ("mpt-1b", 48, 64, "by the batch: 64 sequences do not divide over 48"),
     ],
@@ -283,11 +285,16 @@ def test_adapters_without_tokens_have_no_end():
 
 
 def test_a_growing_model_keeps_the_split_of_its_neighbour_where_nothing_is_lost():
-    plan = plan_training("llama3-8b", "h100-ib400", gpus="8..2048", seq=8192, batch="1Mi", weak=True)
-    splits = [(row.outcome.layout.tp, row.outcome.layout.pp, row.outcome.layout.cp) for row in plan.rows]
-    replicas = [tp * pp * cp for tp, pp, cp in splits]
-    assert replicas == sorted(replicas)  # a larger model is never split less
-    assert len(set(splits)) <= 6
+    plan = plan_training("llama3-8b", "h100-ib400", gpus="8..2048", seq=8192, batch="1Mi", weak=True, top=200)
+
+    def split(outcome):
+        return outcome.layout.tp, outcome.layout.pp, outcome.layout.cp
+
+    for before, row in pairwise(plan.rows):
+        if math.prod(split(row.outcome)) < math.prod(split(before.outcome)):  # split less only where something is lost
+            same = [one.seconds for one in row.alternatives if split(one) == split(before.outcome)]
+            assert min(same, default=math.inf) > 1.02 * row.step_seconds
+    assert len({split(row.outcome) for row in plan.rows}) <= 6
 
 
 def test_the_usual_stack_is_that_of_the_accelerator():
@@ -299,7 +306,7 @@ def test_the_usual_stack_is_that_of_the_accelerator():
         "h100": "megatron-core",
     }
     for chip, name in names.items():
-        assert evaluate_layout("llama3-8b", chip, "dp=64,zero=3", batch=64).outcome.job.stack.name == name
+        assert evaluate_layout("llama3-8b", chip, "dp=64,zero=1", batch=64).outcome.job.stack.name == name
 
 
 def test_a_batch_that_does_not_divide_is_answered_with_the_nearest_that_does():

@@ -141,7 +141,6 @@ def test_what_fits_with_the_least_recomputation_is_plausible():
         ({"tp": "3"}, "the layout and the number of accelerators disagree"),
         ({"step_s": ""}, "no step time measured"),
         ({"precision": "fp32"}, "fp32 recipes are not calibrated"),
-        ({"zero": "3 + CPU AdamW offload"}, "optimiser states on the host are not modelled"),
         ({"accelerator": ""}, "the accelerator is not named"),
     ],
 )

@@ -1,0 +1,116 @@
+"""What T would have been if the job had not waited for cores that others used.
+
+Every run knows bounds of the time that its threads lost in run queues (`threads`).  T without it lies between T less
+all that was lost and T less the least that was lost.  No K workers do their share in less CPU time than the fewest
+workers did, which bounds T from below where others took nearly all of the machine.  What sharing caches, memory and
+clocks costs is not counted by anyone: the bounds are widened for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.study import Regime, Run
+
+SHARING = 1.1
+"""Others in the same caches and on the same memory slow a job that never waits by about this factor."""
+FEWEST_WATCHED = 0.5
+WIDEST = 20.0
+"""Bounds farther apart than this say nothing."""
+
+
+@dataclass(frozen=True)
+class QuietRow:
+    """One K: the mean value as measured, the share of the time that was lost at least and at most, and the bounds of
+    the value on a quiet machine."""
+
+    k: int
+    value: float
+    starved: tuple[float, float]
+    low: float
+    high: float
+
+
+def quiet_rows(runs: Iterable[Run], settings: MeasureSettings) -> dict[int, QuietRow]:
+    """The bounds for every K of which most runs were watched; K beyond the cores waits for itself and has none."""
+    by_k: dict[int, list[Run]] = {}
+    for run in runs:
+        if run.counts and not run.oversubscribed:
+            by_k.setdefault(run.k, []).append(run)
+    rows: dict[int, QuietRow] = {}
+    first = cpu_of(by_k[min(by_k)]) / min(by_k) if by_k else 0.0
+    for k, all_runs in sorted(by_k.items()):
+        watched = [run for run in all_runs if "lost_seconds" in run.observed and run.wall_seconds]
+        if len(watched) >= max(1.0, FEWEST_WATCHED * len(all_runs)):
+            needed = first * (min(by_k) if settings.regime is Regime.STRONG else k)  # CPU seconds of all K
+            rows[k] = _row(k, watched, settings, needed)
+    return {k: row for k, row in rows.items() if row.high < WIDEST * row.low}
+
+
+def cpu_of(runs: Sequence[Run]) -> float:
+    """The least CPU seconds that a run needed within its T."""
+    return min((max(0.0, cpu_within(run)) for run in runs), default=0.0)
+
+
+def cpu_within(run: Run) -> float:
+    """CPU seconds within T: those outside, of set-up, are at most K cores for that time."""
+    outside = max(0.0, (run.wall_seconds or 0.0) - seconds_of(run))
+    return float(run.observed.get("cpu_seconds", 0.0)) - run.k * outside
+
+
+def seconds_of(run: Run) -> float:
+    """T of a run in seconds; the wall time where its value is a rate."""
+    wall = run.wall_seconds or 0.0
+    return min(wall, run.value or wall) if run.observed.get("timing") != "rate" else wall
+
+
+def _row(k: int, runs: Sequence[Run], settings: MeasureSettings, needed: float) -> QuietRow:
+    width = settings.launcher.threads_per_worker or 1
+    ends, lost = [], []
+    for run in runs:
+        seconds, (least, most) = seconds_of(run), run.observed["lost_seconds"]
+        least = max(0.0, least - ((run.wall_seconds or 0.0) - seconds))  # the loss outside T may be all of it
+        work = min(max(0.0, cpu_within(run)), needed) / (k * width)
+        low = min(seconds, max(seconds - most, work)) / SHARING
+        high = max(low, seconds - least) * SHARING
+        value = run.value or seconds
+        is_rate = settings.timing.measures_rate
+        ends.append((value * seconds / high, value * seconds / max(low, 1e-9)) if is_rate else (low, high))
+        lost.append((least / seconds, min(1.0, most / seconds)))
+    low, high = (_edge([pair[place] for pair in ends], settings.level, 2 * place - 1) for place in (0, 1))
+    starved = (min(own for own, _ in lost), max(own for _, own in lost))
+    return QuietRow(k, math.fsum(run.value or 0.0 for run in runs) / len(runs), starved, low, high)
+
+
+def _edge(values: Sequence[float], level: float, side: int) -> float:
+    """The mean with Student's interval added on one side (+1 above, -1 below); the extreme of fewer than three."""
+    if len(values) < 3:
+        return max(values) if side > 0 else min(values)
+    from scipy.special import stdtrit
+
+    n, mean = len(values), math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    moved = mean + side * float(stdtrit(n - 1, (1 + level) / 2)) * spread / math.sqrt(n)
+    return max(moved, max(values)) if side > 0 else max(1e-12, min(moved, min(values)))
+
+
+def quiet_efficiency(rows: Mapping[int, QuietRow], settings: MeasureSettings) -> dict[int, tuple[float, float]]:
+    """Bounds of E at every K but the smallest, from the bounds of both."""
+    if not rows:
+        return {}
+    first = rows[min(rows)]
+    weak = settings.regime is Regime.WEAK
+    bounds = {}
+    for k, row in rows.items():
+        if k == first.k:
+            continue
+        if settings.timing.measures_rate:
+            low, high = row.low / first.high * first.k / k, row.high / first.low * first.k / k
+        else:
+            grow = 1.0 if weak else first.k / k
+            low, high = grow * first.low / row.high, grow * first.high / row.low
+        bounds[k] = (low, high)
+    return bounds

@@ -1,0 +1,35 @@
+"""Numbers as sentences say them: `8 GPUs`, `83 %`, `probability 84 %`."""
+
+from __future__ import annotations
+
+
+def unit_words(k_unit: str) -> str:
+    """What a worker is, as people write it: `GPUs` of gpus."""
+    return {"gpus": "GPUs", "cpus": "CPUs", "tpus": "TPUs"}.get(k_unit, k_unit)
+
+
+def single(words: str) -> str:
+    """One of several: `host` of hosts, `process` of processes."""
+    return words.removesuffix("es") if words.endswith("sses") else words.removesuffix("s")
+
+
+def workers_text(k: int, k_unit: str) -> str:
+    """A number of workers: `1 GPU`, `8 GPUs`."""
+    words = unit_words(k_unit)
+    return f"{k:,} {single(words) if k == 1 else words}"
+
+
+def share_text(share: float) -> str:
+    """A share in percent: one decimal below 10 %, whole above."""
+    percent = 100.0 * share
+    return f"{percent:.1f} %" if abs(percent) < 9.95 else f"{percent:,.0f} %"
+
+
+def percent(share: float) -> str:
+    """A share as whole percent: `83 %`."""
+    return f"{100.0 * share:,.0f} %"
+
+
+def chance_words(chance: float) -> str:
+    """A probability in percent; no data make one certain, so its ends are `above 99 %` and `below 1 %`."""
+    return "above 99 %" if chance > 0.99 else "below 1 %" if chance < 0.01 else percent(chance)

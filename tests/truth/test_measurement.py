@@ -1,0 +1,54 @@
+"""What becomes an observation, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from scalecurve.analysis import tabulate
+from scalecurve.measurement.building import choose_baseline, sameness_findings
+from scalecurve.measurement.settings import MeasureSettings
+from scalecurve.study import Regime, Run, Study
+from scalecurve.study.run import RunStatus
+
+
+def test_warm_ups_failures_and_disturbed_runs_are_no_part_of_t1() -> None:
+    runs = [Run(k=1, value=10.0 + i, repeat=i) for i in (0, 1, 2)] + [Run(k=2, value=6.0), Run(k=2, value=6.2)]
+    others = [Run(k=k, value=90.0, status=status) for k in (1, 2) for status in RunStatus if status is not RunStatus.OK]
+    study = Study(regime=Regime.STRONG, runs=tuple(others + runs))
+    table = tabulate(study)
+
+    assert table.row(1).mean.value == pytest.approx(11.0)
+    assert table.row(1).n == 3
+    assert table.row(2).speedup.value == pytest.approx(11.0 / 6.1)
+
+
+def settings(regime: str = "strong", **more: object) -> MeasureSettings:
+    return MeasureSettings.model_validate({"command": ["job"], "workers": [1, 2], "regime": regime, **more})
+
+
+def test_t1_is_the_fastest_program_by_its_counted_runs() -> None:
+    """Without its warm-ups, 20 s each, the candidate takes 8 s and the job 9 s; with them it would take 12 s."""
+    candidate = [Run(k=1, value=8.0, role="plain"), Run(k=1, value=8.0, role="plain")]
+    candidate += [Run(k=1, value=20.0, role="plain", status=RunStatus.WARMUP)]
+    job = [Run(k=1, value=9.0), Run(k=1, value=1.0, status=RunStatus.WARMUP)]
+    baseline, findings = choose_baseline([*candidate, *job], settings(baseline={"plain": {"command": ["plain"]}}))
+
+    assert baseline.chosen == "plain"
+    assert [finding.evidence["inflation"] for finding in findings if finding.code == "baseline-chosen"] == [9.0 / 8.0]
+
+
+def test_a_weak_job_keeps_its_work_per_worker_and_its_answer_at_each_k() -> None:
+    def codes(regime: str, *runs: tuple[int, float, float]) -> set[str]:
+        return {
+            finding.code
+            for finding in sameness_findings(
+                [Run(k=k, value=1.0, work=w, digest=d) for k, w, d in runs], settings(regime)
+            )
+        }
+
+    grows = ((1, 100.0, 5.0), (2, 200.0, 9.0), (4, 400.0, 17.0))
+    assert codes("weak", *grows) == set()
+    assert codes("strong", *grows) == {"work-differs", "answer-differs"}
+    assert codes("weak", (1, 100.0, 5.0), (2, 100.0, 5.0)) == {"work-differs"}
+    assert codes("weak", *grows, (4, 400.0, 18.0)) == {"answer-differs"}
+    assert codes("strong", (1, 100.0, 5.0), (2, 100.0, 5.0)) == set()

@@ -1,0 +1,146 @@
+"""Money and deadlines by another route: simulation, brute force, published numbers."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from scalecurve.estimate import Estimate
+from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
+from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
+from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
+
+PLAIN = Tariff(per_hour=1)
+
+
+def simulated_chance(mean: float, std: float, n: int, deadline: float, jobs: int, lanes: int) -> float:
+    """How often `lanes` lanes of jobs one after another are all done, over what n runs leave open about the truth."""
+    rng, draws = np.random.default_rng(11), 20_000
+    spread = std * np.sqrt((n - 1) / rng.chisquare(n - 1, draws))
+    centre = rng.normal(mean, spread / math.sqrt(n))
+    per_lane = [jobs // lanes + (lane < jobs % lanes) for lane in range(lanes)]
+    slowest = np.max(
+        [rng.normal(centre[:, None], spread[:, None], (draws, count)).sum(axis=1) for count in per_lane], axis=0
+    )
+    return float(np.mean(slowest <= deadline))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "fleet", "deadline"), [(80, 8, 1010.0), (10, 1, 1010.0), (80, 8, 1040.0), (12, 4, 310.0)]
+)
+def test_the_deadline_of_many_lanes_against_simulation(jobs: int, fleet: int, deadline: float) -> None:
+    point = CurvePoint(k=1, seconds=Estimate(100.0, 95, 105, 0.95), kind=Kind.MEASURED, repeats=Repeats(5, 5.0))
+    truth = simulated_chance(100.0, 5.0, 5, deadline, jobs, fleet)
+
+    assert chance_by(point, deadline, Campaign(jobs=jobs, fleet=fleet), PLAIN) == pytest.approx(truth, abs=0.012)
+
+
+def test_a_last_wave_that_is_not_full_has_fewer_lanes_that_finish_last() -> None:
+    campaign = Campaign(jobs=10, fleet=4)
+    waves = [[job for job in range(10) if job // 4 == wave] for wave in range(3)]  # 4, 4 and 2 jobs
+
+    assert (campaign.lanes(1), campaign.waves(1), campaign.full_lanes(1)) == (4, len(waves), len(waves[-1]))
+    assert [(times, bill.jobs) for times, bill in Campaign(jobs=10, fleet=4, one_rental=True).bills(PLAIN, 1, 60)] == [
+        (2, 3),
+        (2, 2),
+    ]
+
+
+def simulated_job(work: float, rate: float, every: float, written: float, restart: float) -> float:
+    """Mean seconds of a job on machines that are lost at `rate`, also while it writes or starts again."""
+    rng = np.random.default_rng(5)
+
+    def tries(need: float, lost: list[float]) -> float:
+        """Seconds until `need` seconds pass without a loss; each loss is noted."""
+        spent = 0.0
+        while (gone := rng.exponential(1 / rate)) < need:
+            lost.append(gone)
+            spent += gone
+        return spent + need
+
+    def piece() -> float:
+        lost: list[float] = []
+        seconds = tries(every + written, lost)
+        return seconds + sum(tries(restart, []) for _ in lost)
+
+    return float(np.mean([sum(piece() for _ in range(round(work / every))) for _ in range(8000)]))
+
+
+@pytest.mark.parametrize(("every", "written", "restart"), [(50.0, 2.0, 20.0), (100.0, 0.0, 40.0), (25.0, 5.0, 0.0)])
+def test_interruptions_cost_what_a_simulation_says(every: float, written: float, restart: float) -> None:
+    formula = expected_elapsed(100.0, 0.01, checkpoint_every=every, checkpoint_seconds=written, restart_seconds=restart)
+
+    assert formula == pytest.approx(simulated_job(100.0, 0.01, every, written, restart), rel=0.03)
+
+
+def test_a_restart_takes_its_own_time_or_that_of_setting_up() -> None:
+    """One loss in 1,000 s and unit; four units; a job of 500 s: 250 (e^2 - 1) s without, times e^(4 R/1000) with R."""
+
+    def hours(setup: float | None, restart: float | None) -> float:
+        spot = Spot(per_hour=1, interruptions_per_hour=3.6, restart_seconds=restart)
+        return elapsed_seconds(Tariff(per_hour=3, setup_seconds=setup, spot=spot), workers=4, seconds=500.0)
+
+    plain = 250 * math.expm1(2)
+    assert hours(None, None) == pytest.approx(plain)
+    assert hours(None, 100.0) == pytest.approx(plain * math.exp(0.4))
+    assert hours(30.0, 100.0) == pytest.approx(30 + plain * math.exp(0.4))
+    assert hours(30.0, None) == pytest.approx(30 + plain * math.exp(0.12))
+    assert hours(30.0, 0.0) == pytest.approx(30 + plain)
+
+
+def test_spot_units_are_lost_and_priced_apart_from_reserved_ones() -> None:
+    """Six workers on three nodes of two, of which one is reserved: two spot nodes can be lost."""
+    tariff = Tariff(
+        per_hour=9,
+        workers_per_unit=2,
+        spot=Spot(per_hour=2, interruptions_per_hour=0.5),
+        reserved=Reserved(units=1, per_hour=5),
+    )
+    bill = price_job(tariff, workers=6, seconds=3600.0)
+
+    assert bill.elapsed_seconds == pytest.approx(3600 * math.expm1(1))  # rate 2 x 0.5 per hour, no checkpoints
+    assert bill.machines == pytest.approx((2 * 2 + 1 * 5) * math.expm1(1))
+    assert bill.reserved_idle == 0
+
+
+def test_a_bill_by_hand() -> None:
+    """90 s on 3 workers, billed by the minute from 5 min on; 2 of 4 reserved nodes idle; 200 W at a PUE of 1.5."""
+    tariff = Tariff(
+        per_hour=12, workers_per_unit=2, setup_seconds=20, minimum_seconds=100, step_seconds=60,
+        reserved=Reserved(units=4, per_hour=6), energy=Energy(watts=200, per_kwh=0.3, grams_co2_per_kwh=400, pue=1.5),
+    )  # fmt: skip
+    bill = price_job(tariff, workers=3, seconds=90.0)
+    kwh = 0.2 * 1.5 * 3 * 110 / 3600
+
+    assert (bill.units, bill.elapsed_seconds, bill.billed_seconds) == (2, 110, 120)
+    assert bill.machines == pytest.approx(2 * 6 * 120 / 3600)
+    assert bill.reserved_idle == pytest.approx(2 * 6 * 120 / 3600)
+    assert bill.energy_kwh == pytest.approx(kwh)
+    assert bill.energy == pytest.approx(0.3 * kwh)
+    assert bill.co2_grams == pytest.approx(400 * kwh)
+    assert bill.total == pytest.approx(0.8 + 0.3 * kwh)
+    assert price_job(tariff, workers=3, seconds=10.0).billed_seconds == 120  # the minimum of 100 s, by the minute
+    assert price_job(tariff, workers=3, seconds=10.0, jobs=20).billed_seconds == 240
+
+
+def row(k: int, seconds: float, money: float) -> PricedRow:
+    return PricedRow(
+        k=k, kind=Kind.MEASURED, lanes=1, seconds=Estimate(seconds), job_cost=Estimate(money), relative_cost=1.0,
+        results_per_money=None, elapsed=Estimate(seconds), cost=Estimate(money), energy_kwh=None, co2_grams=None,
+    )  # fmt: skip
+
+
+def test_the_front_is_what_nothing_beats_ties_included() -> None:
+    """All tables of four rows with times and costs of 1 to 3, against the definition."""
+    for times in product((1.0, 2.0, 3.0), repeat=3):
+        for costs in product((1.0, 2.0, 3.0), repeat=3):
+            rows = [row(k, *pair) for k, pair in enumerate(zip(times, costs, strict=True), start=1)]
+            for own in mark_front(rows):
+                here = (own.elapsed.value, own.cost.value)
+                others = [(other.elapsed.value, other.cost.value) for other in rows]
+                beaten = any(t <= here[0] and c <= here[1] and (t, c) != here for t, c in others)
+                assert own.on_front is not beaten

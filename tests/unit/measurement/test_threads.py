@@ -1,0 +1,78 @@
+"""What threads do, sampled from outside: against the CPU time that the kernel charged, and with known waiting."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from scalecurve.measurement import threads
+from scalecurve.measurement.threads import ThreadSampler
+
+BUSY_BESIDE_A_LOCK = """
+import threading, time
+lock = threading.Lock(); lock.acquire()
+threading.Thread(target=lock.acquire, daemon=True).start()
+while time.process_time() < 0.4: pass
+lock.release()
+"""
+
+
+def test_a_busy_thread_beside_one_that_waits_for_a_lock() -> None:
+    begin, before = time.perf_counter(), os.times()
+    with subprocess.Popen([sys.executable, "-S", "-c", BUSY_BESIDE_A_LOCK]) as job:
+        sampler = ThreadSampler(os.getpid(), begin)
+        while job.poll() is None:
+            time.sleep(sampler.due())
+            sampler.sample()
+    after, wall = os.times(), time.perf_counter() - begin
+    charged = after.children_user + after.children_system - before.children_user - before.children_system
+    raw = sampler.seconds["running"]
+    facts = sampler.facts(wall, charged)
+    assert facts is not None
+    assert raw <= charged + 0.05
+    assert facts["running"] == pytest.approx(max(raw, charged), abs=0.02)
+    assert facts["futex"] > 0.5 * facts["blocked_other"] > 0
+    assert facts["alone"] > 0.5 * wall
+    parts = sum(facts[name] for name in ("running", "runnable", "blocked_io", "blocked_other"))
+    assert parts == pytest.approx(facts["threads"] * wall, rel=0.25)
+
+
+def states(monkeypatch: pytest.MonkeyPatch, *samples: dict[str, tuple[str, float, float]]) -> ThreadSampler:
+    """A sampler after the given samples, one second apart: state, seconds run and seconds waited of each thread."""
+    moment = 0.0
+    monkeypatch.setattr(threads.time, "perf_counter", lambda: moment)
+    sampler = ThreadSampler(1, 0.0)
+    for place, sample in enumerate(samples, 1):
+        moment = float(place)
+
+        def read(path: str, sample: dict[str, tuple[str, float, float]] = sample) -> bytes:
+            thread, _, file = path.rpartition("/")
+            state, ran, waited = sample[thread]
+            texts = {"schedstat": f"{ran * 1e9:.0f} {waited * 1e9:.0f} 1", "stat": f"1 (a b) {state} 0 0", "wchan": "0"}
+            return texts[file].encode()
+
+        monkeypatch.setattr(threads, "read_small", read)
+        monkeypatch.setattr(threads, "threads_below", lambda root, sample=sample: iter(sample))
+        sampler.sample()
+    return sampler
+
+
+def test_what_waiting_for_a_core_cost_lies_between_the_least_and_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = states(
+        monkeypatch,
+        {"a": ("R", 0.6, 0.4), "b": ("R", 0.7, 0.3), "idle": ("S", 0.0, 0.0)},
+        {"a": ("R", 1.6, 0.4), "b": ("D", 0.7, 0.4), "idle": ("S", 0.0, 0.0)},
+    )
+    assert sampler.lost(2.0) == pytest.approx((0.3 + 0.0, 0.7 + 0.1))
+    assert sampler.seconds == pytest.approx(
+        {"running": 2.3, "runnable": 0.8, "blocked_io": 0.9, "blocked_other": 1.0, "futex": 0.0, "alone": 1.0}
+    )
+
+
+def test_all_waiting_together_costs_no_more_than_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = states(monkeypatch, {"a": ("R", 0.2, 0.8), "b": ("R", 0.1, 0.9)})
+    assert sampler.lost(1.0) == pytest.approx((0.8, 1.0))
