@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import gzip
 import io
-import json
 import math
 import os
 import random
@@ -39,9 +38,10 @@ import click
 
 from bench.reliability import add_options, figures_of, record, runs_of
 from scalecurve.cli.main import app, run
+from tools import json_page
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES, SCHEMAS = ROOT / "examples", ROOT / "src" / "scalecurve" / "schemas.json"
+EXAMPLES = ROOT / "examples"
 LEFT_OUT = {
     "measure",
     "explore",
@@ -86,8 +86,7 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 def example_lines() -> list[list[str]]:
     """The lines of the JSON reference that need no file of a test and start nothing."""
-    schemas = json.loads(SCHEMAS.read_text(encoding="utf-8"))["commands"]
-    lines = [shlex.split(line) for part in schemas.values() for line in part["examples"]]
+    lines = [shlex.split(line) for entry in json_page.COMMANDS.values() for line in entry["examples"]]
     names = {"examples/reference/strong.csv": "runs.csv", "examples/local/study.json": "study.json"}
     kept = [[names.get(word, word) for word in line] for line in lines if line[0] not in LEFT_OUT]
     return [line for line in kept if not any("/" in word for word in line) and " ".join(line[:2]) not in LEFT_OUT]

@@ -170,7 +170,7 @@ def _made_by_the_product(study_lines: tuple[tuple[str, ...], ...]) -> list[Seed]
             found.append(Seed("sidecar" if path.endswith(".npz") else "study", path, content, line, beside=others))
         table = folder / "curves.csv"
         table.write_text("bench,threads,time (s)\n" + "".join(f"{b},{k},{9 / k}\n" for b in "ab" for k in (1, 2, 4)))
-        sc.save(sc.load(table, regime="strong"), folder / "set.json")
+        sc.save(sc.load_all(table, regime="strong"), folder / "set.json")
         found.append(Seed("study", "set.json", (folder / "set.json").read_bytes(), study_lines, packs=True))
     study = (EXAMPLES / "local" / "study.json").read_bytes()
     rows = [json.dumps({"run": row}) for row in json.loads(study)["runs"]]

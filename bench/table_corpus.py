@@ -460,7 +460,7 @@ def check(case: Case, folder: Path) -> tuple[str, str]:
     path = folder / case.filename
     path.write_text(case.content, encoding=case.encoding, newline="")
     try:
-        loaded = sc.load(path, regime="strong", **case.options)
+        loaded = sc.formats.loading.load_any(path, regime="strong", **case.options)
     except sc.InputError as problem:
         text = str(problem).lower()
         named = not case.must_mention or any(word.lower() in text for word in case.must_mention)

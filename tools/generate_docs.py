@@ -41,7 +41,7 @@ from tools.accuracy_page import accuracy_headlines, accuracy_summary
 from tools.audit_rules_page import rules_page
 from tools.findings_page import findings_page
 from tools.formats_page import formats_page
-from tools.json_page import json_page
+from tools.json_page import json_page, schemas_file
 from tools.man_pages import man_pages
 from tools.notebook_page import notebook
 from tools.python_page import python_reference
@@ -93,6 +93,7 @@ def generated_pages() -> Iterator[tuple[Path, str]]:
     yield ROOT / "docs" / "reference" / "findings.md", DO_NOT_EDIT + findings_page()
     yield ROOT / "docs" / "reference" / "formats.md", DO_NOT_EDIT + formats_page()
     yield ROOT / "docs" / "reference" / "json.md", DO_NOT_EDIT + json_page()
+    yield ROOT / "docs" / "reference" / "schemas.json", schemas_file()
     yield ROOT / "docs" / "reference" / "python.md", DO_NOT_EDIT + python_reference()
     yield ROOT / "docs" / "tutorial.ipynb", notebook()
     yield ROOT / "docs" / "decisions" / "README.md", decisions()
@@ -220,9 +221,7 @@ def page_of(text: str, shown: str) -> str:
 def law_page(law: Law) -> str:
     """The page of a law: its text, what its terms may stand for in a measured curve, and the example."""
     causes = {
-        formula: ", ".join(
-            dict.fromkeys(f"{each.cause} ({each.name})" for each in TERMS if each.formula == formula and each.cause)
-        )
+        formula: ", ".join(each.causes for each in TERMS if each.formula == formula and each.causes)
         for _, formula in law.terms
     }
     meanings = [f"`{term}` may stand for {words}." for term, words in causes.items() if words]

@@ -1,34 +1,62 @@
-"""docs/reference/json.md from src/scalecurve/schemas.json: what every command's --json answers, key by key."""
+"""docs/reference/json.md and schemas.json: what every command's --json answers, from the classes of the results."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-SCHEMAS = Path(__file__).parents[1] / "src" / "scalecurve" / "schemas.json"
+from tools.json_schema import Schema, Schemas, either
+
+COMMANDS = tomllib.loads((Path(__file__).parent / "json_commands.toml").read_text(encoding="utf-8"))
 WIDTH = 120
 HEAD = """# JSON
 
 Every command but `export`, `report`, `explore` and `completion` answers with `--json`. In the JSON of `table`,
 efficiency is `rows[].efficiency`, with `efficiency_low` and `efficiency_high`. Absent values are `null`; a `?` marks a
-key that is not always there. Keys may be added; those listed here stay. `src/scalecurve/schemas.json` holds the same as
-JSON Schema, and a test validates every example below against it.
+key that is not always there. Keys may be added; those listed here stay. This page and [schemas.json](schemas.json), the
+same as JSON Schema, are made from the classes of the results, and a test validates every example below against it.
 """
 
 
+@cache
+def schemas() -> dict[str, Any]:
+    """The schema of every command, and the definitions that they share."""
+    made = Schemas()
+    commands = {
+        name: either([made.of(result_class(path)) for path in entry["result"].split()])
+        for name, entry in COMMANDS.items()
+    }
+    return {"commands": commands, "definitions": made.definitions}
+
+
+def result_class(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"scalecurve.{module}"), name)
+
+
 def json_page() -> str:
-    schemas = json.loads(SCHEMAS.read_text(encoding="utf-8"))
+    every, shared = schemas(), []
     parts = [HEAD]
-    for name, entry in schemas["commands"].items():
-        parts.append(f"## {name}\n\n{entry['summary']} {entry.get('notes', '')}".rstrip() + "\n")
-        parts.append(f"```\n$ scalecurve {entry['examples'][0]} --json\n{shape(entry['schema'])}\n```\n")
-    parts.append("## Shared shapes\n\nA `study` is described in [study-file.md](study-file.md).\n")
-    shapes = "\n".join(f"{name:<9} {shape(schema, 10)}" for name, schema in schemas["definitions"].items())
+    for name, entry in COMMANDS.items():
+        shown = entry["result"].split()[0].rpartition(".")[2]
+        shared.append(shown)
+        parts.append(f"## {name}\n\n{entry['summary']}\n")
+        parts.append(f"```\n$ scalecurve {entry['examples'][0]} --json\n{shape(every['definitions'][shown])}\n```\n")
+    parts.append("## Shared shapes\n\nA `Study` is described in [study-file.md](study-file.md).\n")
+    others = {name: schema for name, schema in every["definitions"].items() if name not in shared}
+    shapes = "\n".join(f"{name:<9} {shape(schema, 10)}" for name, schema in sorted(others.items()))
     return "\n".join([*parts, f"```\n{shapes}\n```\n"])
 
 
-def shape(schema: dict[str, Any], indent: int = 0) -> str:
+def schemas_file() -> str:
+    return json.dumps(schemas(), indent=1) + "\n"
+
+
+def shape(schema: Schema, indent: int = 0) -> str:
     """A schema in the short notation of the page: {"key": type, ...}."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])

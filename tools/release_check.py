@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "out" / "dist"
 LARGEST_WHEEL = 1.5e6
-NEEDED = ("scalecurve/py.typed", "scalecurve/codes.toml", "scalecurve/schemas.json", "scalecurve/cli/main.py")
+NEEDED = ("scalecurve/py.typed", "scalecurve/codes.toml", "scalecurve/cli/main.py")
 STRAY = re.compile(r"(^|/)(tests|bench|tools|\.git|\.venv|__pycache__)/|\.pyc$")
 JOB = "import sys; sum(i * i for i in range(200_000 // int(sys.argv[1])))"
 ABSENT = {  # a command that needs an extra, and what its refusal must name

@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # what editors and type checkers read; the same names as HOME
     from scalecurve.fitting.grid_forecast import forecast_grid as forecast_grid
     from scalecurve.forecasting.forecast import forecast as forecast
     from scalecurve.formats.loading import load as load
+    from scalecurve.formats.loading import load_all as load_all
     from scalecurve.laws import law as law
     from scalecurve.measurement.sweep import measure as measure
     from scalecurve.planning.cost import cost as cost
@@ -83,6 +84,7 @@ HOMES = {
     "forecast_grid": "scalecurve.fitting.grid_forecast",
     "law": "scalecurve.laws",
     "load": "scalecurve.formats.loading",
+    "load_all": "scalecurve.formats.loading",
     "measure": "scalecurve.measurement.sweep",
     "merge": "scalecurve.analysis.merging",
     "next_runs": "scalecurve.planning.next_runs",
@@ -164,4 +166,4 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspe
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *HOMES, *MODULES})
+    return sorted({*HOMES, *MODULES, "__version__"})

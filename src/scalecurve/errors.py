@@ -14,10 +14,13 @@ A message says what is wrong, where, the value, and what to do.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from types import ModuleType
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,39 @@ class Fault:
         if self.value is not None:
             text += f" (got {shorten(self.value)})"
         if self.remedy:
-            text += f"; {self.remedy}"
+            text += f"; {spelled(self.remedy)}"
         return one_line(text)
+
+
+ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
+"""Whether the caller typed a command: then options are named --value-column, else value_column=."""
+COMMAND = re.compile(r"`?scalecurve [^;`]*")
+KEYWORDS = (
+    "against at baseline-k budget critical-batch deadline expected-seconds fleet gpus history jobs k-column "
+    "k-from k-unit level max-repeats min-efficiency node-size precision price quantity regime series "
+    "statistic threshold tokens unit value-column work-per-job workers"
+)
+"""The options that are keywords of a verb too; other programs have options of their own."""
+OPTION = re.compile(rf"--({KEYWORDS.replace(' ', '|')})\b(?!-)(?: (?=[\d\"'{{\[]))?")
+
+
+def spelled(text: str) -> str:
+    """A remedy in the language of the caller: `--value-column` on the command line, `value_column=` in Python.
+
+    Whole commands (`scalecurve measure --resume`) stay as they are.
+    """
+    if ON_COMMAND_LINE.get() or "--" not in text:
+        return text
+    text = re.sub(r"--(regime|setup|growth) (strong|weak|included|excluded|log|linear)", r"\1='\2'", text)
+    pieces, end = [], 0
+    for command in COMMAND.finditer(text):
+        pieces += [_as_keywords(text[end : command.start()]), command[0]]
+        end = command.end()
+    return "".join([*pieces, _as_keywords(text[end:])])
+
+
+def _as_keywords(text: str) -> str:
+    return OPTION.sub(lambda option: f"{option[1].replace('-', '_')}=", text)
 
 
 def one_line(text: str) -> str:
@@ -97,16 +131,33 @@ class FormatError(InputError):
         super().__init__(faults, subject=subject)
 
 
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+WRONG_CALL = re.compile(r"\(\) (missing|takes|got an unexpected|got multiple)")
+
+
 @contextmanager
-def read_as(what: str, *, subject: str, where: str | None = None) -> Iterator[None]:
-    """The guard around a reader: it may trust the shape of `what`, and whatever breaks it is a damaged file."""
+def read_as(
+    what: str, *, subject: str, where: str | None = None, damage: tuple[type[Exception], ...] = DAMAGE
+) -> Iterator[None]:
+    """The guard around a reader, which may trust the shape of `what`: the errors it declares as `damage` mean a damaged
+    file.  A wrong call, or an attribute that a class of ours lacks, is our fault and stays an internal error."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+    except damage as problem:
+        if is_our_fault(problem):
+            raise
         text = " ".join(str(problem).split())
         message = f"damaged, or not as {what} is written: {type(problem).__name__}: {text}"
         fault = Fault(message[:200], where, remedy=f"check the file; it was read as {what}")
-        raise FormatError(fault, subject=subject) from None
+        raise FormatError(fault, subject=subject) from problem
+
+
+def is_our_fault(problem: Exception) -> bool:
+    """Whether no input can cause this error: a function called with wrong arguments, or a missing attribute of ours."""
+    if isinstance(problem, AttributeError):
+        owner = problem.obj if isinstance(problem.obj, type | ModuleType) else type(problem.obj)
+        return (getattr(owner, "__module__", None) or owner.__name__).startswith("scalecurve")
+    return isinstance(problem, TypeError) and WRONG_CALL.search(str(problem)) is not None
 
 
 @contextmanager

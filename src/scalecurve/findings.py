@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
-from scalecurve.errors import make_inert
+from scalecurve.errors import make_inert, spelled
 
 
 class Severity(StrEnum):
@@ -36,6 +36,8 @@ class Finding:
     remedy: str | None = None
 
     def __post_init__(self) -> None:
+        if self.remedy:
+            object.__setattr__(self, "remedy", spelled(self.remedy))
         make_inert(self, "code", "message", "remedy")
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ STUDIES = {
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_page(browser: Any, tmp_path: Path, name: str, size: str, scheme: str) -> None:
     path = tmp_path / "report.html"
-    sc.write_report(path, ROOT / STUDIES[name], price=2.5)
+    sc.write_report(ROOT / STUDIES[name], path, price=2.5)
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     page = context.new_page()

@@ -110,7 +110,7 @@ def test_imb_blocks_are_ranks() -> None:
 
 
 def test_osu_needs_the_ranks_from_the_file_names() -> None:
-    with pytest.raises(FormatError, match="--k-from"):
+    with pytest.raises(FormatError, match="k_from="):
         imported("osu_allreduce_n2.txt", "osu_allreduce_n4.txt", regime="weak")
 
     pattern = r"_n(\d+)"

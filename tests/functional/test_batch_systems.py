@@ -217,3 +217,33 @@ def test_a_prologue_and_a_container_are_run_and_recorded(tmp_path: Path, monkeyp
     assert study.provenance.software["container"]["digest"].startswith(
         "sha256:6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51"
     )
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_submitted_jobs_are_collected_when_they_have_ended(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = tmp_path / "gate"
+    script = f'while [ "$0" = 2 ] && [ ! -e {gate} ]; do sleep 0.05; done; echo at work'
+    begun = run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], repeats=2, submit=True)
+    assert {finding.code for finding in begun.findings} == {"pending-jobs"}
+    with pytest.raises(InputError, match="not collected"):
+        run_by(kind, tmp_path, monkeypatch, ["/bin/sh", "-c", script, "{workers}"], repeats=2, submit=True)
+    half, all_of_them = 0, None
+    for _ in range(200):
+        study = measure(tmp_path / "s.json", collect=True)
+        ended = [run.k for run in study.runs if run.value is not None]
+        if ended == [1, 1] and not gate.exists():
+            half = len(ended)
+            gate.touch()
+        if len(ended) == 4:
+            all_of_them = study
+            break
+    assert (half, all_of_them is not None) == (2, True)
+    assert all_of_them is not None
+    assert all("queued_seconds" in run.observed for run in all_of_them.runs) or kind == "kubernetes"
+    assert "pending-jobs" not in {finding.code for finding in all_of_them.findings}
+    assert not (tmp_path / "s.json.work").exists()
+    if kind == "pbs":
+        chained = [words for words in asked(tmp_path) if words[0] == "qsub"]
+        assert [any("afterany" in word for word in words) for words in chained] == [False, True, True, True]

@@ -40,7 +40,7 @@ def study_of(kind: str, folder: Path) -> Study | StudySet:
         "throughput": lambda: sc.load(SAMPLES / "specsdm91.csv", regime="strong"),
         "K0 = 8 of 1..64": lambda: sc.load(EXAMPLES / "reference" / "strong.csv", regime="strong", baseline_k=8),
         "K0 = 2, the smallest": lambda: sc.load(SAMPLES / "talp", regime="strong"),
-        "several curves": lambda: sc.load(SAMPLES / "pytest_benchmark.json", regime="strong"),
+        "several curves": lambda: sc.load_all(SAMPLES / "pytest_benchmark.json", regime="strong"),
         "summary only": lambda: sc.load(summary, regime="strong"),
     }
     return ways[kind]()
@@ -165,8 +165,8 @@ def test_every_quantity_at_every_k_has_one_value_and_the_headline_names_its_base
     for study in loaded.studies.values() if isinstance(loaded, StudySet) else [loaded]:
         text = tmp_path / "report.md"
         page = tmp_path / "report.html"
-        sc.write_report(text, study, price=price)
-        sc.write_report(page, study, price=price)
+        sc.write_report(study, text, price=price)
+        sc.write_report(study, page, price=price)
         read = text.read_text()
         # Under weak scaling a job of the cost table is the work of one K0, not the growing work of a run.
         names = NAMES if study.regime is Regime.STRONG else NAMES | {"time/job": "time of a job"}

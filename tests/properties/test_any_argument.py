@@ -69,7 +69,7 @@ CALLS: dict[str, Callable[[Any, Path], object]] = {
     "cost": lambda subject, _: sc.cost(subject, 2.5, regime="strong"),
     "price": lambda subject, _: sc.cost(STUDY, subject),
     "at": lambda subject, _: sc.forecast(STUDY, at=subject),
-    "report": lambda subject, folder: sc.write_report(folder / "r.html", subject),
+    "report": lambda subject, folder: sc.write_report(subject, folder / "r.html"),
     "plot": lambda subject, folder: sc.plot(subject, folder / "p.svg"),
     "save": lambda subject, folder: sc.save(subject, folder / "s.json"),
     "export": lambda subject, _: sc.export(subject, "csv"),
@@ -199,7 +199,7 @@ ASKED: dict[str, Callable[[Draw, Path], Any]] = {
     "save": lambda draw, folder: written(folder / "s.json", lambda path: sc.save(loaded(draw), path)),
     "tabulate": lambda draw, _: sc.tabulate(loaded(draw), karp_flatt=True, **some(draw, "threshold", "level")),
     "write_report": lambda draw, folder: written(
-        folder / "r.md", lambda path: sc.write_report(path, loaded(draw), **some(draw, "threshold", "price"))
+        folder / "r.md", lambda path: sc.write_report(loaded(draw), path, **some(draw, "threshold", "price"))
     ),
 }
 SLOW = {"explore": 2, "plot": 5, "write_report": 5, "measure": 20, "diagnose": 20, "plan_training": 20}

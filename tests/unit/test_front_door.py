@@ -28,6 +28,7 @@ VERBS = [
     "forecast_grid",
     "law",
     "load",
+    "load_all",
     "measure",
     "merge",
     "next_runs",
@@ -104,7 +105,7 @@ ON_A_STUDY: dict[str, Callable[..., object]] = {
     "next_runs": sc.next_runs,
     "plot": lambda study, **rest: sc.plot(study, "curve.svg", **rest),
     "tabulate": sc.tabulate,
-    "write_report": lambda study, **rest: sc.write_report("report.md", study, **rest),
+    "write_report": lambda study, **rest: sc.write_report(study, "report.md", **rest),
 }
 
 

@@ -119,9 +119,9 @@ def studies_options(metavar: str, *, count: int = -1, sets: bool = False) -> Cal
     def add(function: Function) -> Function:
         @wraps(function)
         def wrapped(*, studies: tuple[str, ...], reading: Reading, **options: Any) -> Any:
-            from scalecurve import load
+            from scalecurve.formats.loading import load_any
 
-            loaded = [load(source, **reading) for source in studies]
+            loaded = [load_any(source, **reading) for source in studies]
             curves = [curve for item in loaded for curve in curves_of(item)]
             return function(studies=loaded if sets else curves, **options)
 
@@ -146,7 +146,7 @@ def curves_options(function: Function) -> Function:
 
     @wraps(function)
     def wrapped(*, study: str, reading: Reading, **options: Any) -> Any:
-        from scalecurve import load
+        from scalecurve.formats.loading import load_any
 
         if "energy" in options and reading["quantity"] == "joules":
             options["energy"], reading["quantity"] = True, None
@@ -154,7 +154,7 @@ def curves_options(function: Function) -> Function:
             from scalecurve.formats import import_results
 
             return function(study=import_results(study, **reading), **options)
-        return function(study=load(study, **reading), **options)
+        return function(study=load_any(study, **reading), **options)
 
     return click.argument("study", metavar="STUDY")(reading_options(wrapped))  # type: ignore[return-value]
 
@@ -180,9 +180,9 @@ def maybe_study_options(function: Function) -> Function:
 
     @wraps(function)
     def wrapped(*, study: str | None, reading: Reading, **options: Any) -> Any:
-        from scalecurve import load
+        from scalecurve.formats.loading import load_any
 
         kept = {name: reading[name] for name in ("k_unit", "node_size")}
-        return function(study=None if study is None else _one_curve(load(study, **reading)), **kept, **options)
+        return function(study=None if study is None else _one_curve(load_any(study, **reading)), **kept, **options)
 
     return click.argument("study", metavar="[STUDY]", required=False)(reading_options(wrapped))  # type: ignore[return-value]

@@ -13,9 +13,19 @@ from typing import NamedTuple, NoReturn
 import click
 
 from scalecurve._version import __version__
-from scalecurve.errors import ScalecurveError
+from scalecurve.errors import ON_COMMAND_LINE, ScalecurveError
 
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
+
+FIRST_STEPS = """\
+Start with one of these; --help lists all commands.
+
+  scalecurve table times.csv --regime strong                                  times you have: K, seconds
+  scalecurve measure --regime strong --workers 1,2,4 -- ./solver {workers}    times you need
+  scalecurve plan --model llama3-70b --cluster h100-ib400 --gpus 512          a training run
+  scalecurve audit --speedup 180 --workers 256                                a claim somebody made
+
+strong: the whole job stays the same while workers are added; weak: the work of each worker does."""
 
 
 class Entry(NamedTuple):
@@ -102,14 +112,18 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Begin with: scalecurve table times.csv --regime strong (a column of workers, a column of seconds).  "
     "Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
     "Exit codes: 0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="scalecurve")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """How far does adding machines get you, why does it stop, and what does it cost?"""
+    if context.invoked_subcommand is None:
+        click.echo(FIRST_STEPS)
 
 
 def main() -> NoReturn:
@@ -132,6 +146,14 @@ def mend_streams() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; messages go to standard error."""
+    speaks = ON_COMMAND_LINE.set(True)
+    try:
+        return _run(arguments)
+    finally:
+        ON_COMMAND_LINE.reset(speaks)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         code = app.main(arguments, prog_name="scalecurve", standalone_mode=False)
         sys.stdout.flush()
@@ -166,7 +188,21 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("SCALECURVE_DEBUG"):
             raise
         text = f"internal error, a fault of scalecurve and not of your input: {type(problem).__name__}: {problem}"
-        return complain(f"{text}\nSCALECURVE_DEBUG=1 shows where; please report it.", INTERNAL_ERROR)
+        return complain(f"{text}\n{error_report(arguments)}", INTERNAL_ERROR)
+
+
+def error_report(arguments: list[str]) -> str:
+    """Write where an internal error happened to a file, and say which."""
+    import tempfile
+    import traceback
+
+    text = f"scalecurve {__version__}, Python {sys.version}\n{arguments}\n\n{traceback.format_exc()}"
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="scalecurve-error-", suffix=".txt", delete=False) as file:
+            file.write(text)
+    except OSError:
+        return "SCALECURVE_DEBUG=1 shows where; please report it."
+    return f"{file.name} says where; please report it with that file."
 
 
 def complain(message: str, code: int) -> int:

@@ -99,6 +99,8 @@ def ending_of(study: Study | StudySet) -> Result:
 @_settings_options
 @click.option("--resume", is_flag=True, help="Continue an interrupted study; completed runs are kept.")
 @click.option("--force", "--fresh", "force", is_flag=True, help="Begin again: overwrite the file of -o.")
+@click.option("--submit", is_flag=True, help="Give all launches to the batch system as a chain of jobs, and return.")
+@click.option("--collect", is_flag=True, help="Read the submitted jobs of STUDY.json that have ended.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, their order, wall time and cost; start nothing.")
 @init_option("FILE.toml (default study.toml)")
 @output_options
@@ -109,6 +111,8 @@ def command(
     words: tuple[str, ...],
     resume: bool,
     force: bool,
+    submit: bool,
+    collect: bool,
     dry_run: bool,
     init: bool,
     output: Output,
@@ -117,7 +121,7 @@ def command(
 
     Describe the job once: scalecurve measure --regime strong --workers 1,2,4 -o study.json -- ./solver {workers}
     """
-    endings = (".toml", ".json") if resume else (".toml",)  # a study says itself how it was measured
+    endings = (".toml", ".json") if resume or collect else (".toml",)  # a study says itself how it was measured
     file = Path(words[0]) if words and words[0].endswith(endings) else None
     job = words[1:] if file else words
     if init:
@@ -134,8 +138,12 @@ def command(
     from scalecurve.measurement.sweep import measure
 
     with progress_display(quiet=output.quiet) as listener:
-        study = measure(file, resume=resume, force=force, listener=listener, **settings)
-    emit(study if output.format else ending_of(study), to_terminal)
+        study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
     place = place or (file and file.with_suffix(".json"))
+    if isinstance(study, Study) and not len(study.samples):  # jobs in a queue; other studies without a time raise
+        for finding in study.findings:
+            note(f"{finding.message} -> {finding.remedy}", output)
+        return int(not submit)
+    emit(study if output.format else ending_of(study), to_terminal)
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

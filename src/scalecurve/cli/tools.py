@@ -56,7 +56,7 @@ def report(
     """
     output = Output(quiet=quiet)
     with working("writing the report", output):
-        written = sc.write_report(file, *studies, threshold=threshold, price=price, proposal=proposal, history=history)
+        written = sc.write_report(studies, file, threshold=threshold, price=price, proposal=proposal, history=history)
     note(f"written: {', '.join(str(path) for path in written)}", output)
 
 

@@ -25,7 +25,7 @@ from scalecurve.explorer.questions.mechanisms import networks
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
-from scalecurve.formats.loading import StudyLike, load
+from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
@@ -186,7 +186,7 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
     """A study as the My data view takes it: the text of its file, or of a study file made from it."""
-    loaded = load(study, regime=regime)
+    loaded = load_any(study, regime=regime)
     name, text = page_text(study, loaded)
     return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
 

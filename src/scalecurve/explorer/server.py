@@ -54,9 +54,9 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
     if study is None:
         return {}
     from scalecurve.explorer.questions.data import MOST_TEXT, page_text
-    from scalecurve.formats.loading import load
+    from scalecurve.formats.loading import load_any
 
-    loaded = load(study, regime=regime)
+    loaded = load_any(study, regime=regime)
     name, text = page_text(study, loaded)
     if len(text) > MOST_TEXT:
         hint = f"the page takes up to {MOST_TEXT}; use the command line for larger studies"

@@ -9,11 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalecurve.analysis.curve import thinned
-from scalecurve.document import Block, Cell, Column, Document, FindingList, Heading, Paragraph, Result, Tone, table
+from scalecurve.analysis.checks import implausible
+from scalecurve.analysis.curve import curve_of, thinned
+from scalecurve.document import (
+    Answer,
+    Block,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    Paragraph,
+    Result,
+    Tone,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
-from scalecurve.forecasting.curves import View, view
+from scalecurve.forecasting.curves import CurveKind, View, view
 from scalecurve.forecasting.prediction import FEWEST, predict_views, serial_finding, sibling_finding, with_siblings
 from scalecurve.forecasting.published import Calibration, Standing, check_domain, shipped, standing_of
 from scalecurve.forecasting.rows import GREY, Backtest, ExpectedBend, ForecastRow, backtest, expected_bend, rows_of
@@ -26,6 +39,8 @@ from scalecurve.units import WorkersLike, as_number, as_workers, format_rate, se
 if TYPE_CHECKING:
     from scalecurve.forecasting.explain import ForecastExplanation
 
+NO_FASTER = 0.1  # a gain below this is none where the interval holds the measured value
+DECISIVE = 1.6  # high over low, above which a fact or a run that narrows it is worth asking for
 LEAST_SHOWN = 0.01  # of the weight of an expert
 
 
@@ -43,18 +58,52 @@ class Forecast(Result):
     view: View
     calibration: Calibration
 
-    def __repr__(self) -> str:
-        values = [(row, row.value, row.low, row.high) for row in self.rows]
-        answers = [
-            f"refused at {row.k}"
-            if low is None or high is None
-            else f"{low:.4g}..{high:.4g} at {row.k}"
-            if value is None
-            else f"{value:.4g} at {row.k} ({low:.4g}..{high:.4g})"
-            for row, value, low, high in values[:3]
-        ]
-        more = f", {len(self.rows) - 3} more K" if len(self.rows) > 3 else ""
-        return f"<Forecast of {self.name}, {self.view.study.quantity}: {', '.join(answers)}{more}>"
+    @property
+    def answer(self) -> Answer:
+        study, unit = self.view.study, self.view.study.k_unit
+        doubt = implausible(curve_of(study))
+        if doubt is not None and doubt.evidence["kind"] != "slower-everywhere":
+            return Answer(decision=f"No forecast to rely on: {doubt.message}.", next=doubt.remedy)
+        row = next((own for own in self.rows if own.low is not None and own.high is not None), None)
+        if row is None or row.low is None or row.high is None:
+            refusal = next((own for own in self.rows[0].findings), None)
+            decision = "No forecast: " + (refusal.message if refusal else "no K was asked for")
+            return Answer(decision=f"{decision}.", next=refusal.remedy if refusal else None)
+        is_time = study.quantity is Quantity.SECONDS
+        show = seconds_alike([row.value, row.low, row.high]) if is_time else format_rate
+        ends = f"{show(row.low)} to {show(row.high)}"
+        verb = "would take" if is_time else "would give"
+        value = f"{show(row.value)} ({ends})" if row.value is not None else ends
+        last_k, last = self.measured[-1]
+        decision = f"{row.k} {unit} {verb} {value}{_against(row, last, last_k)}."
+        sure = {0.9: "nine times in ten", 0.95: "19 times in 20", 0.8: "four times in five"}
+        wide = row.high / row.low
+        return Answer(
+            decision=decision,
+            confidence=f"Intervals held {sure.get(self.level, f'in {self.level:.0%}')} on published curves from other "
+            "sources.",
+            reason=self._where_it_bends(),
+            next=self._what_would_narrow() if wide > DECISIVE else None,
+        )
+
+    def _where_it_bends(self) -> str | None:
+        """The bend in words people use; None where none is expected or too few K were measured."""
+        if len(self.view.fitted.k) < FEWEST or self.bend.k is None:
+            return None
+        if self.view.kind is CurveKind.STRONG:
+            return f"From about K = {self.bend.k:,.0f} on a doubling gives less than 1.4x."
+        return f"Efficiency falls below 0.7 near K = {self.bend.k:,.0f}."
+
+    def _what_would_narrow(self) -> str:
+        """The fact or the run that would narrow the interval most."""
+        own = self.view
+        if own.points.error is None or not np.any(np.isfinite(own.points.error)):
+            return "repeat every K three times: noise and shape cannot be told apart now"
+        if own.node_size is None and own.points.traits.worker not in (0, 1) and own.study.k_unit != "nodes":
+            return "say how many workers share a node (--node-size)"
+        if own.cores is None and own.points.traits.worker == 0:
+            return "say how many cores the threads share (--cores)"
+        return f"measure K = {int(2 * own.largest_k)}; `scalecurve next` says how often"
 
     def __getitem__(self, place: int) -> ForecastRow:
         return self.rows[place]
@@ -154,9 +203,9 @@ class Forecast(Result):
         ranked = sorted(self.weights.items(), key=lambda item: -item[1])
         weights = ", ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= LEAST_SHOWN)
         source = f"Weights: {weights}." if weights else "Every K asked for lies within the measured range."
-        blocks: list[Block] = [Paragraph(head), table(columns, rows)]
         bend = [Paragraph(self.bend.sentence(self.view.largest_k))] if len(self.view.fitted.k) >= FEWEST else []
-        blocks += [*bend, Paragraph(source)]
+        details: list[Block] = [Paragraph(head), *bend, Paragraph(source)]
+        blocks: list[Block] = [table(columns, rows)]
         if self.explained and self.explanation:
             blocks += self.explanation.blocks()
         if self.backtest:
@@ -174,10 +223,25 @@ class Forecast(Result):
             ]
             caption = f"Fitted to K <= {self.backtest.fitted_to} only; median error {self.backtest.median_error:.1%}"
             heads = ["K", "predicted", "measured median", "error", "in interval"]
-            blocks += [Heading("Tried on this study's own data"), table(heads, tried, caption=caption)]
+            details += [Heading("Tried on this study's own data"), table(heads, tried, caption=caption)]
         if self.standing:
-            blocks += [self.standing.heading(), self.standing.table()]
-        return Document(f"Forecast of {self.name}", (*blocks, FindingList(self.findings)))
+            details += [self.standing.heading(), self.standing.table()]
+        blocks.append(FindingList(self.findings))
+        return Document(f"Forecast of {self.name}", tuple(blocks), details=tuple(details))
+
+
+def _against(row: ForecastRow, last: float, last_k: int) -> str:
+    """How the value stands to that at the largest measured K."""
+    if row.value is None or row.low is None or row.high is None or row.extrapolation <= 1:
+        return ""
+    ratio = row.value / last if row.quantity.higher_is_better else last / row.value
+    if row.low <= last <= row.high and ratio < 1 + NO_FASTER:
+        return f", no {'more' if row.quantity.higher_is_better else 'faster'} than {last_k}"
+    return (
+        f", {ratio:.2g} times as fast as {last_k}"
+        if not row.quantity.higher_is_better
+        else f", {ratio:.2g} times that of {last_k}"
+    )
 
 
 def forecast(
@@ -293,7 +357,7 @@ def _forecast_views(
     predictions = predict_views(views, [np.array(ks, dtype=np.float64) for ks in beyond], calibration)
     forecasts = []
     for own, ks, ahead, prediction in zip(views, counts, beyond, predictions, strict=True):
-        rows = tuple(rows_of(own, ks, prediction, level, extrapolate))
+        rows = tuple(rows_of(own, ks, prediction, level, extrapolate, calibration))
         moved = (sibling_finding(prediction, ahead), serial_finding(prediction, ahead, own.serial))
         findings = (finding for finding in moved if finding is not None)
         general = (*own.study.findings, *own.cautions(prediction.noise), *findings)

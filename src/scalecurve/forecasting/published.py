@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from scalecurve.analysis.curve import curve_of
-from scalecurve.document import Document, Heading, Paragraph, Result, Table, table
+from scalecurve.document import Answer, Document, Heading, Result, Table, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.forecasting.curves import Array, View, view
@@ -125,8 +125,15 @@ class Standing(Result):
     findings: tuple[Finding, ...] = ()
     ratio: str = "E"
 
-    def __repr__(self) -> str:
-        return f"<Standing among {self.regime} curves ({self.domain}): {self.rows[-1].sentence()}>"
+    @property
+    def answer(self) -> Answer:
+        last = self.rows[-1]
+        kind = "" if self.domain == EVERYTHING else f" of {self.domain}"
+        better = f"better than {last.percentile:.0f} % of {last.curves} published curves{kind}"
+        return Answer(
+            decision=f"At K = {last.k:g} this study is {better}.",
+            reason=f"Its efficiency is {last.efficiency:.2f}, their median {last.median:.2f}.",
+        )
 
     def records(self) -> list[dict[str, Any]]:
         return [row.to_dict() for row in self.rows]
@@ -148,7 +155,7 @@ class Standing(Result):
         return table(["of base", "K", self.ratio, "percentile", "published median", "curves"], rows)
 
     def body(self) -> Document:
-        return Document(None, (self.heading(), self.table(), Paragraph(self.rows[-1].sentence() + ".")))
+        return Document(None, (self.heading(), self.table()))
 
 
 def stand(study: StudyLike, domain: str | None = None, *, calibration: Calibration | None = None) -> Standing | None:

@@ -20,7 +20,9 @@ from scalecurve.forecasting.published import Calibration
 from scalecurve.study import Quantity
 
 GREY, REFUSED = 4.0, 16.0  # times the largest measured K
+NO_ANSWER = 30.0  # high over low: nothing can be decided by it
 VAGUE, VAGUE_LEVEL = 10.0, 0.9  # high/low at up to 4 times: wider published intervals missed by 32 % in the median
+LEAVES = "leaves-the-node"
 INTERVAL_ONLY = "interval-only"
 WIDENING = 1.5  # of the interval towards worse, for each boundary crossed that was never measured across
 BACKTEST_FEWEST, BACKTEST_SHARE = 4, 0.6  # at least so many K, so large a share of them fitted
@@ -80,7 +82,17 @@ def band(row: ForecastRow) -> dict[str, Any] | None:
     return shares
 
 
-def rows_of(own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool) -> Iterator[ForecastRow]:
+def _answerable(own: View, level: float, calibration: Calibration) -> int | None:
+    """The largest of 2, 4, 8 and 16 times the largest measured K whose interval is narrow enough; None without any."""
+    at = np.asarray(own.largest_k * 2.0 ** np.arange(1, 5))
+    low, high = predict_views([own], [at], calibration)[0].interval(level)
+    narrow = np.flatnonzero(high - low <= math.log(NO_ANSWER) / WIDENING)
+    return int(at[narrow[-1]]) if len(narrow) else None
+
+
+def rows_of(
+    own: View, at: Sequence[int], ahead: Prediction, level: float, extrapolate: bool, calibration: Calibration
+) -> Iterator[ForecastRow]:
     """The rows at K: predicted beyond the largest measured K, interpolated within the range."""
     far = np.log2(np.array([k for k in at if k > own.largest_k], dtype=np.float64) / own.largest_k)
     vague = ahead.disagreement(VAGUE_LEVEL) > math.log(VAGUE) * np.maximum(far / 2, 1.0)
@@ -89,15 +101,24 @@ def rows_of(own: View, at: Sequence[int], ahead: Prediction, level: float, extra
     answers = [next(predicted) if k > own.largest_k else _interpolated(own, k, ahead.noise, level) for k in at]
     crossed = [tuple(own.boundaries(k)) for k in at]
     log, low, high = (np.array(column) for column in list(zip(*answers, strict=True))[:3])
-    wider, k_at = WIDENING ** np.array([len(findings) for findings in crossed]), np.array(at, dtype=np.float64)
+    held = (
+        0.0 if ahead.across is None else ahead.across.full
+    )  # the boundary of the node, which the interval holds already
+    counts = np.array([len(findings) - held * any(one.code == LEAVES for one in findings) for findings in crossed])
+    wider, k_at = WIDENING**counts, np.array(at, dtype=np.float64)
     edges = np.stack([log - np.minimum(wider * (log - low), WIDEST), high])
     lows, highs = np.sort(own.value(k_at, edges), axis=0).tolist()
     values, efficiencies = own.value(k_at, log).tolist(), own.efficiency(k_at, log).tolist()
     for i, k in enumerate(at):
         ratio, quantity = k / own.largest_k, own.study.quantity
-        if ratio > REFUSED and not extrapolate:
+        factor = highs[i] / lows[i] if lows[i] > 0 else math.inf
+        if (ratio > REFUSED or (ratio > 1 and factor > NO_ANSWER)) and not extrapolate:
             message = f"K = {k} is {ratio:.3g} times the largest measured K: a guess, not a forecast"
+            if ratio <= REFUSED:
+                message = f"K = {k} would be known within a factor of {factor:.0f} only, which is no answer"
             remedy = "measure a larger K, or insist with extrapolate=True (--extrapolate)"
+            if known := _answerable(own, level, calibration):
+                remedy = f"ask for K = {known}, which can be answered, or {remedy}"
             refusal = warning("forecast-refused", message, remedy=remedy, k=k, extrapolation=ratio)
             yield ForecastRow(k=k, quantity=quantity, extrapolation=ratio, refused=True, findings=(refusal,))
             continue

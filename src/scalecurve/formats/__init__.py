@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from scalecurve.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from scalecurve.formats.loading import import_results, load
+    from scalecurve.formats.loading import import_results, load, load_all
 
-__all__ = ["import_results", "load"]
+__all__ = ["import_results", "load", "load_all"]
 
 if not TYPE_CHECKING:  # hidden from type checkers, so that they report a misspelt name
-    __getattr__, __dir__ = lazy_names(__name__, {"loading": "import_results load"})
+    __getattr__, __dir__ = lazy_names(__name__, {"loading": "import_results load load_all"})

@@ -1,5 +1,5 @@
-"""`load`: a study from whatever holds one, which is what every verb takes (`as_study`); `import_results`: the same with
-the mapping that led to it."""
+"""`load`: a study from whatever holds one, which is what every verb takes (`as_study`); `load_all`: every curve of it;
+`import_results`: the same with the mapping that led to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
+from scalecurve.formats.objects import mapping_or_frame
 from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
@@ -20,7 +21,7 @@ from scalecurve.study.study import REGIME_HELP, StudySet
 if TYPE_CHECKING:
     from scalecurve.formats.imported import Imported
 
-ACCEPTED = "a Study, a path, a list of paths, a mapping {K: seconds} or a pandas or polars frame"
+ACCEPTED = "a Study, a path, a list of paths, {K: seconds}, pairs (K, seconds), records, or a pandas or polars frame"
 
 
 @runtime_checkable
@@ -32,7 +33,16 @@ class DataFrame(Protocol):
     def __getitem__(self, key: Any) -> Any: ...
 
 
-StudyLike = Study | StudySet | str | Path | Sequence[str | Path] | Mapping[int, float | Iterable[float]] | DataFrame
+StudyLike = (
+    Study
+    | StudySet
+    | str
+    | Path
+    | Sequence[str | Path]
+    | Mapping[int, float | Iterable[float]]
+    | Sequence[Any]
+    | DataFrame
+)
 
 Times = float | Iterable[float]
 SetLike = StudyLike | Mapping[float, Mapping[int, Times]] | Mapping[tuple[float, int], Times]
@@ -57,16 +67,145 @@ def load(
     where: str | Sequence[str] = (),
     melt: bool = False,
     accept: str | Sequence[str] = (),
-) -> Study | StudySet:
-    """The study in a study file, a plain table, another tool's result, a folder or list of them, a frame or a mapping.
+) -> Study:
+    """The study in a file, a folder, a list of files, a frame, or plain Python values.
 
-    A StudySet where the source holds several curves and `series` does not name one.  `-` is standard input.  A source
-    that does not state its regime needs it stated; `k_from` is a pattern that finds K in names (`n(\\d+)_`), and
-    `unit` is the unit of times (ms, s ...) where a table does not state it.  A column is named by its header, its
-    number from 1, or `(empty)`; `k_column` may be a product (`ranks*threads`) or `(header)`.  `table` is the number or
-    heading of one table of a document, `ignore` names columns to leave out, `where` keeps the rows with `column=value`,
-    `melt` makes a curve of every column, and `accept` passes over doubts by their codes.
+    Parameters
+    ----------
+    source
+        A study file, a table, a result of another tool, a folder or list of them (`-` is standard input); a Study; a
+        pandas or polars frame or Series; {K: seconds}; pairs (K, seconds) or an array of them; a list of records.
+    regime
+        "strong" (the total work is fixed) or "weak" (the work per worker is); needed where the source states none.
+    quantity
+        "seconds", "throughput" or "throughput_per_worker", where a table does not say.
+    k_column, value_column
+        The columns of worker counts and of values: a header, a number from 1, or `(empty)`; K may be a product
+        (`ranks*threads`) or stand in the header row (`(header)`).
+    k_unit
+        What a worker is: gpus, nodes, ranks, threads ...
+    k_from
+        A pattern that finds K in names of files, such as `n(\\d+)_`.
+    series
+        Which curve, where the source holds several; `load_all` returns all of them.
+    baseline_k, node_size
+        K0 (default: the smallest K), and the workers of one node.
+    unit
+        The unit of times (ms, s, min ...), where a table does not state it.
+    table
+        The number or the heading of one table of a document.
+    ignore, where
+        Columns to leave out; `column=value` of the rows to keep.
+    melt
+        Whether every column beside K is a curve of its own.
+    accept
+        Codes of doubts to pass over, as a refusal names them.
+
+    Returns
+    -------
+    Study
+        Every raw value in seconds or as a rate, with where it comes from.
+
+    Raises
+    ------
+    InputError
+        The source cannot be read, holds several curves, or leaves open what is needed; all faults at once.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sc.load({1: [10.1, 9.9], 2: 5.2}, regime="strong").all_k
+    (1, 2)
     """
+    return as_study(
+        load_any(
+            source,
+            regime=regime,
+            quantity=quantity,
+            k_column=k_column,
+            value_column=value_column,
+            k_unit=k_unit,
+            k_from=k_from,
+            series=series,
+            baseline_k=baseline_k,
+            node_size=node_size,
+            unit=unit,
+            table=table,
+            ignore=ignore,
+            where=where,
+            melt=melt,
+            accept=accept,
+        )
+    )
+
+
+def load_all(
+    source: SetLike,
+    *,
+    regime: Regime | str | None = None,
+    quantity: Quantity | str | None = None,
+    k_column: str | None = None,
+    value_column: str | None = None,
+    k_unit: str | None = None,
+    k_from: str | None = None,
+    baseline_k: int | None = None,
+    node_size: int | None = None,
+    unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
+) -> StudySet:
+    """Every curve of a source, by name; a set of one where it holds one.  Parameters as of `load`.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> sizes = sc.load_all({1000: {1: 8.0, 2: 4.1}, 2000: {1: 16.0, 2: 8.1}}, regime="strong")
+    >>> sizes.names
+    ('1000', '2000')
+    """
+    loaded = load_any(
+        source,
+        regime=regime,
+        quantity=quantity,
+        k_column=k_column,
+        value_column=value_column,
+        k_unit=k_unit,
+        k_from=k_from,
+        baseline_k=baseline_k,
+        node_size=node_size,
+        unit=unit,
+        table=table,
+        ignore=ignore,
+        where=where,
+        melt=melt,
+        accept=accept,
+    )
+    return loaded if isinstance(loaded, StudySet) else StudySet(studies={loaded.name: loaded})
+
+
+def load_any(
+    source: SetLike,
+    *,
+    regime: Regime | str | None = None,
+    quantity: Quantity | str | None = None,
+    k_column: str | None = None,
+    value_column: str | None = None,
+    k_unit: str | None = None,
+    k_from: str | None = None,
+    series: str | None = None,
+    baseline_k: int | None = None,
+    node_size: int | None = None,
+    unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
+) -> Study | StudySet:
+    """A Study, or a StudySet where the source holds several curves and `series` does not name one; as `load`."""
     subject = str(source) if isinstance(source, str | Path) else None
     options = ReadOptions.checked(
         regime,
@@ -86,6 +225,7 @@ def load(
         accept=accept,
         subject=subject,
     )
+    source = mapping_or_frame(source)
     if isinstance(source, Study):
         return _restated(source, options, source.name)
     if isinstance(source, StudySet):
@@ -96,8 +236,6 @@ def load(
         return load_sources(sources_of(source), options)
     if isinstance(source, Mapping):
         return _load_mapping(source, options)
-    if hasattr(source, "to_frame") and not isinstance(source, DataFrame):  # a pandas Series over K
-        source = source.to_frame()
     if isinstance(source, DataFrame):
         from scalecurve.formats.tables.forms import read_frame
 
@@ -107,7 +245,7 @@ def load(
 
 def as_study_set(source: SetLike, *, regime: Regime | str | None = None) -> StudySet:
     """The curves of a source; an InputError where it holds only one."""
-    loaded = source if isinstance(source, StudySet) and regime is None else load(source, regime=regime)
+    loaded = source if isinstance(source, StudySet) and regime is None else load_any(source, regime=regime)
     if isinstance(loaded, StudySet):
         return loaded
     remedy = "give a table with a column `size` beside K and time, {size: {K: seconds}}, or measure with --axis-size"
@@ -122,7 +260,7 @@ def as_study(source: StudyLike, *, regime: Regime | str | None = None) -> Study:
     """
     if isinstance(source, Study) and regime is None:
         return source
-    loaded = source if isinstance(source, StudySet) else load(source, regime=regime)
+    loaded = source if isinstance(source, StudySet) else load_any(source, regime=regime)
     return loaded.only() if isinstance(loaded, StudySet) else loaded
 
 

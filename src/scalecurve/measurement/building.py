@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,24 +28,45 @@ from scalecurve.units import format_count, format_seconds
 if TYPE_CHECKING:
     from scalecurve.estimate import Estimate
     from scalecurve.measurement.journal import Workspace
+    from scalecurve.measurement.schedule import Planned
 
 INTERPRETERS = ("sh", "bash", "dash", "java", "node", "perl", "ruby", "Rscript", "julia", "octave")
 
 
-def build_study(settings: MeasureSettings, space: Workspace, world: World, *, interrupted: bool = False) -> Study:
-    """The study of all launches so far, from the journal on the disk."""
+def build_study(
+    settings: MeasureSettings,
+    space: Workspace,
+    world: World,
+    *,
+    interrupted: bool = False,
+    pending: Mapping[Planned, str] | None = None,
+) -> Study:
+    """The study of all launches so far, from the journal on the disk; `pending` are jobs that wait in a queue."""
     header, entries = space.contents()
     runs = tuple(entry for entry in entries if isinstance(entry, Run))
     findings = [error("interrupted", "The measurement was interrupted.", remedy="continue it with measure --resume")]
     findings = [
         *(findings if interrupted else ()),
+        *([pending_jobs(pending, space.output)] if pending else ()),
         *sameness_findings(runs, settings),
         *choose_baseline(runs, settings)[1],
-        *verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))),
+        *(verdicts_on(Record(settings, runs, len(world.machine.usable_cores()))) if runs or not pending else ()),
     ]
     if any("series" in run.observed for run in runs):
         findings += noise_scale_findings(runs)
     return study_of(settings, header, runs, findings)
+
+
+def pending_jobs(pending: Mapping[Planned, str], output: Path) -> Finding:
+    reasons = Counter(pending.values())
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    return error(
+        "pending-jobs",
+        f"{len(pending)} submitted jobs have not ended ({listed}).",
+        remedy=f"read them later with `scalecurve measure --collect {output}`",
+        jobs=len(pending),
+        reasons=dict(reasons),
+    )
 
 
 def study_of(

@@ -72,6 +72,11 @@ class Workspace:
     def journal(self) -> Path:
         return self.folder / JOURNAL
 
+    @cached_property
+    def submitted(self) -> Path:
+        """Is there where launches were given to a queue, to be collected later."""
+        return self.folder / "submitted"
+
     def run_folder(self, order: int) -> Path:
         return self.folder / "runs" / f"{order:05d}"
 
@@ -363,6 +368,8 @@ def existing(output: Path, *, is_grid: bool = False, resume: bool, force: bool) 
         return None
     if Workspace(output).holds_runs() or (is_grid and grid_folder(output).exists()):
         return Fault("an unfinished measurement is here", remedy="--resume continues it, --force discards its runs")
+    if Workspace(output).submitted.exists():
+        return Fault("submitted jobs are not collected", remedy="--collect reads them, --force cancels them")
     hint = "--resume adds what is missing, --force replaces it, or choose another -o"
     return Fault("the file exists", remedy=hint) if output.exists() else None
 

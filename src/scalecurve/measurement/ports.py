@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scalecurve.errors import Fault, InputError
 from scalecurve.study import Placement, RunStatus
 
 if TYPE_CHECKING:
@@ -117,6 +118,15 @@ class Launcher(Protocol):
 
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         """Start K workers and wait for them."""
+
+    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
+        """Give the job to a queue, to start when job `after` has ended, and return its number without waiting."""
+        hint = "measure without --submit, or by slurm, pbs, torque, lsf, sge, flux, kubernetes or template"
+        raise InputError(Fault(f"the launcher {self.name} has no queue", where="launcher.name", remedy=hint))
+
+    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
+        """Why a submitted job has not ended yet, in the words of its queue; None when it has."""
+        return None
 
     def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
         """End the jobs of an earlier measurement that nothing waits for any more; `folder` holds their run folders."""

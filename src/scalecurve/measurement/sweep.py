@@ -16,13 +16,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Unpack
 
-from scalecurve.errors import InputError, RunError
+from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.beforehand import checked_settings, faults_beforehand
 from scalecurve.measurement.building import build_study
 from scalecurve.measurement.evidence import read_run, what_the_job_says
 from scalecurve.measurement.guard import ATTEMPTS, PATIENCE_SECONDS, is_disturbed, limit_of, wait_for_quiet
 from scalecurve.measurement.journal import Journal, Workspace, cannot_write, open_journal
 from scalecurve.measurement.launchers import launcher_named
+from scalecurve.measurement.launchers.batch import PENDING
 from scalecurve.measurement.machine import load_of, real_world
 from scalecurve.measurement.masking import scrubbed
 from scalecurve.measurement.ports import Command, Launcher, LaunchJob, LaunchOutcome, World
@@ -114,6 +115,8 @@ def measure(
     *,
     resume: bool = False,
     force: bool = False,
+    submit: bool = False,
+    collect: bool = False,
     listener: Listener | None = None,
     **settings: Unpack[MeasureKeywords],
 ) -> Study | StudySet:
@@ -125,15 +128,47 @@ def measure(
     the names of the file (`scalecurve measure --init` writes them with comments); tables are dictionaries.
     `resume` continues an interrupted measurement or adds to a finished one, `force` replaces it; to resume, a study
     file says itself how it was measured.
+
+    `submit` gives every launch to the queue of a batch system as a chain of jobs and returns the study so far without
+    waiting; `collect` reads the jobs that have ended since, also from another login.
     """
     world = real_world()
-    checked = checked_settings(file, settings, world, resume=resume, force=force)
+    checked = checked_settings(file, settings, world, resume=resume or collect, force=force)
+    if submit or collect:
+        return by_queue(checked, world, submit=submit, resume=resume or collect, force=force)
     listener = listener or (lambda progress: None)
     try:
         if checked.output is not None:
             return run_study(checked, world, output=checked.output, resume=resume, force=force, listener=listener)
         with tempfile.TemporaryDirectory(prefix="scalecurve-") as scratch:
             return run_study(checked, world, output=Path(scratch) / "study.json", listener=listener)
+    finally:
+        world.runner.close()
+
+
+def by_queue(settings: MeasureSettings, world: World, *, submit: bool, resume: bool, force: bool) -> Study:
+    """Submit all launches that are missing, or collect those whose jobs have ended; the study so far."""
+    if settings.output is None or settings.axes is not None:
+        fault = Fault("a queue needs a study file and one sweep", where="output", remedy="name it with -o; no axes")
+        raise InputError(fault)
+    launcher = launcher_named(settings.launcher.name)
+    space = Workspace(settings.output)
+    try:
+        with space.locked():
+            journal = open_journal(space, settings, world, resume=resume, force=force)
+            sweep = _SweepUnderWay(settings, world, launcher, space, journal, lambda progress: None)
+            if not resume and (space.folder / "runs").exists():
+                launcher.abandon(space.folder / "runs", settings, world)
+                shutil.rmtree(space.folder / "runs", ignore_errors=True)
+            if submit:
+                sweep.submit_all()
+                return build_study(settings, space, world, pending=dict.fromkeys(journal.begun, "submitted"))
+            pending = sweep.collect()
+            study = build_study(settings, space, world, pending=pending)
+            save(study, settings.output)
+            if not pending and next(runs_to_make(settings, journal.made), None) is None and not settings.keep_files:
+                space.remove()
+            return study
     finally:
         world.runner.close()
 
@@ -321,13 +356,39 @@ class _SweepUnderWay:
             raise cannot_write(folder, problem) from None
         return folder
 
-    def launch(self, planned: Planned) -> Run:
-        """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
+    def submit_all(self) -> None:
+        """Give every launch that is missing to the queue, each to start when the one before it has ended."""
+        previous = None
+        self.space.submitted.touch(mode=0o600)
+        for planned in list(runs_to_make(self.settings.model_copy(update={"precision": None}), self.journal.made)):
+            job = self.job_of(planned)
+            previous = self.launcher.submit(job, self.settings, self.world, after=previous)
+            self.journal.begun[planned] = (job.order, job.token)
+
+    def collect(self) -> dict[Planned, str]:
+        """Read the submitted jobs that have ended; the others, with what their queue says of them."""
+        waiting: dict[Planned, str] = {}
+        for planned, _ in sorted(self.journal.begun.items(), key=lambda item: item[1]):
+            job = self.job_of(planned)
+            reason = self.launcher.pending(job, self.settings, self.world)
+            if reason is None:
+                run = self.launch(planned)
+                self.journal.add(run)
+                if not self.settings.keep_files:
+                    shutil.rmtree(job.folder, ignore_errors=True)
+            else:
+                waiting[planned] = reason
+                with (job.folder / PENDING).open("a") as file:
+                    file.write(f"{reason}\n")
+        return waiting
+
+    def job_of(self, planned: Planned) -> LaunchJob:
+        """The launch as a launcher takes it; one that began before keeps its number, its mark and its folder."""
         settings, k = self.settings, planned.point.k
         order, token = self.journal.begin(planned, secrets.token_hex(16))
         candidate = settings.baseline.get(planned.point.role)
         env = dict(zip(settings.env, settings.filled(tuple(settings.env.values()), k), strict=True))
-        job = LaunchJob(
+        return LaunchJob(
             k=k,
             repeat=planned.repeat,
             order=order,
@@ -339,6 +400,11 @@ class _SweepUnderWay:
             timeout=settings.timeout,
             threads=(candidate.threads if candidate else None) or settings.launcher.threads_per_worker,
         )
+
+    def launch(self, planned: Planned) -> Run:
+        """One launch and its record; an interrupted run is recorded before the interrupt goes on."""
+        settings, k = self.settings, planned.point.k
+        job = self.job_of(planned)
         self.sizes.before(job)
         servers = Servers(settings.serves) if settings.serves else None
         try:
@@ -348,7 +414,7 @@ class _SweepUnderWay:
             if servers and before:
                 outcome = with_server(outcome, used_between(before, servers.reading()))
         except (KeyboardInterrupt, WatchdogLost):
-            interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=order)
+            interrupted = Run(k=k, status=RunStatus.INTERRUPTED, role=job.role, repeat=job.repeat, order=job.order)
             self.journal.add(interrupted)
             raise
         beyond = k * (job.threads or 1) > len(self.world.machine.usable_cores())

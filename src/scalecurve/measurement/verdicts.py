@@ -519,6 +519,21 @@ def _share_hosts(one: Run, other: Run) -> bool:
     return not all(hosts) or bool(hosts[0] & hosts[1])
 
 
+def queued(record: Record) -> Iterable[Finding]:
+    """How long jobs waited in a queue, by K."""
+    waits: dict[int, list[float]] = {}
+    for run in record.good:
+        if "queued_seconds" in run.observed:
+            waits.setdefault(run.k, []).append(float(run.observed["queued_seconds"]))
+    if waits:
+        medians = {k: float(np.median(seconds)) for k, seconds in sorted(waits.items())}
+        listed = ", ".join(f"K = {k} {format_seconds(seconds)}" for k, seconds in medians.items())
+        reasons = sorted({str(why) for run in record.good for why in run.observed.get("pending_reasons", ())})
+        why = f" (the queue said: {'; '.join(reasons)})" if reasons else ""
+        text = f"Between submission and start the jobs waited, at the median: {listed}{why}. It is not in T."
+        yield info("queued", text, seconds={str(k): seconds for k, seconds in medians.items()}, reasons=reasons)
+
+
 def saturation(record: Record) -> Iterable[Finding]:
     """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
     settings = record.settings
@@ -652,6 +667,7 @@ VERDICTS: Sequence[Callable[[Record], Iterable[Finding]]] = (
     uses_server,
     load_unwatched,
     overlapping,
+    queued,
     saturation,
     pinning_kept,
     starved,

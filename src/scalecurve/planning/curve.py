@@ -131,7 +131,7 @@ def time_curve(
         return curve_of_forecast(subject, work_per_job=work_per_job)
     if isinstance(subject, Mapping) and (not subject or any(isinstance(key, str) for key in subject)):
         return curve_of_plan(subject, tokens_per_job=work_per_job)  # type: ignore[arg-type]
-    if hasattr(subject, "to_dict") and not isinstance(subject, Study | DataFrame):
+    if hasattr(subject, "to_dict") and not isinstance(subject, Study | DataFrame | Sequence):
         return curve_of_plan(subject.to_dict(), tokens_per_job=work_per_job)
     return curve_of_study(as_study(subject, regime=regime), at=workers, work_per_job=work_per_job, level=level)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from scalecurve.analysis.side_by_side import side_by_side
 from scalecurve.document import Document, FindingList, Table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
-from scalecurve.formats.loading import StudyLike, load
+from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.formats.writers import WRITERS, set_to_csv
 from scalecurve.render.markup import markdown_text, to_latex, to_markdown
 from scalecurve.study import Quantity, Study, StudySet
@@ -35,7 +35,7 @@ def export(study: StudyLike, to: str, *, regime: str | None = None) -> bytes:
     if str(to) not in export_formats():
         hint = f"one of {', '.join(export_formats())}"
         raise InputError(Fault("unknown format", where="--to", value=str(to), remedy=hint))
-    study = load(study, regime=regime)
+    study = load_any(study, regime=regime)
     if isinstance(study, StudySet):
         return export_set(study, to)
     return WRITERS[to].write(study) if to in WRITERS else TEXTS[to][0](study).encode()

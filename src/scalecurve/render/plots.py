@@ -19,7 +19,7 @@ from scalecurve.analysis.side_by_side import SideBySide, side_by_side
 from scalecurve.document import Result, safe_lines
 from scalecurve.errors import Fault, InputError
 from scalecurve.forecasting.forecast import Forecast
-from scalecurve.formats.loading import StudyLike, load
+from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.study import Study, StudySet
 from scalecurve.study.atomic import write_atomically
 
@@ -120,35 +120,70 @@ SCREEN = Look()
 
 def plot(
     result: Result | StudyLike,
-    path: str | Path,
+    path: str | Path | None = None,
     *,
     regime: str | None = None,
     width: str = "screen",
     font_size: float | None = None,
     font: str = "sans",
-) -> None:
-    """Draw a result, or a study's speedup table, to a file; its ending (.svg .png .pdf) is the format.
+) -> Figure:
+    """Draw a result, or a study's speedup table.
 
-    `regime` ("strong" or "weak") is for a path, mapping or frame that does not state it.  `width` is "screen", or
-    "column" (3.4 inches) or "page" (7 inches) of a paper; `font_size` is in points; `font` is "sans" or "serif".
+    Parameters
+    ----------
+    result
+        What a verb returned, or a study in any form that `load` takes.
+    path
+        Where to write the picture; its ending (.svg .png .pdf) is the format.
+    regime
+        "strong" or "weak", for a source that does not state it.
+    width
+        "screen", or "column" (3.4 inches) or "page" (7 inches) of a paper.
+    font_size, font
+        In points; "sans" or "serif".
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; a notebook shows it.
+
+    Raises
+    ------
+    InputError
+        There is no picture of such a result, or the ending is none of the three.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> figure = sc.plot({1: 8.0, 2: 4.2, 4: 2.3}, regime="strong")
+    >>> len(figure.axes) > 0
+    True
     """
-    target = Path(path)
-    kind = target.suffix.lstrip(".").lower()
+    target = None if path is None else Path(path)
+    kind = "svg" if target is None else target.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         hint = "name the file .svg, .png or .pdf"
-        raise InputError(Fault("unknown picture format", value=target.suffix or target.name, remedy=hint))
-    result = result if isinstance(result, Result) and regime is None else load(result, regime=regime)  # type: ignore[arg-type]
-    write_atomically(target, picture(result, kind, Look(width=width, font_size=font_size, font=font)))
+        raise InputError(Fault("unknown picture format", value=Path(path or "").suffix or str(path), remedy=hint))
+    result = result if isinstance(result, Result) and regime is None else load_any(result, regime=regime)  # type: ignore[arg-type]
+    look = Look(width=width, font_size=font_size, font=font)
+    figure = drawn(*painter_of(drawable(result)), look)
+    figure._repr_png_ = lambda: file_of(figure, "png", look)  # type: ignore[attr-defined]  # a notebook shows the figure
+    if target is not None:
+        write_atomically(target, file_of(figure, kind, look))
+    return figure
 
 
 def picture(result: Result, kind: str, look: Look = SCREEN) -> bytes:
     """A result, or a study's speedup table, as the bytes of an SVG, PNG or PDF."""
-    if isinstance(result, StudySet):
-        result = side_by_side(result, tabulate)
-    if isinstance(result, Study):
-        result = tabulate(result)
-    painter, size = painter_of(result)
+    painter, size = painter_of(drawable(result))
     return paint(painter, kind, size, look)
+
+
+def drawable(result: Result) -> Result:
+    """What is drawn of a result: of a study its speedup table."""
+    if isinstance(result, StudySet):
+        return side_by_side(result, tabulate)
+    return tabulate(result) if isinstance(result, Study) else result
 
 
 def painter_of(result: Any) -> tuple[Painter, Size]:
@@ -191,6 +226,11 @@ def painter_of(result: Any) -> tuple[Painter, Size]:
 
 def paint(painter: Painter, kind: str, size: Size, look: Look = SCREEN) -> bytes:
     """Run a painter on a fresh figure in the house style and return the bytes of the file."""
+    return file_of(drawn(painter, size, look), kind, look)
+
+
+def drawn(painter: Painter, size: Size, look: Look) -> Figure:
+    """A painter's figure in the house style, laid out."""
     import matplotlib as mpl
 
     with mpl.rc_context(look.style):
@@ -202,10 +242,17 @@ def paint(painter: Painter, kind: str, size: Size, look: Look = SCREEN) -> bytes
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)  # laid out here and once; savefig would draw everything twice for it
             figure.set_layout_engine(None)
-        buffer = io.BytesIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from")  # a name in another script is drawn as boxes
-            figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 150, metadata=METADATA[kind])
+    return figure
+
+
+def file_of(figure: Figure, kind: str, look: Look) -> bytes:
+    """The bytes of a figure's file."""
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    with mpl.rc_context(look.style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a name in another script is drawn as boxes
+        figure.savefig(buffer, format=kind, dpi=200 if kind == "png" else 150, metadata=METADATA[kind])
     return buffer.getvalue()
 
 

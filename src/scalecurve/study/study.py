@@ -17,8 +17,7 @@ from scalecurve.findings import Finding
 from scalecurve.study.run import SCALING, Baseline, IntArray, Provenance, Run, Samples, Summary, Workload
 
 REGIME_HELP = (
-    "say --regime strong (regime='strong': the total work is the same at every K) or --regime weak "
-    "(regime='weak': the work per worker is the same)"
+    "say --regime strong (the total work is the same at every K) or --regime weak (the work per worker is the same)"
 )
 MOST_NAMED = 20
 PLACEMENT = ("nodes", "ranks_per_node", "ranks", "processes", "tasks", "threads", "threads_per_rank")
@@ -405,5 +404,5 @@ def size_in(text: str) -> float | None:
 def several_curves(names: tuple[str, ...]) -> Fault:
     """The question to ask where one curve is needed and there are several."""
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
-    remedy = f"they are {listed}; choose with --series (series=...)"
+    remedy = f"they are {listed}; choose with --series"
     return Fault(f"there are {len(names)} curves", remedy=remedy)

@@ -69,7 +69,7 @@ def test_a_set_is_saved_exported_and_drawn(tmp_path: Path) -> None:
     sc.save(SET, tmp_path / "set.json")
     (tmp_path / "set.csv").write_bytes(sc.export(SET, "csv"))
     for name in ("set.json", "set.csv"):
-        back = sc.load(tmp_path / name, regime="strong")
+        back = sc.load_all(tmp_path / name, regime="strong")
         assert isinstance(back, StudySet)
         assert back.names == SET.names
         assert all(back[name].samples == SET[name].samples for name in SET)
@@ -77,8 +77,8 @@ def test_a_set_is_saved_exported_and_drawn(tmp_path: Path) -> None:
     assert isinstance(one, Study)
     sc.plot(SET, tmp_path / "set.svg")
     assert "good" in (tmp_path / "set.svg").read_text()
-    assert len(sc.write_report(tmp_path / "set.md", SET)) >= 1
-    with pytest.raises(sc.InputError, match="--series"):
+    assert len(sc.write_report(SET, tmp_path / "set.md")) >= 1
+    with pytest.raises(sc.InputError, match="series="):
         sc.export(SET, "pyperf")
 
 

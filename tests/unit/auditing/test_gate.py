@@ -206,7 +206,7 @@ def test_two_runs_at_each_of_very_many_k_have_no_lower_end_rather_than_an_overfl
 
 def test_too_many_k_are_refused_with_their_number() -> None:
     many = Study.from_samples({k: [10 / k, 10.1 / k] for k in range(1, 2002)}, regime="strong")
-    with pytest.raises(InputError, match=r"2001 K.*at most 2000; name those that matter with --workers"):
+    with pytest.raises(InputError, match=r"2001 K.*at most 2000; name those that matter with workers="):
         check(many, against=many)
 
 

@@ -65,8 +65,8 @@ def test_far_away_is_refused_unless_asked(table):
 
 
 def test_mappings_by_size_and_by_pairs_are_the_same_set():
-    nested = sc.load({n: {k: time_of(n, k) for k in WORKERS} for n in SIZES}, regime="strong")
-    pairs = sc.load({(n, k): time_of(n, k) for n in SIZES for k in WORKERS}, regime="strong")
+    nested = sc.load_all({n: {k: time_of(n, k) for k in WORKERS} for n in SIZES}, regime="strong")
+    pairs = sc.load_all({(n, k): time_of(n, k) for n in SIZES for k in WORKERS}, regime="strong")
     assert nested.sizes == pairs.sizes
     assert list(nested.sizes.values()) == list(SIZES)
 

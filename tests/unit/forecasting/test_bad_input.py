@@ -68,7 +68,8 @@ def test_hard_curves_get_a_sound_answer(name: str, quantity: str, regime: str) -
 
 
 def test_noise_gives_a_wide_answer_and_says_why() -> None:
-    result = forecast(sc.Study.from_samples(NOISE, regime="strong"), at=[64])
+    study = sc.Study.from_samples(NOISE, regime="strong")
+    result = forecast(study, at=[64], extrapolate=True)
 
     assert result[0].high / result[0].low > 3
     assert "noisy-curve" in [finding.code for finding in result.findings]
@@ -87,11 +88,20 @@ def test_two_points_give_a_wide_answer_and_say_why() -> None:
 def test_a_curve_that_jumps_up_and_down_gets_an_interval_alone() -> None:
     study = sc.Study.from_samples({1: [10.0], 2: [1.0], 4: [9.0], 8: [0.2]}, regime="strong")
 
-    row = forecast(study, at=[64])[0]
+    row = forecast(study, at=[64], extrapolate=True)[0]
 
     assert row.value is None
     assert row.high / row.low > 10
     assert "measure a K in between" in row.findings[0].remedy
+
+
+def test_an_interval_that_decides_nothing_is_refused_with_the_k_that_can_be_answered() -> None:
+    study = sc.Study.from_samples({1: [10.0], 2: [1.0], 4: [9.0], 8: [0.2]}, regime="strong")
+
+    row = forecast(study, at=[64])[0]
+
+    assert row.refused
+    assert "within a factor of" in row.findings[0].message
 
 
 def test_one_worker_count_is_refused_with_the_way_out() -> None:

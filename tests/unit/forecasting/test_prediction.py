@@ -81,7 +81,7 @@ def test_curves_of_one_file_that_went_further_are_siblings(tmp_path: Path) -> No
     rows += [f"200,{k},{200 * (0.1 + 0.9 / k)}" for k in (1, 2, 4, 8)]
     file = tmp_path / "set.csv"
     file.write_text("\n".join(rows))
-    studies = sc.load(file, regime="strong")
+    studies = sc.load_all(file, regime="strong")
     assert isinstance(studies, sc.StudySet)
     short, far = studies["200"], studies["100"]
     assert siblings_in(studies, short) == (far,)

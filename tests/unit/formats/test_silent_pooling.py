@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import scalecurve as sc
-from scalecurve.study import StudySet
 
 # Headers of published tables of many fields; none of them is K, a time or the number of a repeat.
 HEADERS = [
@@ -237,10 +236,10 @@ def test_two_values_at_every_k_make_two_curves_or_a_question(tmp_path: Path, val
         ]
         path.write_text(f"threads,{header},time (s)\n" + "\n".join(rows) + "\n")
         try:
-            loaded = sc.load(path, regime="strong")
+            loaded = sc.load_all(path, regime="strong")
         except sc.InputError:
             continue  # asked about
-        if not isinstance(loaded, StudySet):
+        if len(loaded.names) < 2:
             pooled.append(header)
 
     assert len(HEADERS) > 200

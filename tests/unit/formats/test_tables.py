@@ -105,7 +105,7 @@ def test_one_file_for_each_k_and_one_for_each_curve(tmp_path: Path) -> None:
     folder.mkdir()
     for name in ("gcc", "clang"):
         (folder / f"{name}.csv").write_text("threads,time (ms)\n1,10.5\n2,5.3\n")
-    both = sc.load(folder, regime="strong")
+    both = sc.load_all(folder, regime="strong")
     assert isinstance(both, StudySet)
     assert both.names == ("clang", "gcc")
 

@@ -80,7 +80,7 @@ def test_a_dry_run_shows_the_design_and_its_cost():
         {"wall_low": 135.0, "wall_high": 180.0, "core_low": 180.0, "core_high": 270.0}
     )
     text = str(preview(regime="strong", command=JOB, workers="1,2", axes={"size": "1e6,2e6"}))
-    assert "4 of 4 cells (full)" in text
+    assert "24 launches in 4 cells" in text
 
 
 def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
@@ -105,7 +105,7 @@ def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):
     assert len(studies) == 6
     assert studies.k_unit == "cores"
     assert studies["2 threads, size 1000000"].all_k == (2, 4)
-    loaded = sc.load(output)
+    loaded = sc.load_all(output)
     assert loaded.axes == studies.axes
     assert loaded.sizes["1 thread, size 4000000"] == 4e6
     assert not (tmp_path / "grid.json.grid").exists()
@@ -127,7 +127,7 @@ def test_a_lost_watchdog_ends_the_grid_and_keeps_what_was_complete(tmp_path):
     with pytest.raises(WatchdogLost):
         run_grid(asked, world, sweep, output=tmp_path / "grid.json")
     assert len(sweeps) == 3
-    assert len(sc.load(tmp_path / "grid.json")) == 2
+    assert len(sc.load_all(tmp_path / "grid.json")) == 2
 
 
 def test_a_grid_with_failed_launches_is_completed_by_resume(tmp_path):

@@ -213,7 +213,7 @@ def test_a_negative_price() -> None:
 def test_a_rate_needs_the_work_of_a_result() -> None:
     study = sc.Study.from_samples({1: [100.0, 101], 2: [190.0, 191]}, regime="strong", quantity="throughput")
 
-    with pytest.raises(InputError, match=r"a rate has no cost per result.*--work-per-job"):
+    with pytest.raises(InputError, match=r"a rate has no cost per result.*work_per_job="):
         cost(study, 2.5)
     table = cost(study, 2.5, work_per_job=36_180.0, at=[1, 2])
     assert table.row(1).seconds.value == pytest.approx(360)
@@ -240,7 +240,7 @@ def test_the_rows_of_a_training_plan() -> None:
     assert table.row(8).job_cost.value == pytest.approx(8 * 2.0)
     assert table.row(8).job_cost.low == pytest.approx(8 * 2.0 * 0.9)
     assert table.row(16).relative_cost == pytest.approx(2 / 1.8)
-    with pytest.raises(InputError, match="--work-per-job"):
+    with pytest.raises(InputError, match="work_per_job="):
         cost({"rows": rows}, 2.0)
     with pytest.raises(InputError, match="no rows"):
         cost({}, 2.0, work_per_job=1.0)

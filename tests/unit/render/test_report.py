@@ -258,7 +258,7 @@ def test_many_samples_are_packed_and_too_many_named_by_their_hash(tmp_path: Path
 
 
 def test_strong_beside_weak_is_not_compared_k_by_k(tmp_path: Path) -> None:
-    write_report(tmp_path / "both.md", study("fixed"), study("growing", "weak"))
+    write_report([study("fixed"), study("growing", "weak")], tmp_path / "both.md")
 
     text = (tmp_path / "both.md").read_text()
     assert "answer different questions" in text
@@ -340,11 +340,11 @@ def test_without_a_printer_one_sentence_says_how_to_get_a_pdf(tmp_path: Path, mo
 def test_a_report_takes_paths_and_checks_the_ending(tmp_path: Path) -> None:
     path = tmp_path / "study.json"
     sc.save(study(), path)
-    assert write_report(tmp_path / "curve.svg", path) == [tmp_path / "curve.svg"]
+    assert write_report(path, tmp_path / "curve.svg") == [tmp_path / "curve.svg"]
     with pytest.raises(InputError, match="unknown report format"):
-        write_report(tmp_path / "report.doc", path)
+        write_report(path, tmp_path / "report.doc")
     with pytest.raises(InputError, match="at least one study"):
-        write_report(tmp_path / "report.html")
+        write_report([], tmp_path / "report.html")
 
 
 def test_a_document_alone_is_a_page_in_the_same_style() -> None:
@@ -372,25 +372,25 @@ def test_a_history_adds_t_and_e_over_the_commits(tmp_path: Path) -> None:
     assert "09c0ffee" in text
     assert "E(4)" in text
 
-    write_report(tmp_path / "report.html", own, history=path)
+    write_report(own, tmp_path / "report.html", history=path)
     assert "Over the commits" in (tmp_path / "report.html").read_text()
     refused = gather(study("another job"), history=path).history
     assert isinstance(refused, Refusal)
     assert "its checks are of job" in refused.reason
     with pytest.raises(InputError, match="no such history"):
-        write_report(tmp_path / "report.html", own, history=tmp_path / "none.jsonl")
+        write_report(own, tmp_path / "report.html", history=tmp_path / "none.jsonl")
 
 
 def test_the_sizes_of_a_grid_are_fitted_together_and_not_compared(tmp_path: Path) -> None:
     """Two sizes are two jobs: a comparison of them would be refused."""
-    studies = sc.load(Path(__file__).parents[3] / "examples" / "hosts" / "grid.json")
+    studies = sc.load_all(Path(__file__).parents[3] / "examples" / "hosts" / "grid.json")
     assert isinstance(studies, StudySet)
-    write_report(tmp_path / "grid.md", studies)
+    write_report(studies, tmp_path / "grid.md")
     text = (tmp_path / "grid.md").read_text()
     assert "## Over size and workers: T(N, K)" in text
 
     two = StudySet(studies=dict(list(studies.studies.items())[:2]), axes=dict(list(studies.axes.items())[:2]))
-    write_report(tmp_path / "two.md", two)
+    write_report(two, tmp_path / "two.md")
     assert "Compared K by K" not in (tmp_path / "two.md").read_text()
 
 
@@ -422,7 +422,7 @@ def test_a_rate_is_not_called_a_speed_of_finishing() -> None:
 
 def test_a_grid_is_named_by_its_sizes_and_shows_the_surface(tmp_path: Path) -> None:
     source = Path(__file__).parents[3] / "examples/grids/stencil.csv"
-    write_report(tmp_path / "grid.html", source, regime="strong")
+    write_report(source, tmp_path / "grid.html", regime="strong")
     text = Outline((tmp_path / "grid.html").read_text()).text
     assert "stencil: 5 curves" in text
     assert "4M cells" in text

@@ -22,7 +22,7 @@ from scalecurve.explorer.questions.question import Nothing, Question, Request, h
 from scalecurve.files import read_text
 from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import load_any
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.render.report.material import Material, answer, how_far, what_to_do
 from scalecurve.study import StudySet
@@ -129,7 +129,7 @@ def _is_study(text: str) -> bool:
 @lru_cache(maxsize=8)
 def _load(text: str, name: str, regime: str | None) -> Study | StudySet:
     with _as_file(text, name) as path:
-        loaded = load(path, regime=None if _is_study(text) else regime)
+        loaded = load_any(path, regime=None if _is_study(text) else regime)
     samples = sum(
         len(study.samples) for study in (loaded.studies.values() if isinstance(loaded, StudySet) else [loaded])
     )

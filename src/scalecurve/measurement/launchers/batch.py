@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.measurement.launchers import arguments, worker_env
@@ -25,6 +26,8 @@ from scalecurve.measurement.worker_site import SCRIPT, facts_in, program_of
 from scalecurve.patterns import search
 from scalecurve.study import Placement, RunStatus
 
+PENDING = "pending"
+"""The file beside a submitted job that lists why it waited."""
 PATIENCE_POLLS = 10  # a job that left the queue may take a moment to show its files on a shared folder
 LONG_SECONDS = 60.0
 CLOCK_SET_SECONDS = 0.5  # a clock that is slewed, not set, stays below it
@@ -48,7 +51,8 @@ class BatchSystem:
 
     `submit`, `status` and `cancel` are words with {script}, {out}, {err}, {name}, {workers}, {threads} and {job};
     `options` are added where the settings say queue, account, time_limit or more than one of threads.  `number` finds
-    the job's number in the answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs.
+    the job's number in the answer of `submit`, and `alive` matches the answer of `status` while the job waits or runs;
+    `after` makes a job wait for the end of {after}.
     """
 
     submit: tuple[str, ...]
@@ -56,6 +60,7 @@ class BatchSystem:
     status: tuple[str, ...]
     alive: str
     cancel: tuple[str, ...]
+    after: tuple[str, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     start: tuple[str, ...] = ("mpirun", "-n", "{workers}")
 
@@ -72,6 +77,7 @@ _PBS = BatchSystem(
     status=("qstat", "-f", "{job}"),
     alive=r"job_state = [BEHQRSTUW]",
     cancel=("qdel", "{job}"),
+    after=("-W", "depend=afterany:{after}"),
 )
 SYSTEMS = {
     "pbs": _PBS,
@@ -82,6 +88,7 @@ SYSTEMS = {
         status=_PBS.status,
         alive=r"job_state = [EHQRSTW]",
         cancel=_PBS.cancel,
+        after=_PBS.after,
     ),
     "lsf": BatchSystem(
         submit=("bsub", "-J", "{name}", "-o", "{out}", "-e", "{err}", "-n", "{workers}"),
@@ -91,6 +98,7 @@ SYSTEMS = {
         status=("bjobs", "-noheader", "-o", "stat", "{job}"),
         alive=r"^(PEND|PROV|PSUSP|RUN|USUSP|SSUSP|WAIT|UNKWN)\b",
         cancel=("bkill", "{job}"),
+        after=("-w", "ended({after})"),
     ),
     "sge": BatchSystem(
         submit=("qsub", "-terse", "-S", "/bin/bash", "-N", "{name}", "-o", "{out}", "-e", "{err}"),
@@ -99,6 +107,7 @@ SYSTEMS = {
         status=("qstat", "-j", "{job}"),
         alive=r"^job_number:",
         cancel=("qdel", "{job}"),
+        after=("-hold_jid", "{after}"),
     ),
     "flux": BatchSystem(
         submit=("flux", "batch", "--job-name={name}", "--output={out}", "--error={err}",
@@ -108,6 +117,7 @@ SYSTEMS = {
         status=("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
         alive=r"^(NEW|DEPEND|PRIORITY|SCHED|RUN|CLEANUP)\b",
         cancel=("flux", "cancel", "{job}"),
+        after=("--dependency=afterany:{after}",),
         start=("flux", "run", "-n", "{workers}", "-c", "{threads}"),
     ),
 }  # fmt: skip
@@ -230,12 +240,16 @@ class Batch(Launcher):
         program = SYSTEMS[self.name].submit[0]
         return None if shutil.which(program) else f"no {program} on the path; measure from a host that submits jobs"
 
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        system = system_of(self.name, settings.launcher.batch)
+    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
         note = job.folder / "batch-job"
         if not note.exists():
-            note.write_text(submitted(system, job, settings, world))
-        number = note.read_text().strip()
+            system = system_of(self.name, settings.launcher.batch)
+            note.write_text(submitted(system, job, settings, world, after=after))
+        return note.read_text().strip()
+
+    def queue(self, number: str, settings: MeasureSettings, world: World) -> Queue:
+        """The queue as it answers about one job."""
+        system = system_of(self.name, settings.launcher.batch)
 
         def answer(words: Sequence[str]) -> tuple[int, str]:
             return world.runner.capture([fill(word, {"job": number}) for word in words], timeout=LONG_SECONDS)
@@ -243,9 +257,18 @@ class Batch(Launcher):
         def alive() -> bool | None:
             return lives(*answer(system.status), system.alive)
 
-        queue = Queue(alive, lambda: answer(system.cancel), settings.launcher.batch.poll)
-        late = await_code(queue, job.folder, job, world)
+        return Queue(alive, lambda: answer(system.cancel), settings.launcher.batch.poll)
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        number = self.submit(job, settings, world)
+        late = await_code(self.queue(number, settings, world), job.folder, job, world)
         return outcome_in(job.folder, job, world, number=number, late=late)
+
+    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
+        number = tail_of(job.folder / "batch-job")
+        if (job.folder / "code").exists() or self.queue(number, settings, world).alive() is False:
+            return None
+        return "running" if (job.folder / "began").exists() else "waiting in the queue"
 
     def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
         words = system_of(self.name, settings.launcher.batch).cancel
@@ -267,13 +290,16 @@ def system_of(name: str, asked: BatchSettings) -> BatchSystem:
         status=asked.status or system.status,
         alive=asked.alive_pattern or system.alive,
         cancel=asked.cancel or system.cancel,
+        after=system.after,
         options=system.options,
         start=asked.start or system.start,
     )
 
 
-def submitted(system: BatchSystem, job: LaunchJob, settings: MeasureSettings, world: World) -> str:
-    """The number of a new job."""
+def submitted(
+    system: BatchSystem, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None
+) -> str:
+    """The number of a new job, which starts when job `after` has ended."""
     batch = settings.launcher.batch
     chosen: dict[str, object] = {"queue": batch.queue, "account": batch.account, "time_limit": batch.time_limit}
     chosen["threads"] = job.threads if (job.threads or 1) > 1 else None
@@ -285,6 +311,7 @@ def submitted(system: BatchSystem, job: LaunchJob, settings: MeasureSettings, wo
         "out": job.folder / "system-out",
         "err": job.folder / "system-err",
         "folder": settings.folder or Path.cwd(),
+        "after": after,
     }
     start = [fill(word, values) for word in system.start]
     script = job.folder / "job.sh"
@@ -292,7 +319,7 @@ def submitted(system: BatchSystem, job: LaunchJob, settings: MeasureSettings, wo
     script.write_text(job_script(job, settings, worker_env(job, settings), start, nodes=home, own_output=True))
     script.chmod(0o700)
     options = [word for name in chosen if chosen[name] for word in system.options.get(name, ())]
-    words = [*system.submit, *options, *batch.extra]
+    words = [*system.submit, *options, *(system.after if after else ()), *batch.extra]
     if not any("{script}" in word for word in words):
         words.append("{script}")
     code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
@@ -327,11 +354,22 @@ def outcome_in(
             "batch_job": number,
             **({"site": site} if site else {}),
             **({"clock_set_seconds": round(shift, 3)} if shift else {}),
+            **queue_facts(folder, began),
         },
         placement=Placement(
             ranks=job.k, threads_per_rank=job.threads, hosts=tuple(tail_of(folder / "nodes").split()[:1])
         ),
     )
+
+
+def queue_facts(folder: Path, began: float | None) -> dict[str, Any]:
+    """How long a job waited in the queue since it was submitted, and why, as far as the queue said."""
+    notes = [*folder.glob("*-job"), *folder.parent.glob("slurm-job")]
+    facts: dict[str, Any] = {}
+    if notes and began is not None:
+        facts["queued_seconds"] = round(max(0.0, began - notes[0].stat().st_mtime), 1)
+    reasons = list(dict.fromkeys(tail_of(folder / PENDING).splitlines()))
+    return facts | ({"pending_reasons": reasons} if reasons else {})
 
 
 class Kubernetes(Launcher):
@@ -343,25 +381,38 @@ class Kubernetes(Launcher):
     def missing(self, world: World) -> str | None:
         return None if shutil.which("kubectl") else "no kubectl on the path"
 
-    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        batch = settings.launcher.batch
-        if not batch.image:
+    def kubectl(self, settings: MeasureSettings, world: World, *words: str) -> tuple[int, str]:
+        space = settings.launcher.batch.namespace
+        named = [f"--namespace={space}"] if space else []
+        return world.runner.capture(["kubectl", *named, *words], timeout=LONG_SECONDS)
+
+    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
+        """The name of a new Job; Kubernetes has no word for one that waits for another."""
+        if not settings.launcher.batch.image:
             hint = "the pods need an image that holds the program"
             raise InputError(Fault("no image is given", where="launcher.batch.image", remedy=hint))
-        space = [f"--namespace={batch.namespace}"] if batch.namespace else []
-
-        def kubectl(*words: str) -> tuple[int, str]:
-            return world.runner.capture(["kubectl", *space, *words], timeout=LONG_SECONDS)
-
         note = job.folder / "batch-job"
         if not note.exists():
             manifest = job.folder / "job.json"
             manifest.write_text(json.dumps(manifest_of(job, settings)))
-            code, text = kubectl("create", "-f", str(manifest), "-o", "name")
+            code, text = self.kubectl(settings, world, "create", "-f", str(manifest), "-o", "name")
             if code:
                 raise RunError(f"kubectl refused the job: {text.strip()[-400:]}")
             note.write_text(text.strip().rpartition("/")[2])
-        name = note.read_text().strip()
+        return note.read_text().strip()
+
+    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
+        name = tail_of(job.folder / "batch-job")
+        words = ("get", f"job/{name}", "-o", "jsonpath={.status.conditions[*].type}")
+        code, text = self.kubectl(settings, world, *words)
+        return None if re.search(r"\b(Complete|Failed)\b", text) or lives(code, text, "") is False else "not complete"
+
+    def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
+        batch = settings.launcher.batch
+        name = self.submit(job, settings, world)
+
+        def kubectl(*words: str) -> tuple[int, str]:
+            return self.kubectl(settings, world, *words)
 
         def logs() -> str:
             _, text = kubectl("logs", f"--selector=job-name={name}", "--tail=-1", f"--max-log-requests={job.k}")

@@ -55,7 +55,20 @@ class Slurm(Launcher):
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
         job.probe_folder.mkdir(parents=True, exist_ok=True)
         by_kind = {"run": launch_job, "array": launch_in_array, "all": launch_step}
+        if (job.folder / "slurm-job").exists():  # submitted before, as a job of its own
+            return launch_job(job, settings, world)
         return by_kind[settings.launcher.slurm.allocation](job, settings, world)
+
+    def submit(self, job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
+        """A job of its own for every launch, whatever the allocation: a chain runs one at a time, in random order."""
+        return submit_job(job, settings, world, after=after)
+
+    def pending(self, job: LaunchJob, settings: MeasureSettings, world: World) -> str | None:
+        number = tail_of(job.folder / "slurm-job")
+        words = ["squeue", "--noheader", "--format=%T %r", f"--jobs={number}"]
+        code, text = world.runner.capture(words, timeout=60)
+        ended = (job.folder / "code").exists() or lives(code, text.strip(), rf"\A({_ALIVE})\b") is False
+        return None if ended else " ".join(text.split()).removesuffix(" None") or "Slurm does not answer"
 
     def abandon(self, folder: Path, settings: MeasureSettings, world: World) -> None:
         for note in folder.glob("*/slurm-job"):
@@ -72,12 +85,18 @@ class Slurm(Launcher):
 
 def launch_job(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
     """One job for this launch; wait instead for one that an earlier start submitted."""
+    return outcome_of(submit_job(job, settings, world), job.folder, job, settings, world)
+
+
+def submit_job(job: LaunchJob, settings: MeasureSettings, world: World, *, after: str | None = None) -> str:
+    """The number of the job of this launch, submitted now unless an earlier start did so."""
     note = job.folder / "slurm-job"
     if not note.exists():
         script = job.folder / "job.sh"
         script.write_text(batch_script(job, settings, worker_env(job, settings)))
-        note.write_text(_submit([*resource_flags(job, settings), str(script)], world))
-    return outcome_of(note.read_text().strip(), job.folder, job, settings, world)
+        chain = [f"--dependency=afterany:{after}"] if after else []
+        note.write_text(_submit([*resource_flags(job, settings), *chain, str(script)], world))
+    return note.read_text().strip()
 
 
 def launch_in_array(job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 from string import ascii_uppercase
+from typing import Any
 
 from scalecurve.analysis.side_by_side import best_scaling
 from scalecurve.analysis.table import rule_words
 from scalecurve.document import Column, Paragraph, Result, Table, and_list, table
 from scalecurve.errors import Fault, InputError
-from scalecurve.formats.loading import StudyLike, load
+from scalecurve.formats.loading import StudyLike, load_any
 from scalecurve.render import markup
 from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
 from scalecurve.render.html import render, to_pdf
@@ -40,26 +41,62 @@ MOST_NAMED = 3  # studies in the title
 MOST_BESIDE = 2  # studies with a column each; more have a line each
 
 
+def _are_several(study: Any) -> bool:
+    """Whether it is a list of sources, and not one source that is a list (of paths to one study, of pairs, of rows)."""
+    return isinstance(study, list | tuple) and all(isinstance(each, Study | StudySet) for each in study)
+
+
 def write_report(
+    study: StudyLike | Sequence[StudyLike],
     path: str | Path,
-    *studies: StudyLike,
+    *,
     regime: str | None = None,
     threshold: float = 0.7,
     price: float | None = None,
     proposal: str | Path | None = None,
     history: str | Path | None = None,
 ) -> list[Path]:
-    """A page about one study, or several side by side, written to `path` (.html .md .tex .pdf .svg .png).
+    """A page about one study, or several side by side.
 
-    `regime` ("strong" or "weak") is for paths, mappings and frames that do not state it.
-    `threshold` is the efficiency below which the curve bends, `price` in dollars per worker-hour adds what results
-    cost, `proposal` adds the assessment of a proposal file, `history` the checks of `scalecurve check --history`
-    over the commits.  Returns the files written.
+    Parameters
+    ----------
+    study
+        A study in any form that `load` takes, or a list of them.
+    path
+        Where to write it; the ending is the format (.html .md .tex .pdf .svg .png).
+    regime
+        "strong" or "weak", for sources that do not state it.
+    threshold
+        The efficiency below which the curve bends.
+    price
+        Dollars per worker-hour; adds what results cost.
+    proposal
+        A proposal file; adds its assessment.
+    history
+        The file of `scalecurve check --history`; adds the checks over the commits.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        A source cannot be read, or the ending is none of these.
+
+    Examples
+    --------
+    >>> import scalecurve as sc
+    >>> [page] = sc.write_report({1: 8.0, 2: 4.2, 4: 2.3}, "report.html", regime="strong")
+    >>> page.name
+    'report.html'
     """
+    studies: Sequence[Any] = study if _are_several(study) else [study]  # type: ignore[assignment]
     if not studies:
         raise InputError("a report needs at least one study")
     loaded: list[Study] = []
-    sources = [load(study, regime=regime) for study in studies]
+    sources = [load_any(study, regime=regime) for study in studies]
     for source in sources:
         loaded += source.studies.values() if isinstance(source, StudySet) else [source]
     together, title, names = None, None, None
