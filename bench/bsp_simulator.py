@@ -33,7 +33,7 @@ MECHANISMS = {
     "halo-2d": "communication",
     "halo-3d": "communication",
     "boundary": "communication",
-    "barrier-noise": "straggler",
+    "barrier-noise": "jitter",
     "rare-delays": "straggler",
     "slow-host": "straggler",
     "static": "imbalance",
@@ -47,8 +47,12 @@ MECHANISMS = {
     "cache": OTHER,
 }
 UNNAMED = ("throttling", "io-server", "cache")
-RESEMBLES = {"throttling": "contention", "io-server": "contention"}  # named so, they are not misnamed
-RECORDINGS = ("times", "mpi", "barrier", "steps")
+RESEMBLES = {
+    "throttling": "contention",
+    "io-server": "contention",
+    "rare-delays": "jitter",
+}  # named so, they are not misnamed
+RECORDINGS = ("times", "mpi", "barrier", "steps", "work")
 SMALL = 0.03
 DOUBTFUL = 0.07
 
@@ -153,6 +157,7 @@ class Steps:
     io: np.ndarray
     transfer: np.ndarray
     launch: float
+    work: np.ndarray
 
     @property
     def arrival(self) -> np.ndarray:
@@ -169,7 +174,8 @@ def run_steps(program: Program, k: int, rng: np.random.Generator) -> Steps:
     shape, per_step = (program.steps, k), 1.0 / program.steps
     useful = np.full(shape, program.ideal(k) * per_step)
     useful *= np.exp(program.jitter * rng.standard_normal(shape))
-    useful *= _static(program, k) * _dynamic(program, k, rng) * _shared(program, k)
+    share = _static(program, k) * _dynamic(program, k, rng)
+    useful *= share * _shared(program, k)
     if "slow-host" in program.sizes and k > _slow_rank(program):
         useful[:, _slow_rank(program)] *= 1.0 + min(program.sizes["slow-host"], 2.0)
     useful += _delays(program, k, rng)
@@ -181,6 +187,7 @@ def run_steps(program: Program, k: int, rng: np.random.Generator) -> Steps:
         np.full(shape, io * per_step),
         np.full(program.steps, _transfer(program, k) * per_step),
         program.added("launch"),
+        share.sum(axis=0) * program.ideal(k) * 1e6,
     )
 
 
@@ -279,7 +286,7 @@ def truth(program: Program, *, trials: int = 3) -> frozenset[str]:
         )
         for name in program.sizes
     ]
-    without.append(("straggler", replace(program, jitter=0.0)))  # the jitter of every step is waited for, too
+    without.append(("jitter", replace(program, jitter=0.0)))  # the jitter of every step is waited for, too
     costs: dict[str, float] = {}
     for cause, rest in without:
         cost = whole - _mean_seconds(rest, trials, at) - share * (first - _mean_seconds(rest, trials, base))
@@ -291,7 +298,7 @@ def truth(program: Program, *, trials: int = 3) -> frozenset[str]:
     if (efficiency < 1.0 - SMALL or "cache" in program.sizes) and costs:  # a cache can hide what the others cost
         top = max(costs.values())
         right |= {cause for cause, cost in costs.items() if cost >= 0.8 * top}
-        right |= {RESEMBLES[name] for name in program.sizes if name in RESEMBLES and OTHER in right}
+        right |= {RESEMBLES[name] for name in program.sizes if name in RESEMBLES and MECHANISMS[name] in right}
     if "cache" in program.sizes:
         right.add(OTHER)
     return frozenset(right or {"none"})
@@ -360,9 +367,10 @@ def _ranks(program: Program, steps: Steps, recording: str, factor: float) -> tup
         RankRecord(
             rank=i,
             seconds=span,
+            work=float(steps.work[i]) if recording == "work" else None,
             phases={name: float(values[:, i].sum()) for name, values in phases.items()},
             step_phases={name: tuple(values[:, i].tolist()) for name, values in phases.items()}
-            if recording == "steps"
+            if recording in ("steps", "work")
             else {},
         )
         for i in range(k)

@@ -33,8 +33,8 @@ CAUSE_OF = {
     "all-to-all": "communication",
     "halo": "communication",
     "slow-link": "communication",
-    "os-periodic": "straggler",
-    "os-exponential": "straggler",
+    "os-periodic": "jitter",
+    "os-exponential": "jitter",
     "rare": "straggler",
     "slow-host": "straggler",
     "static": "imbalance",
@@ -46,25 +46,24 @@ CAUSE_OF = {
     "lock": "contention",
     "io": "contention",
     "cache": "other",
-    "iterations": "other",
-    "ghost-work": "other",
+    "iterations": "repeated-work",
+    "ghost-work": "repeated-work",
     "coordinator": "other",
     "collector": "other",
 }
 ACCEPTED = {
     "lock": {"contention", "serial", "other"},
     "io": {"contention", "other"},
-    "iterations": {"other", "serial", "contention"},
-    "ghost-work": {"other", "serial", "contention"},
+    "rare": {"straggler", "jitter"},
     "coordinator": {"other", "serial", "contention", "imbalance", "communication"},
-    "collector": {"other", "straggler"},
+    "collector": {"other", "straggler", "jitter"},
     "launch": {"serial", "other"},
 }
 UNNAMED = tuple(name for name, cause in CAUSE_OF.items() if cause == "other")
 K_LISTS = (
     (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8, 16, 32), (1, 3, 6, 12, 24, 48), (2, 4, 8, 16, 32, 64), (1, 2, 4, 8, 12, 16),
 )  # fmt: skip
-RECORDINGS = ("times", "mpi", "barrier", "steps")
+RECORDINGS = ("times", "mpi", "barrier", "steps", "work")
 NOISES = ("normal", "skewed", "heavy", "two-speeds", "drift", "sessions")
 SMALL, DOUBTFUL = 0.03, 0.07
 
@@ -116,11 +115,16 @@ class Traces:
 
     phases: dict[str, np.ndarray]
     end: float
+    work: np.ndarray
 
 
 def run(program: Program, k: int, seed: tuple[int, ...], *, barrier: bool = False) -> Traces:
     """All steps of one run at K.  Each mechanism has a stream of its own, so that removing one leaves the others."""
-    streams = {name: np.random.default_rng([*seed, place]) for place, name in enumerate((*CAUSE_OF, "jitter"))}
+    streams = {
+        name: np.random.default_rng([*seed, place])
+        for place, name in enumerate((*CAUSE_OF, "jitter"))
+        if name in program.sizes or name == "jitter"
+    }
     size = program.sizes.get
     unit = 1.0 if program.weak else 1.0 / k  # seconds of parallel work of a rank in all steps together
     clock = np.zeros(k)
@@ -131,6 +135,7 @@ def run(program: Program, k: int, seed: tuple[int, ...], *, barrier: bool = Fals
     share, speed = _shares(program, k), _speed(program, k)
     names = ("compute", "barrier", "communication", "io")
     phases = {name: np.zeros((steps, k)) for name in names}
+    done = np.zeros(k)
     if "start-up" in program.sizes:
         begin_serial = clock.copy()
         clock[0] += 0.06 * size("start-up", 0.0)
@@ -141,12 +146,15 @@ def run(program: Program, k: int, seed: tuple[int, ...], *, barrier: bool = Fals
     for step in range(steps):
         t0 = clock.copy()
         work = unit / program.steps * share * speed * np.exp(program.jitter * streams["jitter"].standard_normal(k))
+        before = work
         work = _uneven(program, k, work, streams)
+        done += unit / program.steps * _counted(program, share) * work / before
         work = work + _late(program, k, work, step, streams)
         if "root-work" in program.sizes:
             work[0] += 0.06 * size("root-work", 0.0) / program.steps
         clock += work
-        clock = _locked(program, clock, work, streams["lock"])
+        if "lock" in program.sizes:
+            clock = _locked(program, clock, work, streams["lock"])
         phases["compute"][step] += clock - t0
         if barrier and k > 1:
             phases["barrier"][step] += clock.max() - clock
@@ -166,7 +174,15 @@ def run(program: Program, k: int, seed: tuple[int, ...], *, barrier: bool = Fals
     if k == 1:
         phases.pop("communication")
     kept = {name: values for name, values in phases.items() if values.any()}
-    return Traces(kept, end)
+    return Traces(kept, end, done * 1e6)
+
+
+def _counted(program: Program, share: np.ndarray) -> np.ndarray:
+    """The share of the work of each rank: a slow host is given no more of it."""
+    own = share.copy()
+    if "slow-host" in program.sizes and len(share) > program.node:
+        own[program.node : 2 * program.node] /= 1.0 + program.sizes["slow-host"]
+    return own
 
 
 def _shares(program: Program, k: int) -> np.ndarray:
@@ -248,8 +264,6 @@ def _late(program: Program, k: int, work: np.ndarray, step: int, streams: dict[s
 
 def _locked(program: Program, clock: np.ndarray, work: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """After each rank passed four critical sections of its step, first come first served, within its node."""
-    if "lock" not in program.sizes:
-        return clock
     hold = 0.01 * program.sizes["lock"] / program.steps * (1.0 if program.weak else 8.0 / len(clock))
     ends = clock.copy()
     for first in range(0, len(clock), program.node):
@@ -330,7 +344,7 @@ def truth(program: Program) -> frozenset[str]:
         without = replace(program, sizes=rest, jitter=0.0 if name == "jitter" else program.jitter)
         saved = whole - _mean_end(without, at) - share * (first - _mean_end(without, base))
         savings[name] = saved
-        cause = CAUSE_OF.get(name, "straggler")
+        cause = CAUSE_OF.get(name, "jitter")
         costs[cause] = costs.get(cause, 0.0) + max(saved, 0.0)
     efficiency = share * first / whole
     if efficiency > 1.0 - DOUBTFUL:
@@ -390,9 +404,10 @@ def _records(traces: Traces, recording: str, factor: float) -> tuple[RankRecord,
         RankRecord(
             rank=i,
             seconds=traces.end * factor,
+            work=float(traces.work[i]) if recording == "work" else None,
             phases={name: float(values[:, i].sum() * factor) for name, values in traces.phases.items()},
             step_phases={name: tuple((values[:, i] * factor).tolist()) for name, values in traces.phases.items()}
-            if recording == "steps"
+            if recording in ("steps", "work")
             else {},
         )
         for i in range(k)

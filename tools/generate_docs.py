@@ -221,9 +221,7 @@ def page_of(text: str, shown: str) -> str:
 def law_page(law: Law) -> str:
     """The page of a law: its text, what its terms may stand for in a measured curve, and the example."""
     causes = {
-        formula: ", ".join(
-            dict.fromkeys(f"{each.cause} ({each.name})" for each in TERMS if each.formula == formula and each.cause)
-        )
+        formula: ", ".join(each.causes for each in TERMS if each.formula == formula and each.causes)
         for _, formula in law.terms
     }
     meanings = [f"`{term}` may stand for {words}." for term, words in causes.items() if words]

@@ -349,13 +349,18 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for change in judged[:1]:  # a control: what is said to kill must pass where nothing was changed
             original = dataclasses.replace(change, content=(ROOT / change.path).read_text(encoding="utf-8"))
-            if judge(original, reached, place, chosen.seconds).killer is not None:
-                print(f"the tests of {change.path} fail without any change; mend them first", file=sys.stderr)
+            fate = judge(original, reached, place, chosen.seconds)
+            if fate.killer is not None:
+                print(
+                    f"the tests of {change.path} fail without any change ({fate.killer}); mend them first",
+                    file=sys.stderr,
+                )
                 return 2
         for change in judged:
             fates.append(judge(change, reached, place, chosen.seconds))
             mark = "survived" if fates[-1].killer is None else "died"
-            print(f"{mark:9} {change}  ({fates[-1].tests} tests, {fates[-1].seconds:.1f} s)", flush=True)
+            by = "" if fates[-1].killer is None else f", {fates[-1].killer}"
+            print(f"{mark:9} {change}  ({fates[-1].tests} tests, {fates[-1].seconds:.1f} s{by})", flush=True)
         flaky = innocent(fates, place, chosen.seconds)
     finally:
         shutil.rmtree(place, ignore_errors=True)

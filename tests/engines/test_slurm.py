@@ -117,6 +117,31 @@ def test_ctrl_c_cancels_our_jobs_and_no_other(cluster: dict[str, str], tmp_path:
     _until(lambda: queue(cluster) == [])
 
 
+def test_jobs_are_submitted_as_a_chain_and_collected_by_the_name_of_the_study(
+    cluster: dict[str, str], tmp_path: Path
+) -> None:
+    file = study_file(tmp_path, ["/bin/sh", "-c", "sleep 0.3", "{workers}"], more="[sameness]\n", workers="1,2")
+    out = tmp_path / "study.json"
+
+    def tool(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "scalecurve", "measure", *words]
+        return subprocess.run(command, env=cluster, capture_output=True, text=True, timeout=120, cwd="/")
+
+    begun = tool("--submit", str(file), "--size-check", "off")
+    assert begun.returncode == 0, begun.stderr
+    assert not out.exists()
+    for _ in range(100):
+        done = tool("--collect", str(out))
+        if done.returncode == 0:
+            break
+        time.sleep(0.5)
+    study = read_study(out)
+    spans = sorted((run.started or "", run.wall_seconds or 0.0, run.k) for run in study.runs)
+    assert sorted(run.k for run in study.runs if run.counts) == [1, 1, 2, 2]
+    assert all(run.observed["queued_seconds"] >= 0 for run in study.runs)
+    assert "overlapping" not in {finding.code for finding in study.findings}, spans
+
+
 def test_a_failing_job_and_one_that_hangs(cluster: dict[str, str], tmp_path: Path) -> None:
     code = (
         'import os, sys, time; n = os.environ["SLURM_NTASKS"]; sys.exit("no licence") if n == "1" else time.sleep(60)'

@@ -24,8 +24,9 @@ def test_diagnose_json_has_the_promised_fields(capsys: pytest.CaptureFixture[str
     found = json.loads(out)
     assert code == 0
     assert found["cause"] == "undetermined"
-    assert {"communication", "straggler"} <= set(found["candidates"])
-    assert found["probability"] >= 0.95
+    assert found["candidates"][0] == "communication"
+    assert "straggler" not in found["candidates"]
+    assert found["probability"] >= 0.8
     assert found["separate_by"]
     assert found["reason"] is None
     assert set(found["causes"][0]) == {"name", "share", "share_low", "share_high", "probability"}
@@ -161,5 +162,5 @@ def test_the_regime_of_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
     assert code == 0
-    assert "job: strong scaling" in out
+    assert out.startswith("Strong scaling: the total work stays 50k from K = 4 to 64.")
     assert "looks like a success" in " ".join(out.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,8 +11,7 @@ from bench.simulated_studies import draw_truth, simulate
 from scalecurve.auditing import Claim, ClaimPoint
 from scalecurve.auditing.audit import audit
 from scalecurve.auditing.gate import check
-from scalecurve.diagnosis.accounting import group, split_gap
-from scalecurve.diagnosis.phases import accounts
+from scalecurve.diagnosis import diagnose
 from scalecurve.diagnosis.regimes import classify_regime
 from scalecurve.study import Study
 
@@ -21,14 +21,14 @@ causes = st.sets(st.sampled_from(["communication", "straggler", "imbalance", "co
 
 @settings(max_examples=25, deadline=None)
 @given(causes=causes, seed=st.integers(0, 10_000))
-def test_losses_are_never_negative_nor_more_than_was_spent(causes: set[str], seed: int) -> None:
+def test_shares_of_worker_time_and_of_the_loss_add_up(causes: set[str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     study = simulate(draw_truth(tuple(sorted(causes)), rng), rng, workers=WORKERS, repeats=3)
 
-    for components in split_gap(group(accounts(study)), weak=False).components.values():
-        lost = [value for name, value in vars(components).items() if name not in ("spent", "p_lasting")]
-        assert min(lost) >= -1e-12
-        assert sum(lost) <= 1.3 * components.spent
+    for row in diagnose(study).by_k:
+        assert sum(own[0] for own in row.worker_time.values()) == pytest.approx(1.0)
+        assert min(own[1] for own in row.worker_time.values()) >= 0.0
+        assert sum(row.shares.values()) == pytest.approx(1.0)
 
 
 @settings(max_examples=25, deadline=None)

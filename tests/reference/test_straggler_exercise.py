@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalecurve.analysis import tabulate
-from scalecurve.diagnosis.shapes import observe
+from scalecurve.diagnosis.evidence_in_times import slow_run_findings
 from scalecurve.study import Study
 from tests.reference_study import strong_samples, strong_study
 
@@ -54,7 +54,7 @@ def test_the_medians_do_not_move() -> None:
 
 
 def test_the_slow_runs_are_found() -> None:
-    counts = [observe(dict(exercise(seed).samples.by_k()))[1].count for seed in SEEDS]
+    findings = [list(slow_run_findings(dict(exercise(seed).samples.by_k()))) for seed in SEEDS]
 
-    assert np.median(counts) >= 5
-    assert observe(dict(strong_study().samples.by_k()))[1].count == 0
+    assert np.median([own[0].evidence["count"] if own else 0 for own in findings]) >= 5
+    assert not list(slow_run_findings(dict(strong_study().samples.by_k())))

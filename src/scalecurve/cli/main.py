@@ -17,6 +17,16 @@ from scalecurve.errors import ON_COMMAND_LINE, ScalecurveError
 
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h: a fault of ours, not of the input
 
+FIRST_STEPS = """\
+Start with one of these; --help lists all commands.
+
+  scalecurve table times.csv --regime strong                                  times you have: K, seconds
+  scalecurve measure --regime strong --workers 1,2,4 -- ./solver {workers}    times you need
+  scalecurve plan --model llama3-70b --cluster h100-ib400 --gpus 512          a training run
+  scalecurve audit --speedup 180 --workers 256                                a claim somebody made
+
+strong: the whole job stays the same while workers are added; weak: the work of each worker does."""
+
 
 class Entry(NamedTuple):
     """A command's group in `--help`, its summary, and its `file:function` (default `<name>:command`)."""
@@ -102,14 +112,18 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Begin with: scalecurve table times.csv --regime strong (a column of workers, a column of seconds).  "
     "Worker counts: 1,2,4,8 or 1..512 (doubling) or 1..8:1 (step).  "
     "Exit codes: 0 fine, 1 a gate or audit failed, 2 wrong input, 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="scalecurve")
-def app() -> None:
+@click.pass_context
+def app(context: click.Context) -> None:
     """How far does adding machines get you, why does it stop, and what does it cost?"""
+    if context.invoked_subcommand is None:
+        click.echo(FIRST_STEPS)
 
 
 def main() -> NoReturn:

@@ -139,10 +139,11 @@ def command(
 
     with progress_display(quiet=output.quiet) as listener:
         study = measure(file, resume=resume, force=force, submit=submit, collect=collect, listener=listener, **settings)
-    emit(study if output.format else ending_of(study), to_terminal)
     place = place or (file and file.with_suffix(".json"))
-    if submit:
-        note(f"submitted; `scalecurve measure --collect {place}` reads the jobs that have ended", output)
-        return 0
+    if isinstance(study, Study) and not len(study.samples):  # jobs in a queue; other studies without a time raise
+        for finding in study.findings:
+            note(f"{finding.message} -> {finding.remedy}", output)
+        return int(not submit)
+    emit(study if output.format else ending_of(study), to_terminal)
     note(f"{place} written; `scalecurve report {place} -o report.html` makes a page of it", output)
     return int(any(finding.severity is Severity.ERROR or finding.code == "disturbed" for finding in study.findings))

@@ -233,15 +233,27 @@ def regime(
 
 @click.command(cls=SectionedCommand)
 @curves_options
+@click.option(
+    "--with",
+    "beside",
+    multiple=True,
+    metavar="[KIND=]FILE",
+    help="An advised measurement: spread, network or baseline (KIND, or the name of the file).",
+)
 @output_options
-def diagnose(study: Study | StudySet, output: Output) -> None:
-    """Say why the curve bends: communication, stragglers, imbalance, contention or the serial part.
+def diagnose(study: Study | StudySet, beside: tuple[str, ...], output: Output) -> None:
+    """Say why the curve bends: communication, stragglers, jitter, imbalance, contention, serial or repeated work.
 
-    Uses the strongest evidence the study holds: phases of every worker, the workers' own times, or the shape and
-    noise of T(K); from T(K) alone the answer may be "undetermined".
+    Uses the strongest evidence the study holds: phases of every worker, the workers' own times, the states of the
+    threads, or the shape and noise of T(K).  Where several causes remain, the answer is the set and the one measurement
+    that tells them apart.
     """
+    extended_by = {}
+    for entry in beside:
+        kind, _, path = entry.rpartition("=")
+        extended_by[kind or Path(path).stem] = path
     with working("weighing causes", output):
-        result = for_each_curve(study, sc.diagnose)
+        result = for_each_curve(study, lambda one: sc.diagnose(one, extended_by=extended_by))
     emit(result, output)
 
 

@@ -1,380 +1,246 @@
-"""The lost worker-time K T(K) - T(1) by component, from where each worker's time went; and the POP efficiencies.
-
-At each K the worker-seconds K * span are compute, collectives, data loading, waiting and time outside all phases.
-Against the baseline they give components, and each component may have one cause or several:
-
-    transfer   what no worker is spared in collectives                             communication
-    alone      a worker whose extra seconds do not shrink with K                   serial, or one heavy share
-    uneven     waiting for workers that did more of the counted work               imbalance
-    lasting    waiting for workers that are always slow                            imbalance, or a slow host
-    passing    the rest of the waiting, for workers that are slow now and then     straggler, or new shares each step
-    alike      waiting of all workers alike in totals of a run                     noise at barriers, or queueing
-    queueing   waiting that nobody's longer busy time explains                     locks, a busy master, pipelines
-    growth     compute beyond what the same work took at the baseline              contention, work done again, noise
-    again      compute for more counted work than at the baseline                  work done again
-    loading    the same of data loading
-    outside    the same of time that no phase covers                               a fixed cost of a launch, or others
-
-Compute of worker i in repeat r at one K is taken as mean + lasting effect of i + passing effect.  Analysis of variance
-over the repeats tells whether there is a lasting effect, and shrinks it so that the largest of K noisy means is not
-mistaken for one (best linear unbiased prediction; C. R. Henderson, Biometrics 31, 1975).
-"""
+"""Where worker time went at each K, counted from the phases: shares with intervals, the loss by cause, and the POP
+efficiencies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
-from itertools import takewhile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from scalecurve.diagnosis.phases import Account, SlowHost, find_slow_host
+from scalecurve.diagnosis.causes import (
+    ANSWERS,
+    COMMUNICATION,
+    CONTENTION,
+    IMBALANCE,
+    JITTER,
+    NONE,
+    OTHER,
+    REPEATED,
+    SERIAL,
+    STRAGGLER,
+    WAITING_CAUSES,
+)
+from scalecurve.diagnosis.evidence_in_phases import (
+    PARTS,
+    Runs,
+    busy_matrix,
+    count,
+    lasting,
+    least_in_collectives,
+    lost_parts,
+    more_work,
+    tells_apart,
+)
+from scalecurve.diagnosis.phases import KINDS, Account, SlowHost, find_slow_host
 from scalecurve.document import JsonRecord
+from scalecurve.findings import Finding, info, warning
 from scalecurve.study.run import FloatArray
 
-Runs = dict[int, list[Account]]
-
-SIGNIFICANT = 0.01
-LARGEST_K = 3
-LEAST_K = 3  # a constant and a shrinking part cannot be told apart from fewer
-ALONE_AT = 2  # of the three largest K, the same worker must be the slowest in so many
-MOST_TOPS = 3  # workers that stand out at one K or another, where one works alone
-NEARLY = 0.6  # the power of K by which the seconds of one worker must grow to be work for all of them
-SAME_WORK = 0.01
-ALLOWANCE = 1.3  # of waiting over what the longest busy time of each step explains
-NEGLIGIBLE_WAIT = 0.02  # of the useful time
-MOST_BARRIERS = 1000.0
-FEW_FREEDOM = 10
-LEAST_SPREAD = 0.002
-SINGLE_RUN_SPREAD = 0.02
-MEDIAN_TO_SPREAD = 1.4826 * 1.25  # the spread of normal noise, and that of a median over that of a mean
-DISTINCT = 0.5  # of the extra seconds of a worker that works alone must be above those of every other worker
-CONSTANT = 0.3  # least constant part of the extra seconds of a worker that works alone
 ACCEPTABLE = 0.8  # a POP efficiency
-
-
-@dataclass(frozen=True)
-class Alone:
-    """A worker whose extra seconds do not shrink with K; `constant` is the part of them that stays."""
-
-    rank: int
-    seconds: float
-    constant: float
-
-
-@dataclass(frozen=True)
-class Components:
-    """Worker-seconds lost at one K by component, all worker-seconds spent there, and what the waiting looks like.
-
-    `host` is lasting waiting that one slow host explains, with its own extra seconds; `p_lasting` the p-value behind
-    lasting waiting.
-    """
-
-    transfer: float = 0.0
-    alone: float = 0.0
-    named_serial: float = 0.0
-    uneven: float = 0.0
-    lasting: float = 0.0
-    host: float = 0.0
-    passing: float = 0.0
-    alike: float = 0.0
-    queueing: float = 0.0
-    growth: float = 0.0
-    again: float = 0.0
-    loading: float = 0.0
-    outside: float = 0.0
-    spent: float = 0.0
-    p_lasting: float | None = None
-
-
-COMPONENTS = tuple(field.name for field in fields(Components) if field.name not in ("spent", "p_lasting"))
+SINGLE_RUN_ERROR = 0.3
+PART_CAUSES = {
+    "collectives": (COMMUNICATION, OTHER),
+    "waiting": (*WAITING_CAUSES, SERIAL, OTHER),
+    "compute": (CONTENTION, REPEATED, STRAGGLER, JITTER),
+    "serial phases": (SERIAL,),
+    "loading": (OTHER, CONTENTION),
+    "outside phases": (SERIAL, OTHER),
+}
+"""The causes that each part of the loss may have."""
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Components at each K, and who is behind them."""
+class Accounting:
+    """The accounts of a study by K, and what is counted from them."""
 
-    components: dict[int, Components]
-    alone: Alone | None
-    slow_host: SlowHost | None
+    by_k: Runs
+    weak: bool
 
     @property
-    def table(self) -> FloatArray:
-        """Worker-seconds lost (axes: component in the order of COMPONENTS, K)."""
-        return np.array([[getattr(own, name) for own in self.components.values()] for name in COMPONENTS])
+    def last(self) -> list[Account]:
+        """The runs of the largest K."""
+        return next(reversed(self.by_k.values()))
+
+    @cached_property
+    def lost(self) -> dict[int, FloatArray]:
+        """Worker-seconds lost at each K by part, none below 0."""
+        return dict(zip(self.by_k, np.maximum(lost_parts(self.by_k, weak=self.weak), 0.0), strict=True))
+
+    @cached_property
+    def slow_host(self) -> SlowHost | None:
+        return find_slow_host(self.by_k)
+
+    @cached_property
+    def apart(self) -> bool:
+        """Whether transfer and waiting are known apart."""
+        return all(tells_apart(account) for runs in self.by_k.values() for account in runs)
+
+    def worker_time(self, k: int) -> dict[str, tuple[float, float, float]]:
+        """The share of all worker-seconds in each part at one K, with its 90 % interval over the runs."""
+        from scipy.special import stdtrit
+
+        shares = count(self.by_k[k]).shares
+        mean, n = shares.mean(axis=0), len(shares)
+        half = SINGLE_RUN_ERROR * mean
+        if n > 1:
+            half = stdtrit(n - 1, 0.95) * shares.std(axis=0, ddof=1) / np.sqrt(n)
+        low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
+        return {part: (float(m), float(a), float(b)) for part, m, a, b in zip(PARTS, mean, low, high, strict=True)}
+
+    def _divided(self, chances: Mapping[str, float]) -> dict[str, dict[str, float]]:
+        """How each part of the loss is divided among its causes, by their chances."""
+        divided = {}
+        for part, causes in PART_CAUSES.items():
+            own = (*causes, *WAITING_CAUSES) if part == "collectives" and not self.apart else causes
+            weight = {name: chances[name] for name in own}
+            if part == "collectives" and self.apart and self.last[0].collective:
+                weight = {COMMUNICATION: 1.0}
+            total = sum(weight.values())
+            divided[part] = {name: value / total for name, value in weight.items()}
+        return divided
+
+    def shares(self, k: int, chances: Mapping[str, float]) -> dict[str, float]:
+        """The share of the loss at K by cause; with `none` they add up to 1."""
+        lost = self.lost[k]
+        shares = dict.fromkeys(ANSWERS, 0.0)
+        if lost.sum() <= 0:
+            return shares | {NONE: 1.0}
+        for part, seconds in zip(PARTS, lost / lost.sum(), strict=True):
+            for name, own in self._divided(chances)[part].items():
+                shares[name] += own * float(seconds)
+        return shares
+
+    def share_interval(self, cause: str, chances: Mapping[str, float]) -> tuple[float, float]:
+        """The 90 % interval of a cause's share of the loss at the largest K: noise of the runs, and parts that others
+        may have caused."""
+        k = next(reversed(self.by_k))
+        lost, spent = self.lost[k], float(np.median(count(self.by_k[k]).spent))
+        if lost.sum() <= 0:
+            return (1.0, 1.0) if cause == NONE else (0.0, 0.0)
+        low = high = 0.0
+        for place, (part, (mean, least, most)) in enumerate(self.worker_time(k).items()):
+            own = self._divided(chances)[part].get(cause, 0.0)
+            error = 0.5 * (most - least) * spent / lost.sum()
+            share = float(lost[place] / lost.sum())
+            low += max(share - error, 0.0) * (own if own > 0.95 else 0.0)
+            high += min(share + error, 1.0) * (1.0 if own > 0.05 else 0.0) if mean > 0 else 0.0
+        return min(low, 1.0), min(high, 1.0)
+
+    def seconds(self, k: int) -> dict[str, float]:
+        """Mean seconds of a worker by kind of phase."""
+        return {kind: float(np.mean([getattr(own, kind).mean() for own in self.by_k[k]])) for kind in KINDS}
+
+    def pop(self, k: int) -> PopMetrics:
+        base = next(iter(self.by_k))
+        useful = useful_seconds(self.by_k[base])
+        return pop_metrics(self.by_k[k], useful * (k / base if self.weak else 1.0))
+
+    def sentence(self, cause: str, unit: str) -> str:
+        """What was counted for a cause at the largest K."""
+        k = next(reversed(self.by_k))
+        where = f"at {k} {unit}" if k > 1 else f"at K = {k}"
+        shares = {part: own[0] for part, own in self.worker_time(k).items()}
+        waits = f"Waiting takes {shares['waiting']:.0%} of worker time {where}"
+        if cause == COMMUNICATION:
+            name = (self.last[0].messages or "communication").replace("_", "-")
+            name = name.upper() if len(name) < 5 else name[:1].upper() + name[1:]
+            also = f"; waiting {shares['waiting']:.0%}" if shares["waiting"] >= 0.005 and self.apart else ""
+            return f"{name} takes {shares['collectives']:.0%} of worker time {where}{also}."
+        if cause == STRAGGLER and self.slow_host is not None:
+            return f"{waits} for host {self.slow_host.host}, {self.slow_host.factor:.2f} times as slow as the others."
+        if cause in WAITING_CAUSES:
+            return f"{waits}: {self._waited_for(cause)}."
+        if cause in (CONTENTION, REPEATED):
+            ratio = self._growth()
+            more = more_work(self.by_k, weak=self.weak) or 1.0
+            if cause == REPEATED and more > 1.0:
+                return f"The workers do {more:.2f} times the work of K = {next(iter(self.by_k))} {where}."
+            return f"The same compute takes {ratio:.2f} times the worker time {where}."
+        if cause == SERIAL and shares["waiting"] < shares["outside phases"]:
+            return f"A fixed part outside all phases takes {shares['outside phases']:.0%} of worker time {where}."
+        if cause == SERIAL:
+            rank = int(np.argmax(busy_matrix(self.last).mean(axis=0)))
+            return f"{waits} for what rank {rank} does alone."
+        part = max(("loading", "waiting", "collectives"), key=lambda name: shares[name])
+        words = {"loading": "Loading", "waiting": "Waiting", "collectives": "Waiting along a chain or queue"}[part]
+        return f"{words} takes {shares[part]:.0%} of worker time {where}."
+
+    def _growth(self) -> float:
+        first, runs = next(iter(self.by_k.values())), self.last
+        factor = runs[0].k / first[0].k if self.weak else 1.0
+        before = float(np.median([own.compute.sum() for own in first])) * factor
+        return float(np.median([own.compute.sum() for own in runs])) / max(before, 1e-12)
+
+    def _waited_for(self, cause: str) -> str:
+        matrix = busy_matrix(self.last)
+        excess, _ = lasting(matrix)
+        rank = int(np.argmax(excess))
+        if cause != JITTER and excess[rank] > 0.02:
+            more = "has more work" if cause == IMBALANCE else "is slow"
+            return f"rank {rank} is busy {1 + float(excess[rank]):.2f} times the mean, it {more}"
+        return {
+            IMBALANCE: "the shares of the work differ from step to step",
+            STRAGGLER: "now one worker is late, now another, rarely and long",
+            JITTER: "every step waits for another worker",
+        }[cause]
+
+    def sentences(self) -> Iterator[str]:
+        """What was counted at the largest K, and who was waited for."""
+        k = next(reversed(self.by_k))
+        words = {
+            "collectives": "inside collectives" if self.apart else "inside collectives on every worker",
+            "waiting": "waiting",
+            "compute": "compute",
+            "serial phases": "serial work",
+            "loading": "loading",
+            "outside phases": "outside all phases",
+        }
+        shares = self.worker_time(k)
+        listed = [f"{words[part]} {own[0]:.0%}" for part, own in shares.items() if own[0] >= 0.005]
+        yield f"Of worker time at K = {k}: {', '.join(listed)}."
+        growth = self._growth()
+        if abs(growth - 1.0) > 0.02:
+            yield f"Compute of all workers together is {growth:.2f} times that at K = {next(iter(self.by_k))}."
+        if len(self.last[0].compute) > 1:
+            above = np.mean([a.busy.max() / a.busy.mean() for a in self.last])
+            slowest = {int(np.argmax(a.busy)) for a in self.last}
+            who = f"rank {slowest.pop()} every time" if len(slowest) == 1 else f"{len(slowest)} different ranks"
+            yield f"The slowest worker is busy {above:.2f} times the mean; over {len(self.last)} runs it was {who}."
+
+    def findings(self, candidates: tuple[str, ...]) -> Iterator[Finding]:
+        """What a reader must know beside the answer."""
+        host = self.slow_host
+        if host is not None:
+            yield warning(
+                "slow-host",
+                f"host {host.host} needs {host.factor:.2f} times as long for the same work in every run",
+                remedy="take it out and measure again: throttling, a smaller quota, a failing disk or a busy neighbour",
+                host=host.host,
+                factor=host.factor,
+                ranks=sorted(host.ranks),
+            )
+        elif IMBALANCE in candidates and all(account.work is None for account in self.last):
+            message = "workers that are slow have more work or sit on a slow host; no work was counted"
+            remedy = "call probe.add_work (or pass work= to probe.steps): equal work on a slow worker means a slow host"
+            yield info("work-not-counted", message, remedy=remedy)
+        if not self.apart and len(candidates) > 1:
+            message = "collectives were timed as totals of a run: with many barriers part of that time is waiting"
+            remedy = "time a barrier before the collective, or record phases step by step (probe.steps)"
+            yield info("waiting-not-apart", message, remedy=remedy)
+        if all(len(own) == 1 for own in self.by_k.values()):
+            message = "one run per K: lasting and passing slowness cannot be told apart"
+            yield warning("single-run", message, remedy="repeat 5 times")
 
 
-def group(runs: Iterable[Account]) -> Runs:
-    """Runs by K, rising; runs of one K must have the same number of workers."""
-    grouped: Runs = {}
-    for run in sorted(runs, key=lambda account: account.k):
-        grouped.setdefault(run.k, []).append(run)
-    return grouped
-
-
-def split_gap(by_k: Runs, *, weak: bool, surely_lost: bool = False) -> Split:
-    """The components of the loss at each K against the first.
-
-    Growth of compute counts where it is beyond the noise of the runs that it is a difference of, half as far beyond
-    where T itself says that something is `surely_lost`.
-    """
-    alone = works_alone(by_k) if not weak else None
-    slow_host = find_slow_host(by_k)
-    base = next(iter(by_k))
-    first, spread = by_k[base], _run_spread(by_k)
-    waits_at_base = _waiting(first, alone, slow_host)
-    components = {}
-    for k, runs in by_k.items():
-        factor = k / base if weak else 1.0
-        slowed = slow_host.own_excess(runs) if slow_host is not None else 0.0
-        error = spread * np.hypot(len(runs) ** -0.5, len(first) ** -0.5) * useful_seconds(runs)
-        again = _done_again(runs, first, factor) if k != base else 0.0
-        everywhere = max(0.0, _seconds(runs, "serial") - _seconds(first, "serial") * factor)
-        growth = _seconds(runs, "compute") - slowed - again - _seconds(first, "compute") * factor
-        waits = _beyond(_waiting(runs, alone, slow_host), waits_at_base, factor)
-        components[k] = replace(
-            waits,
-            named_serial=waits.named_serial + everywhere,
-            host=waits.host + slowed,
-            growth=growth if k != base and growth > (1.5 if surely_lost else 3.0) * error else 0.0,
-            again=again,
-            loading=max(0.0, _seconds(runs, "data") - _seconds(first, "data") * factor),
-            outside=max(0.0, _outside(runs) - _outside(first) * factor),
-            spent=float(np.mean([len(a.compute) * a.span for a in runs])),
-        )
-    return Split(components, alone, slow_host)
-
-
-def _beyond(waits: Components, at_base: Components, factor: float) -> Components:
-    """Transfer and waiting beyond what the same work cost at a baseline of several workers; none for one worker."""
-    lost = {name: max(0.0, getattr(waits, name) - factor * getattr(at_base, name)) for name in COMPONENTS}
-    return replace(waits, **lost)
-
-
-def _done_again(runs: list[Account], first: list[Account], factor: float) -> float:
-    """Worker-seconds of compute for work beyond that of the baseline, as counted, or by the number of steps; else 0."""
-    amounts = [float(np.sum(a.work)) for a in runs if a.work is not None]
-    before = [float(np.sum(a.work)) for a in first if a.work is not None]
-    more = 1.0
-    if len(amounts) == len(runs) and len(before) == len(first) and any(before):
-        more = float(np.mean(amounts)) / (float(np.mean(before)) * factor)
-    if more <= 1.0 + SAME_WORK and all(a.steps and a.transfer is not None for a in (*runs, *first)):
-        more = float(np.mean([a.steps for a in runs])) / float(np.mean([a.steps for a in first]))
-    return _seconds(runs, "compute") * (1.0 - 1.0 / more) if more > 1.0 + SAME_WORK else 0.0
-
-
-def _seconds(runs: list[Account], kind: str) -> float:
-    """Worker-seconds of one kind, median over runs: a rare slow run is no growth."""
-    return float(np.median([getattr(account, kind).sum() for account in runs]))
-
-
-def _outside(runs: list[Account]) -> float:
-    return float(np.mean([a.outside * len(a.compute) for a in runs]))
-
-
-def _useful_totals(runs: list[Account]) -> FloatArray:
-    return np.array([(a.compute + a.data + a.serial).sum() + a.outside * len(a.compute) for a in runs])
+def account_for(by_k: Runs, *, weak: bool) -> Accounting:
+    return Accounting(by_k, weak)
 
 
 def useful_seconds(runs: list[Account]) -> float:
     """Worker-seconds of compute, loading, serial work and time outside phases, median over runs."""
-    return float(np.median(_useful_totals(runs)))
-
-
-def _run_spread(by_k: Runs) -> float:
-    """Relative spread of a run's useful seconds about the median of its K, from the median deviation of all K.
-
-    That of rare slow runs is not in it.  One run of each K shows none: then it is SINGLE_RUN_SPREAD.
-    """
-    rest = [_useful_totals(runs) / useful_seconds(runs) - 1.0 for runs in by_k.values() if len(runs) > 1]
-    if not rest:
-        return SINGLE_RUN_SPREAD
-    freedom = sum(len(own) - 1 for own in rest) / sum(len(own) for own in rest)  # a median takes one from each K
-    typical = float(np.quantile(np.abs(np.concatenate(rest)), 1.0 - 0.5 * freedom))
-    return max(MEDIAN_TO_SPREAD * typical, LEAST_SPREAD)
-
-
-def _waiting(runs: list[Account], alone: Alone | None, slow_host: SlowHost | None) -> Components:
-    """The components of one K that are transfer or waiting."""
-    workers = len(runs[0].compute)
-    if workers == 1:
-        return Components()
-    transfer = float(np.mean([least_in_collectives(a) for a in runs])) * workers
-    every = float(np.mean([a.inside.sum() for a in runs])) - transfer
-    # Named serial work: every worker's span contains the longest of it, whoever did it.
-    named = float(np.mean([a.serial.max() * workers - a.serial.sum() for a in runs]))
-    matrix = compute_matrix(runs)
-    extra = 0.0
-    if alone is not None and alone.rank < workers:
-        above = max(0.0, float(matrix[:, alone.rank].mean() - matrix.mean())) * workers / (workers - 1)
-        extra = min(alone.seconds, above)
-        matrix[:, alone.rank] -= extra
-    queueing = every - explained_waiting(runs)
-    queueing = queueing if queueing > NEGLIGIBLE_WAIT * useful_seconds(runs) else 0.0
-    waited = every - queueing
-    named, extra = min(named, waited), min(extra * (workers - 1), max(waited - named, 0.0))
-    waited = max(waited - named - extra, 0.0)
-    alike = min(waited, workers * waits_alike(runs))
-    waited -= alike
-    excess, p_value = lasting_excess(matrix)
-    lasting = min(workers * excess, waited)
-    by_host = min(lasting, slow_host.loss(workers, matrix)) if slow_host is not None else 0.0
-    lasting, passing = lasting - by_host, waited - lasting
-    always, now = more_work(runs, matrix)
-    return Components(
-        transfer=transfer,
-        alone=extra,
-        named_serial=named,
-        uneven=always * lasting + now * passing,
-        lasting=(1.0 - always) * lasting,
-        host=by_host,
-        passing=(1.0 - now) * passing,
-        alike=alike,
-        queueing=queueing,
-        p_lasting=p_value,
-    )
-
-
-def explained_waiting(runs: list[Account]) -> float:
-    """Most worker-seconds of waiting that the differences between the workers' busy times can have brought about.
-
-    Where phases of steps are there, it is the longest busy time of each step less the mean.  Totals of a run hide how
-    often the workers meet: then it is that of MOST_BARRIERS meetings and of the spread between repeats.
-    """
-    workers = len(runs[0].compute)
-    uneven = [a.uneven for a in runs if a.uneven is not None]
-    if len(uneven) == len(runs):
-        return ALLOWANCE * float(np.mean(uneven)) * workers
-    busy = [a.compute + a.data + a.serial for a in runs]
-    visible = float(np.mean([own.max() - own.mean() for own in busy]))
-    few = (len(runs) - 1) * (workers - 1) < FEW_FREEDOM  # then the spread may be far larger than it looks
-    spread = (3.0 if few else 1.0) * max(passing_spread(runs), LEAST_SPREAD) * float(np.mean(busy))
-    steps = [a.steps for a in runs if a.steps]
-    meetings = 3.0 * min(steps) if len(steps) == len(runs) else MOST_BARRIERS
-    largest = 2.0 * np.sqrt(2.0 * np.log(workers + 1.0))
-    return workers * (visible + float(np.sqrt(meetings) * spread * largest))
-
-
-def waits_alike(runs: list[Account]) -> float:
-    """Seconds of a worker's waiting, recorded apart, beyond its distance to the busiest; 0 where steps are known."""
-    if any(a.uneven is not None or not a.waits_apart for a in runs):
-        return 0.0
-    busy = [a.compute + a.data + a.serial for a in runs]
-    beyond = [(a.wait - (own.max() - own)).mean() for a, own in zip(runs, busy, strict=True)]
-    return max(0.0, float(np.mean(beyond)))
-
-
-def more_work(runs: list[Account], matrix: FloatArray) -> tuple[float, float]:
-    """The shares of lasting and of passing slowness that counted work explains; 0 where it was not counted."""
-    works = [a.work for a in runs if a.work is not None and a.work.sum() > 0]
-    if len(works) < len(runs):
-        return 0.0, 0.0
-    work = np.array([own / own.mean() for own in works])
-    busy = matrix / matrix.mean(axis=1, keepdims=True)
-    slowest = int(np.argmax(busy.mean(axis=0)))
-    above = float(busy[:, slowest].mean()) - 1.0
-    always = float(np.clip((work[:, slowest].mean() - 1.0) / above, 0.0, 1.0)) if above > 0 else 0.0
-    usual = (work.mean(axis=0), busy.mean(axis=0)) if len(runs) > 1 else (1.0, 1.0)
-    own, other = work - usual[0], busy - usual[1]
-    power = float((other**2).sum())
-    now = float(np.clip((own * other).sum() / power, 0.0, 1.0)) if power > 0 else 0.0
-    return always, now
-
-
-def compute_matrix(runs: list[Account]) -> FloatArray:
-    """Seconds of compute and data loading; rows are repeats, columns workers."""
-    return np.array([account.compute + account.data for account in runs])
-
-
-def lasting_excess(matrix: FloatArray) -> tuple[float, float | None]:
-    """Seconds by which the slowest worker is always above the mean (shrunk), and the p-value of the F test behind it.
-
-    With a single repeat there is no test (None), and the whole difference counts.
-    """
-    from scipy.special import fdtrc
-
-    repeats, ranks = matrix.shape
-    if ranks == 1:
-        return 0.0, None
-    relative = matrix / matrix.mean(axis=1, keepdims=True)
-    means, scale = relative.mean(axis=0), float(matrix.mean())
-    most = max(0.0, float(means.max()) - 1.0) * scale
-    if repeats == 1:
-        return most, None
-    freedom = (repeats - 1) * (ranks - 1)
-    within = float(((relative - means) ** 2).sum()) / freedom
-    between = repeats * float(((means - 1.0) ** 2).sum()) / (ranks - 1)
-    p_value = float(fdtrc(ranks - 1, freedom, between / within)) if within > 0 else float(between <= 0)
-    kept = max(0.0, 1.0 - within / between) if between > 0 and p_value < SIGNIFICANT else 0.0
-    return kept * most, p_value
-
-
-def passing_spread(runs: list[Account]) -> float:
-    """Relative spread of a worker's compute that is not lasting: over repeats, or over workers where there is one."""
-    matrix = compute_matrix(runs)
-    relative = matrix / matrix.mean(axis=1, keepdims=True)
-    residual = relative - (relative.mean(axis=0) if len(runs) > 1 else 1.0)
-    return float(np.sqrt((residual**2).sum() / (max(len(runs) - 1, 1) * max(matrix.shape[1] - 1, 1))))
-
-
-def works_alone(by_k: Runs) -> Alone | None:
-    """The one worker that is slowest at the largest K by an amount that stays over all K, if there is one."""
-    from scipy.optimize import nnls
-
-    means = {}
-    for k, runs in by_k.items():
-        matrix = compute_matrix(runs)
-        works = [account.work for account in runs if account.work is not None and account.work.sum() > 0]
-        if len(works) == len(runs):  # take off what counted work explains
-            shares = np.array([work / work.sum() for work in works])
-            matrix = matrix - matrix.sum(axis=1, keepdims=True) * (shares - 1.0 / matrix.shape[1])
-        if matrix.shape[1] > 1:
-            means[k] = matrix.mean(axis=0)
-    tops = {k: int(np.argmax(values)) for k, values in means.items() if _stands_out(values)}
-    if len(means) < 2 or list(means)[-1] not in tops:
-        return None
-    rank = tops[max(tops)]
-    if [tops.get(k) for k in means][-LARGEST_K:].count(rank) < ALONE_AT:
-        return None
-    if len(set(tops.values())) > MOST_TOPS:  # a heavy share that lies elsewhere at other K
-        return None
-    usable = dict(takewhile(lambda item: tops.get(item[0]) == rank, reversed(means.items())))
-    if len(usable) < LEAST_K:  # at small K its own share, which may be less than others have, hides what it does alone
-        usable = {k: values for k, values in reversed(means.items()) if rank < len(values)}
-    workers = np.array(list(usable), dtype=np.float64)
-    others = np.array([np.delete(values, rank).mean() for values in usable.values()])
-    extra = np.array([values[rank] for values in usable.values()]) - others
-    if len(workers) < LEAST_K:
-        return None
-    ones = np.ones_like(workers)
-    if np.all(extra > 0):  # a heavier share grows and shrinks with what the others compute; work done alone does not
-        basis = np.column_stack([ones, others, np.log2(workers) * others])
-        parts, _ = nnls(basis / extra[:, None], ones)
-    else:
-        typical = np.array([values.mean() for values in usable.values()])
-        basis = np.column_stack([ones, 1.0 / workers])
-        parts = np.linalg.lstsq(basis / typical[:, None], extra / typical, rcond=None)[0]
-    constant = float(parts[0])
-    share = min(constant / float(extra[0]), 1.0)  # the largest K comes first
-    return Alone(rank, constant, share) if share > CONSTANT else None
-
-
-def grows_alone(by_k: Runs) -> bool:
-    """Whether one worker is slowest at the largest two K, by seconds that grow nearly as K does."""
-    before, last = (compute_matrix(runs).mean(axis=0) for runs in list(by_k.values())[-2:])
-    fewer, more, rank = len(before), len(last), int(np.argmax(last))
-    if not 2 <= fewer < more or int(np.argmax(before)) != rank or not _stands_out(last):
-        return False
-    extra = [float(values[rank] - np.delete(values, rank).mean()) for values in (before, last)]
-    return extra[0] > 0 and bool(extra[1] / extra[0] > (more / fewer) ** NEARLY)
-
-
-def _stands_out(seconds: FloatArray) -> bool:
-    """Whether the slowest worker is slow by itself; several that share the largest part were given more work."""
-    slowest = int(np.argmax(seconds))
-    others = np.delete(seconds, slowest)
-    above = float(seconds[slowest] - others.mean())
-    return above > 0 and float(seconds[slowest] - others.max()) >= DISTINCT * above
+    return float(np.median([own.busy.sum() + own.outside * len(own.compute) for own in runs]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,7 +268,7 @@ class PopMetrics(JsonRecord):
 
 def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
     """POP efficiencies of the runs of one K, against the useful worker-seconds of the same work at the baseline."""
-    useful = [(own.compute + own.data + own.serial + own.outside, own.span) for own in runs]
+    useful = [(own.busy + own.outside, own.span) for own in runs]
     parallel = float(np.mean([seconds.mean() / span for seconds, span in useful]))
     scalability = useful_at_baseline / float(np.mean([seconds.sum() for seconds, _ in useful]))
     efficiency = float(np.mean([seconds.max() / span for seconds, span in useful]))
@@ -419,14 +285,3 @@ def pop_metrics(runs: list[Account], useful_at_baseline: float) -> PopMetrics:
         computation_scalability=scalability,
         global_efficiency=parallel * scalability,
     )
-
-
-def least_in_collectives(account: Account) -> float:
-    """Seconds in collectives that no worker is spared: by the least of each step where steps are known."""
-    least = float(account.communication.min())
-    return least if account.transfer is None else min(account.transfer, least)
-
-
-def tells_apart(account: Account) -> bool:
-    """Whether transfer and waiting are known apart: by steps, by a barrier before the collective, or for one worker."""
-    return account.transfer is not None or account.waits_apart or len(account.compute) == 1

@@ -1,202 +1,200 @@
-"""The few causes behind most bends, and the way from what each may have cost to an answer.
+"""The few causes behind most bends, in words; the measurement that tells them apart; and the way to an answer.
 
-An answer is one cause, a set of causes, or "undetermined", with its probability.
-
-Draws are ways in which the loss may have come about, each with its weight.  The chance of a cause is the weight of the
-draws in which it costs most at the largest K.  The answer is the smallest set of causes that holds `COVERED` of the
-chance.
-
-Chances that come straight from models are too sure of themselves, because the world has more mechanisms than the
-models.  They are therefore tempered: raised to a power below 1 and mixed with a little of everything.
-Power and mixture were chosen on one part of simulated programs and are reported on another
-(`python -m bench.diagnosis`).
+Evidence is weighed: `weights.json` says for each kind of record how far each number of the evidence speaks for each
+cause (log odds, one table a record), learned from simulated programs whose mechanisms are known and shifted to how
+often each cause was the measured one in published studies (`labelled_cases.csv`).  `tools/calibrate_diagnosis.py`
+writes it and prints how often the answers are right on the simulator that was left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
-from scalecurve.laws.terms import COMMUNICATION as COMMUNICATION
-from scalecurve.laws.terms import CONTENTION as CONTENTION
-from scalecurve.laws.terms import IMBALANCE as IMBALANCE
-from scalecurve.laws.terms import OTHER as OTHER
-from scalecurve.laws.terms import SERIAL as SERIAL
-from scalecurve.laws.terms import STRAGGLER as STRAGGLER
-from scalecurve.study.run import FloatArray
-
+COMMUNICATION = "communication"
+STRAGGLER = "straggler"
+JITTER = "jitter"
+IMBALANCE = "imbalance"
+CONTENTION = "contention"
+SERIAL = "serial"
+REPEATED = "repeated-work"
+OTHER = "other"
 NONE = "none"
 UNDETERMINED = "undetermined"
 
-CAUSES = (COMMUNICATION, STRAGGLER, IMBALANCE, CONTENTION, SERIAL)
-ANSWERS = (*CAUSES, OTHER, NONE)
+CAUSES = (COMMUNICATION, STRAGGLER, JITTER, IMBALANCE, CONTENTION, SERIAL, REPEATED)
+NAMES = (*CAUSES, OTHER)
+ANSWERS = (*NAMES, NONE)
+WAITING_CAUSES = (STRAGGLER, JITTER, IMBALANCE)
+LOAD_CAUSES = (CONTENTION, SERIAL, OTHER, NONE)  # clients do not wait for one another: what they share is in the server
 
-REMEDIES = {
-    COMMUNICATION: "send less or overlap it with compute: larger local batches, gradient buckets and compression, "
-    "hierarchical collectives, a faster link; measure the network alone with `scalecurve collective`",
-    STRAGGLER: "find the slow host or the source of jitter (throttling, neighbours, background jobs), put fewer "
-    "barriers in the job, or allow backup workers; `scalecurve straggler` shows their cost",
-    IMBALANCE: "cut the work by cost, not by count: sort or bucket by length, more and smaller shards, dynamic "
-    "scheduling; more repeats will not help",
-    CONTENTION: "the workers share memory bandwidth, cache or clock: pin them, spread them over sockets and nodes, "
-    "use fewer per node, or block for cache; `scalecurve roofline` shows the ceiling",
-    SERIAL: "shorten or hide the part that one worker does alone (input, checkpoint, reduction on rank 0, logging) or "
-    "that every launch pays, or grow the problem with the machine",
-    OTHER: "profile one run at the largest K: its loss follows none of the shapes that have a name here",
-    NONE: "nothing to fix in the measured range; measure larger K",
+MEANINGS = {
+    COMMUNICATION: "time in collectives, messages and halo exchanges",
+    STRAGGLER: "waiting for one worker or host that is much slower than the others",
+    JITTER: "many small random delays that every barrier waits for; they average out over a run",
+    IMBALANCE: "waiting for workers that were given more work",
+    CONTENTION: "the compute itself slows as workers share a machine (memory bandwidth, cache, locks, clock)",
+    SERIAL: "work that does not shrink with K: one worker alone, or a fixed cost of every launch",
+    REPEATED: "work done again: more iterations, or cells that several workers compute",
+    OTHER: "a queue, a pipeline that fills, slow input, or a mechanism that has no name here",
+    NONE: "no loss beyond the noise",
 }
-
-LOAD_CAUSES = (CONTENTION, SERIAL, OTHER)  # clients do not wait for one another: what they share is in the server
-LOAD_REMEDIES = {
-    CONTENTION: "find what the requests share in the server at the largest K (CPU, disk, locks, pool of connections) "
-    "and add or shorten it; admit no more clients than give the highest rate",
-    SERIAL: "find the part of a request that only one request at a time can do (a lock, a log, one thread) and shorten "
-    "or divide it",
-    OTHER: "profile the server at the largest K",
-    NONE: "nothing to fix in the measured range; measure more clients",
+REMEDIES = {
+    COMMUNICATION: "send less or overlap it with compute (larger local batches, buckets, compression, a faster link)",
+    STRAGGLER: "find the slow host or what delays it (throttling, neighbours, background jobs) and take it out",
+    JITTER: "put fewer barriers in the job, and keep a core free for the system; `scalecurve straggler` shows the cost",
+    IMBALANCE: "cut the work by cost, not by count (sort or bucket by length, smaller shards, dynamic scheduling)",
+    CONTENTION: "pin the workers, use fewer per node, or block for cache; `scalecurve roofline` shows the ceiling",
+    SERIAL: "shorten or hide what one worker does alone or every launch pays (input, checkpoint, logging)",
+    REPEATED: "keep the number of iterations from growing (a better preconditioner, a larger batch, fewer ghost cells)",
+    OTHER: "profile one run at the largest K",
+    NONE: "measure larger K",
 }
 LOAD_MEANINGS = {
     CONTENTION: "requests wait for what they share in the server, or it is saturated",
     SERIAL: "a part of every request that one request at a time can do",
 }
-WATCH_SERVER = (
-    "watch the server at the largest K: a resource that is always busy is saturated, waits for locks show requests "
-    "that queue for one another; check that the machine of the clients is not the limit"
-)
-
-MEANINGS = {
-    COMMUNICATION: "time in collectives, messages and halo exchanges",
-    STRAGGLER: "waiting for a worker that is slow now and then (noise at barriers), or for one slow host",
-    IMBALANCE: "waiting for workers that were given more work",
-    CONTENTION: "the compute itself slows as workers share a machine (memory bandwidth, cache, clock)",
-    SERIAL: "work that does not shrink with K: one worker alone, or a fixed cost of every launch",
-    OTHER: "a mechanism that has no name here",
-    NONE: "no loss beyond the noise",
+LOAD_REMEDIES = {
+    CONTENTION: "find what the requests share in the server (CPU, disk, locks, connections) and add or shorten it",
+    SERIAL: "find the part of a request that only one at a time can do (a lock, a log, one thread) and divide it",
+    OTHER: "profile the server at the largest K",
+    NONE: "measure more clients",
 }
-
-RECORD_PHASES = (
-    'record where the time of each worker goes, with scalecurve.probe (phases "compute", "barrier" before each '
-    'collective, "communication") or with a profiler such as TALP or Caliper'
-)
-PLACE_BARRIER = (
-    'put a barrier before the collective and time it apart (probe.phase("barrier")), or record phases step by step '
-    "(probe.steps): what is left in the collective is communication"
-)
-COUNT_WORK = (
-    "count the work of every worker (probe.add_work): more work is imbalance, the same work in more time is a straggler"
-)
-SPREAD_OUT = (
-    "run the largest K on twice as many nodes, half as many workers on each: contention shrinks, the rest stays"
-)
-REPEAT = "repeat each K more often: the loss is not clearly beyond the noise"
-MEASURE_NETWORK = "time the job's collectives alone at each K (`scalecurve collective`): serial work is not in them"
-MEASURE_MESSAGES = (
-    "time the same messages alone at each K (`scalecurve collective`): if they take longer in the job, the difference "
-    "is waiting, as in a pipeline that fills"
-)
-PROFILE = "profile one run at the largest K"
-NEGLIGIBLE = 0.03  # a loss below 3 % of the worker-seconds at the largest K is no bend
-COVERED = 0.95
-SURE = 0.9
-TAIL = 0.05
-NAMES = (*CAUSES, OTHER)
-NOTHING: Mapping[str, float] = {**dict.fromkeys(NAMES, 0.0), NONE: 1.0}
-
-
-def separation(candidates: Iterable[str], *, phased: bool, telling: bool, load: bool = False) -> str | None:
-    """The one measurement that tells the candidates, the likeliest first, apart; None for a single one.
-
-    `phased` says that phases were recorded, `telling` that they hold waiting and transfer apart, `load` that K counts
-    clients of a server.
-    """
-    ordered = tuple(candidates)
-    if len(ordered) < 2:
-        return None
-    several = set(ordered) - {NONE}
-    waiting = several & {STRAGGLER, IMBALANCE}
-    if NONE in ordered[:2]:
-        return REPEAT
-    if load:
-        return WATCH_SERVER
-    if several == {STRAGGLER, IMBALANCE} and phased:
-        return COUNT_WORK
-    if several <= {SERIAL, CONTENTION, OTHER}:
-        return SPREAD_OUT if OTHER not in several else PROFILE
-    if several == {SERIAL, COMMUNICATION} and not phased:
-        return MEASURE_NETWORK
-    if not phased:
-        return RECORD_PHASES
-    if several == {COMMUNICATION, OTHER}:
-        return MEASURE_MESSAGES
-    if waiting and COMMUNICATION in several and not telling:
-        return PLACE_BARRIER
-    if waiting:
-        return COUNT_WORK
-    return SPREAD_OUT if CONTENTION in several else PROFILE
+WATCH_SERVER = "watch the server at the largest K: what is always busy is saturated; check the clients' machine too"
+MEASURE_AGAIN = "measure again on a quiet machine with a core for every worker, all workers in one job"
 
 
 @dataclass(frozen=True)
-class Temper:
-    """How far chances are flattened: to the power `power`, and `floor` of the whole spread evenly."""
+class Measurement:
+    """Something to measure, and the groups of causes that it tells apart; causes in no group count as one more.
 
-    power: float
-    floor: float
+    `after` is what must have been measured before; `price` a share of what it would tell apart.
+    """
 
-    def __call__(self, chances: Mapping[str, float]) -> dict[str, float]:
-        raised = {name: max(chances.get(name, 0.0), 0.0) ** self.power for name in ANSWERS}
-        total = sum(raised.values())
-        return {name: (1 - self.floor) * value / total + self.floor / len(ANSWERS) for name, value in raised.items()}
+    key: str
+    text: str
+    groups: tuple[frozenset[str], ...]
+    price: float
+    after: str | None = None
+
+    def separates(self, one: str, other: str) -> bool:
+        if NONE in (one, other) and self.key != "repeats":  # only repeats tell a loss from noise
+            return False
+        return self._place(one) != self._place(other)
+
+    def _place(self, cause: str) -> int:
+        return next((i for i, group in enumerate(self.groups) if cause in group), -1)
 
 
-TIMES = Temper(0.7, 0.05)
-TOTALS = Temper(0.9, 0.03)
-TELLING = Temper(0.9, 0.03)
+MEASUREMENTS = (
+    Measurement(
+        "phases",
+        'record each worker\'s phases with scalecurve.probe ("compute", "barrier" before each collective, '
+        '"communication") and count its work (probe.add_work)',
+        (
+            frozenset({COMMUNICATION}),
+            frozenset({STRAGGLER, JITTER}),
+            frozenset({IMBALANCE}),
+            frozenset({CONTENTION}),
+            frozenset({REPEATED}),
+            frozenset({SERIAL}),
+        ),
+        0.1,
+    ),
+    Measurement(
+        "apart",
+        'put a barrier before the collective and time it apart (probe.phase("barrier")), or record every step '
+        "(probe.steps): what is left in the collective is communication",
+        (frozenset({COMMUNICATION}),),
+        0.0,
+        "phases",
+    ),
+    Measurement(
+        "work",
+        "count the work of every worker (probe.add_work): more work is imbalance or repeated work, the same work in "
+        "more time a straggler or contention",
+        (frozenset({IMBALANCE}), frozenset({REPEATED})),
+        0.0,
+        "phases",
+    ),
+    Measurement(
+        "spread",
+        "run the largest K with half as many workers on each node, and give it as `--with spread=FILE`: only "
+        "contention shrinks",
+        (frozenset({CONTENTION}),),
+        0.2,
+    ),
+    Measurement(
+        "network",
+        "time the job's collectives alone at each K (`scalecurve collective measure`), and give them as "
+        "`--with network=FILE`",
+        (frozenset({COMMUNICATION}),),
+        0.2,
+    ),
+    Measurement(
+        "repeats", "repeat each K more often: the loss is not clearly beyond the noise", (frozenset({NONE}),), 0.1
+    ),
+)
+PROFILE = "profile one run at the largest K: what was recorded cannot tell more"
+
+
+def next_measurement(chances: Mapping[str, float], candidates: Collection[str], known: Collection[str]) -> str:
+    """The measurement, among those not yet made, that tells most of the candidates apart."""
+    best, most = PROFILE, 0.02
+    for one in MEASUREMENTS:
+        if one.key not in known and (one.after is None or one.after in known):
+            worth = sum(chances[a] * chances[b] * one.separates(a, b) for a in candidates for b in candidates)
+            if worth * (1.0 - one.price) > most:
+                best, most = one.text, worth * (1.0 - one.price)
+    return best
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """Weighted ways in which the loss may have come about.
+class Weights:
+    """How far each number of the evidence speaks for each cause, for one kind of record; a set is complete when
+    the chances of its causes add up to `covered`."""
 
-    Worker-seconds lost (axes: draw, cause in the order of NAMES, K) and spent (axes: draw, K).
-    """
+    evidence: tuple[str, ...]
+    table: np.ndarray
+    start: np.ndarray
+    floor: float
+    covered: float
 
-    k: tuple[int, ...]
-    weights: FloatArray
-    losses: FloatArray
-    spent: FloatArray
+    def log_odds(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        values = np.array([numbers.get(name, 0.0) for name in self.evidence])
+        return dict(zip(ANSWERS, (self.start + values @ self.table).tolist(), strict=True))
 
-    @property
-    def _parts(self) -> FloatArray:
-        """Shares of the loss (axes: draw, cause with none last, K)."""
-        total = self.losses.sum(axis=1)
-        small = total <= NEGLIGIBLE * self.spent
-        part = np.where(small[:, None], 0.0, self.losses / np.where(total > 0, total, 1.0)[:, None])
-        parts: FloatArray = np.concatenate([part, small[:, None].astype(np.float64)], axis=1)
-        return parts
 
-    def chances(self) -> dict[str, float]:
-        """The chance that each cause costs most at the largest K; `none` where nothing is lost."""
-        winner = np.argmax(self._parts[:, :, -1], axis=1)
-        won = np.bincount(winner, weights=self.weights, minlength=len(NAMES) + 1) / self.weights.sum()
-        return dict(zip((*NAMES, NONE), won.tolist(), strict=True))
+@cache
+def weights(record: str) -> Weights:
+    """The weights for one kind of record."""
+    stored = json.loads(files(__package__).joinpath("weights.json").read_text(encoding="utf-8"))[record]
+    table = np.array(list(stored["weights"].values()), dtype=np.float64)
+    return Weights(tuple(stored["weights"]), table, np.array(stored["start"]), stored["floor"], stored["covered"])
 
-    def shares(self) -> dict[int, dict[str, float]]:
-        """Mean shares of the loss at each K."""
-        mean = np.einsum("d,dck->kc", self.weights, self._parts) / self.weights.sum()
-        return {k: dict(zip((*NAMES, NONE), row.tolist(), strict=True)) for k, row in zip(self.k, mean, strict=True)}
 
-    def intervals(self) -> dict[str, tuple[float, float]]:
-        """The share of each cause at the largest K, from the 5th to the 95th percentile of the draws."""
-        last = self._parts[:, :, -1]
-        order = np.argsort(last, axis=0)
-        heaped = np.cumsum(self.weights[order], axis=0) / self.weights.sum()
-        bounds = {}
-        for i, name in enumerate((*NAMES, NONE)):
-            low, high = np.searchsorted(heaped[:, i], [TAIL, 1 - TAIL]).clip(max=len(last) - 1)
-            bounds[name] = (float(last[order[low, i], i]), float(last[order[high, i], i]))
-        return bounds
+def chances_of(log_odds: Mapping[str, float], *, floor: float, allowed: Collection[str] = ANSWERS) -> dict[str, float]:
+    """The chance of each cause; `floor` of the whole is shared evenly: the world has more mechanisms than models."""
+    top = max(log_odds[name] for name in allowed)
+    raised = {name: float(np.exp(log_odds[name] - top)) if name in allowed else 0.0 for name in ANSWERS}
+    total = sum(raised.values())
+    return {
+        name: (1.0 - floor) * value / total + (floor / len(allowed) if name in allowed else 0.0)
+        for name, value in raised.items()
+    }
+
+
+def held_to_loss(chances: Mapping[str, float], lost: float) -> dict[str, float]:
+    """No cause is more likely than that anything was lost, a chance of `lost`."""
+    claimed = 1.0 - chances[NONE]
+    factor = min(1.0, lost / claimed) if claimed > 0 else 1.0
+    held = {name: value * factor for name, value in chances.items() if name != NONE}
+    return {**held, NONE: 1.0 - sum(held.values())}
 
 
 @dataclass(frozen=True)
@@ -208,22 +206,13 @@ class CauseAnswer:
     candidates: tuple[str, ...]
 
 
-def answer(chances: Mapping[str, float]) -> CauseAnswer:
-    """A single cause from 0.9 on; otherwise the smallest set that covers 0.95, the likeliest first."""
-    ordered = sorted(chances, key=lambda name: -chances[name])
-    best = ordered[0]
-    if chances[best] >= SURE and best != OTHER:
-        return CauseAnswer(best, chances[best], (best,))
+def answer(chances: Mapping[str, float], covered: float) -> CauseAnswer:
+    """The likeliest causes until their chances add up to `covered`; a single one is the cause."""
     candidates: list[str] = []
-    covered = 0.0
-    for name in ordered:
+    total = 0.0
+    for name in sorted(chances, key=lambda own: -chances[own]):
         candidates.append(name)
-        covered += chances[name]
-        if covered >= COVERED:
+        total += chances[name]
+        if total >= covered:
             break
-    return CauseAnswer(UNDETERMINED, min(covered, 1.0), tuple(candidates))
-
-
-def anything() -> dict[str, float]:
-    """The chances where nothing can be said: every cause alike."""
-    return {**dict.fromkeys(NAMES, 1.0 / len(NAMES)), NONE: 0.0}
+    return CauseAnswer(candidates[0] if len(candidates) == 1 else UNDETERMINED, min(total, 1.0), tuple(candidates))

@@ -16,6 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -46,12 +47,12 @@ NO_TIME = 1e-3  # of the run
 MOST_BEYOND = 10.0  # times what the workers report
 LEAST_BEYOND = 1.03
 SLOWER = 1.1
-LONGER = 1.5  # the run over the steps that were kept, where the rest is more of the same steps
 LEAST_HOSTS = 3
 AGREEMENT = 0.25  # the other hosts' spread, as a share of the slow one's excess
 GROWS = 2.0  # times that the excess of a slow host may differ between K
 
 
+@cache
 def kind_of(phase: str) -> str:
     """The kind of a phase by its name; a name that says nothing is compute."""
     name = re.sub(r"[\s\-./:]+", "_", phase.strip().lower())
@@ -63,9 +64,9 @@ class Account:
     """One run: seconds of each kind, one entry per worker.  `span` is the wall time of the run.
 
     `outside` is the time of every worker that no phase covers, `transfer` the seconds in collectives that every worker
-    needs, by the least of each step, `uneven` the mean seconds of waiting that differences of busy time inside the
-    steps explain (both None where phases of steps are not there), `steps` their number where it is known, `pairwise`
-    whether messages go from one worker to the next, `collective` whether all are named as collectives.
+    needs, by the least of each step, `busy_steps` the busy seconds by worker and step (both None where phases of steps
+    are not there), `steps` their number where it is known, `pairwise` whether messages go from one worker to the next,
+    `collective` whether all are named as collectives, `messages` the name of the longest of them.
     """
 
     k: int
@@ -77,25 +78,26 @@ class Account:
     serial: FloatArray
     outside: float
     transfer: float | None
-    uneven: float | None
+    busy_steps: FloatArray | None
     steps: int | None
     waits_apart: bool
     pairwise: bool
     collective: bool
+    messages: str | None
     hosts: tuple[str | None, ...]
     work: FloatArray | None
+
+    @property
+    def busy(self) -> FloatArray:
+        """Seconds of each worker in compute, data loading and serial work."""
+        total: FloatArray = self.compute + self.data + self.serial
+        return total
 
     @property
     def inside(self) -> FloatArray:
         """Seconds of each worker in collectives and waiting."""
         total: FloatArray = self.communication + self.wait
         return total
-
-    @property
-    def host_names(self) -> list[str]:
-        """Hosts, or ranks where hosts are unknown or shared: then the slow one is a worker rather than a machine."""
-        distinct = len(set(self.hosts)) == len(self.hosts) and None not in self.hosts
-        return [str(host) if distinct else f"of rank {i}" for i, host in enumerate(self.hosts)]
 
 
 def accounts(study: Study) -> tuple[Account, ...]:
@@ -171,17 +173,19 @@ def _account(run: Run, named: Mapping[str, str], *, whole: bool = False) -> Acco
     seconds_by_kind = {kind: kinds[kind] for kind in KINDS}
     messages = [name for name, kind in named.items() if kind == COMMUNICATION]
     counts = [len(rank.steps) - rank.warmup_steps for rank in run.ranks if len(rank.steps) > rank.warmup_steps]
+    busy_steps = _by_step(run, named, (COMPUTE, DATA, SERIAL))
     return Account(
         k=run.k,
         span=span,
         **seconds_by_kind,
         outside=outside,
         transfer=_transfer(run, named, kinds[COMMUNICATION]),
-        uneven=_uneven(run, named, kinds[COMPUTE] + kinds[DATA] + kinds[SERIAL]),
-        steps=min(counts) if counts else None,
+        busy_steps=busy_steps,
+        steps=min(counts) if counts else None if busy_steps is None else busy_steps.shape[1],
         waits_apart=WAIT in named.values(),
         pairwise=any(_PAIRWISE.search(name) for name in messages),
         collective=bool(messages) and all(_COLLECTIVE.search(name) for name in messages),
+        messages=max(messages, key=lambda name: sum(rank.phases.get(name, 0.0) for rank in run.ranks), default=None),
         hosts=hosts,
         work=work,
     )
@@ -208,18 +212,6 @@ def _transfer(run: Run, named: Mapping[str, str], communication: FloatArray) -> 
     return float(by_step.min(axis=0).sum()) * (float(communication.mean()) / seconds if seconds > 0 else 1.0)
 
 
-def _uneven(run: Run, named: Mapping[str, str], busy: FloatArray) -> float | None:
-    """Mean seconds that a worker waits if all meet after each step; None without phases of steps."""
-    by_step = _by_step(run, named, (COMPUTE, DATA, SERIAL))
-    if by_step is None:
-        return None
-    own = by_step.sum(axis=1)
-    longer = float(busy.mean() / own.mean()) if own.mean() > 0 else 1.0
-    scale = longer if longer > LONGER else 1.0  # only the first steps were kept
-    rest = busy - scale * own
-    return scale * float((by_step.max(axis=0) - by_step.mean(axis=0)).sum()) + float(rest.max() - rest.mean())
-
-
 @dataclass(frozen=True)
 class SlowHost:
     """A host that is slow all the time: how many times longer it needs, and the ranks that ran there."""
@@ -229,53 +221,45 @@ class SlowHost:
     ranks: frozenset[int]
     by_work: bool
 
-    def own_excess(self, runs: list[Account]) -> float:
-        """Seconds it spends itself beyond what it would at the others' speed, mean over the runs of one K."""
-        present = [rank for rank in self.ranks if rank < len(runs[0].compute)]
-        own = [float(account.compute[present].sum()) for account in runs]
-        return float(np.mean(own)) * (1.0 - 1.0 / self.factor)
 
-    def loss(self, workers: int, matrix: FloatArray) -> float:
-        """Worker-seconds the others wait for it: what it needs beyond what it would at their speed."""
-        present = [rank for rank in self.ranks if rank < workers]
-        own = float(matrix[:, present].mean()) if present else 0.0
-        return workers * own * (1.0 - 1.0 / self.factor)
-
-
-def find_slow_host(by_k: dict[int, list[Account]]) -> SlowHost | None:
-    """The one host that is clearly slower than others that agree; where work was counted, a rank counts as a host."""
+def find_slow_host(by_k: Mapping[int, list[Account]]) -> SlowHost | None:
+    """The one host that is clearly slower than others that agree, over all its ranks; without counted work only where
+    the K that ran without it show no imbalance.  Where hosts are unknown and work was counted, a rank is a host."""
     runs = [account for group in by_k.values() for account in group if len(account.compute) > 1]
     by_work = bool(runs) and all(account.work is not None and np.all(account.work > 0) for account in runs)
     hosts_known = bool(runs) and all(host is not None for account in runs for host in account.hosts)
     if not (hosts_known or by_work):
         return None
-    # Seconds of compute per unit of work on each host, against the median of its run; the median over runs.
-    paces: defaultdict[str, list[float]] = defaultdict(list)
+    paces: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    ranks: defaultdict[str, set[int]] = defaultdict(set)
     for account in runs:
-        pace = account.compute / account.work if by_work and account.work is not None else account.compute
-        usual = float(np.median(pace))
-        if usual <= 0:  # most workers had nothing to do: no pace to compare with
-            return None
-        for host, value in zip(account.host_names, (pace / usual).tolist(), strict=True):
-            paces[host].append(value)
-    median = {host: float(np.median(values)) for host, values in paces.items()}
-    slowest = max(median, key=lambda host: median[host])
-    others = np.array([value for host, value in median.items() if host != slowest])
+        pace = account.busy / account.work if by_work and account.work is not None else account.busy
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for rank, host in enumerate(account.hosts):
+            places[str(host) if hosts_known else f"of rank {rank}"].append(rank)
+        means = {host: float(pace[own].mean()) for host, own in places.items()}
+        usual = float(np.median(list(means.values())))
+        if len(means) < 2 or usual <= 0:
+            continue
+        for host, value in means.items():
+            paces[host].append((len(means), value / usual))
+            ranks[host] |= set(places[host])
+    median = {host: float(np.median([value for _, value in own])) for host, own in paces.items()}
     if len(median) < LEAST_HOSTS - by_work:
         return None
+    slowest = max(median, key=lambda host: median[host])
+    others = np.array([value for host, value in median.items() if host != slowest])
     usual = float(np.median(others))
     if median[slowest] < SLOWER * usual or np.ptp(others) > AGREEMENT * (median[slowest] - usual):
         return None
-    sizes = [len(account.compute) for account in runs if slowest in account.host_names]
-    told = [value - 1.0 for value, size in zip(paces[slowest], sizes, strict=True) if size > 2]  # two have no median
+    told = [value - 1.0 for size, value in paces[slowest] if size > 2]  # two have no median
     if told and told[-1] > GROWS * max(told[0], 0.0):  # a slow host is as slow at every K
         return None
-    without = [account for account in runs if slowest not in account.host_names]
+    without = [own for own in runs if not ranks[slowest] & set(range(len(own.compute)))]
     balanced = bool(without) and all(own.compute.max() < SLOWER * own.compute.mean() for own in without)
     if not (by_work or balanced):
         return None
-    ranks = frozenset(i for own in runs for i, host in enumerate(own.host_names) if host == slowest)
-    return SlowHost(slowest, median[slowest] / usual, ranks, by_work)
+    return SlowHost(slowest, median[slowest] / usual, frozenset(ranks[slowest]), by_work)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Block, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Block, Column, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, carried, warning
 from scalecurve.formats.loading import StudyLike, as_study
 from scalecurve.study.study import StudySet
-from scalecurve.units import WorkersLike, as_workers
+from scalecurve.units import WorkersLike, as_workers, format_count
 
 PLAIN_TABLE = "plain table"
 WORK_COLUMNS = (
@@ -62,10 +62,25 @@ class RegimeVerdict(Result):
     times: Mapping[int, float]
     findings: tuple[Finding, ...]
 
-    def __repr__(self) -> str:
-        called = f", called {self.declared}" if self.declared and self.declared != self.regime else ""
-        span = f"K from {self.rows[0].k} to {self.rows[-1].k}"
-        return f"<RegimeVerdict of {self.name}: {self.regime} scaling{called}, {span}>"
+    @property
+    def answer(self) -> Answer:
+        first, last = self.rows[0], self.rows[-1]
+        span = f"from K = {first.k} to {last.k}"
+        confidence = None if self.regime in ("strong", "weak") else "No single efficiency applies to all K."
+        called = f"It was called {self.declared}." if self.declared not in (None, self.regime) else None
+        following = {
+            "strong": "report E = T(1)/(K T(K)); `scalecurve table FILE --regime strong`",
+            "weak": "report E = T(1)/T(K); `scalecurve table FILE --regime weak`",
+            "mixed": "report the two parts as two studies",
+            "neither": "time a fixed job, or fix the work per worker",
+        }[self.regime]
+        fact = {
+            "strong": f"Strong scaling: the total work stays {format_count(first.total)} {span}.",
+            "weak": f"Weak scaling: the work per worker stays {format_count(first.per_worker)} {span}.",
+            "mixed": f"Mixed: first one thing is held fixed, then the other, {span}.",
+            "neither": f"Neither strong nor weak: total work and work per worker both change {span}.",
+        }[self.regime]
+        return Answer(decision=fact, confidence=confidence, reason=called, next=following)
 
     @property
     def answers(self) -> dict[str, str]:
@@ -100,19 +115,19 @@ class RegimeVerdict(Result):
         }
 
     def body(self) -> Document:
-        first, last = self.rows[0], self.rows[-1]
-        head = (
-            f"{self.name}: {self.regime} scaling. Total work {first.total:g} at K = {first.k} and {last.total:g} at "
-            f"K = {last.k}; per worker {first.per_worker:g} and {last.per_worker:g}."
-        )
+        head: list[Column | str] = ["K", "total work", "work per worker"]
+        rows: list[list[str]] = [[str(r.k), format_count(r.total), format_count(r.per_worker)] for r in self.rows]
+        if len(self.both_efficiencies) == len(rows):
+            head += ["E if strong", "E if weak"]
+            rows = [
+                [*row, f"{own['strong']:.3f}", f"{own['weak']:.3f}"]
+                for row, own in zip(rows, self.both_efficiencies, strict=True)
+            ]
+        blocks: list[Block] = [table(head, rows), FindingList(self.findings)]
         answers = table([Column("question", "left"), Column("answer", "left")], list(self.answers.items()))
-        blocks: list[Block] = [Paragraph(head), answers]
-        if self.both_efficiencies:
-            rows = [(f"{r['k']:g}", f"{r['strong']:.3f}", f"{r['weak']:.3f}") for r in self.both_efficiencies]
-            blocks.append(table(["K", "E if strong", "E if weak"], rows, caption="The same times under both labels"))
         heads = [Column("", "left"), Column("strong", "left"), Column("weak", "left")]
-        blocks.append(table(heads, DIMENSIONS, caption="The two regimes"))
-        return Document(None, (*blocks, FindingList(self.findings)))
+        regimes = table(heads, DIMENSIONS, caption="The two regimes")
+        return Document(f"{self.name}: what is held fixed", tuple(blocks), details=(answers, regimes))
 
 
 _OUTLOOK = {

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, RunError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.journal import existing
@@ -367,8 +367,16 @@ class GridOutlook(Result):
         """Launches of one cell."""
         return self.settings.repeats + self.settings.warmup_launches
 
-    def __repr__(self) -> str:
-        return f"<GridOutlook {len(self.cells)} of {self.of_full} cells, {len(self.cells) * self.launches} launches>"
+    @property
+    def answer(self) -> Answer:
+        """How long the grid takes."""
+        launches, totals = f"{len(self.cells) * self.launches:,} launches in {len(self.cells)} cells", self.totals
+        if totals is None:
+            decision = f"{launches} are to be made; how long they take is not known."
+            return Answer(decision=decision, next="give --expected-seconds, the time of one worker at the first size")
+        wall = format_seconds_range(totals["wall_low"], totals["wall_high"], " to ")
+        why = "Between perfect scaling and none at all."
+        return Answer(decision=f"{launches} take {wall}.", confidence=why, next="the same command without --dry-run")
 
     def records(self) -> list[dict[str, Any]]:
         rows = []

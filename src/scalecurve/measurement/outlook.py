@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from scalecurve.document import Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.axes import GridOutlook, grid_outlook
 from scalecurve.measurement.beforehand import checked_settings
@@ -90,8 +90,17 @@ class Outlook(Result):
         certain = f"{len(self.runs)} launches"
         return certain if expected == len(self.runs) else f"{certain} scheduled, {expected} expected"
 
-    def __repr__(self) -> str:
-        return f"<Outlook {self.launches} at {len(self.points)} points, wall time {self.wall or 'unknown'}>"
+    @property
+    def answer(self) -> Answer:
+        """How long the measurement takes and what it costs."""
+        if self.wall is None:
+            decision = f"{self.launches} are to be made; how long they take is not known."
+            return Answer(decision=decision, next="give --expected-seconds, the time of one launch at K = 1")
+        cost = f" and {self.cost.low:,.2f} to {self.cost.high:,.2f} USD" if self.cost else ""
+        decision = f"{self.launches} take {self.wall}{cost}."
+        known = any(not row.cv_is_assumed for row in self.points)
+        why = "From the launches made so far." if known else "Between perfect scaling and none at all."
+        return Answer(decision=decision, confidence=why, next="the same command without --dry-run")
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -136,19 +145,16 @@ class Outlook(Result):
             ]
             for row in self.points
         ]
-        totals = f"wall time: {self.wall or 'unknown'}"
-        if self.cost is not None:
-            totals += f"; cost: {self.cost.low:.2f} to {self.cost.high:.2f} USD"
-        if settings.precision:
-            totals += f"; asked: T within {settings.precision:.1%} at {settings.level:.0%}"
+        spread = "spread of the rate" if settings.timing.measures_rate else "spread of T"
+        asked = f"asked: T within {settings.precision:.1%} at {settings.level:.0%}" if settings.precision else ""
         return Document(
             f"{self.launches}, nothing was started",
             (
-                Paragraph(f"order (seed {settings.seed}; w: warm-up): {' '.join(order)}{more}"),
-                table(("point", "launches", "wall time", "spread of T", "launches needed"), rows),
-                Paragraph(totals),
+                table(("point", "launches", "wall time", spread, "launches needed"), rows),
+                *([Paragraph(asked)] if asked else ()),
                 FindingList(self.findings),
             ),
+            details=(Paragraph(f"order (seed {settings.seed}; w: warm-up): {' '.join(order)}{more}"),),
         )
 
 

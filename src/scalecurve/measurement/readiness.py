@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scalecurve.document import Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
+from scalecurve.document import Answer, Cell, Column, Document, FindingList, Heading, Paragraph, Result, table
 from scalecurve.findings import Finding, info, warning
 from scalecurve.measurement.launchers import LAUNCHERS, launcher_named
 from scalecurve.measurement.machine import machine_facts, real_world
@@ -52,10 +52,17 @@ class Readiness(Result):
 
     JSON = "launchers=records machine noise findings"
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> Answer:
+        """Whether to measure here now, and by what."""
+        cores, spread = self.machine.get("usable_cores"), self.noise.run_to_run
+        busy = any(finding.code in ("noisy-machine", "busy-machine") for finding in self.findings)
+        decision = f"Measure here up to K = {cores}: the same work varies by {spread:.1%} from run to run."
+        if busy:
+            decision = f"Wait for a quiet machine: the same work varies by {spread:.1%} from run to run."
         usable = ", ".join(name for name, missing in self.launchers.items() if missing is None)
-        cores = self.machine.get("usable_cores")
-        return f"<Readiness {usable} usable, {cores} cores, run-to-run noise {self.noise.run_to_run:.1%}>"
+        step = "`scalecurve measure --quiet-below 0.3` waits for it" if busy else "`scalecurve measure --init`"
+        return Answer(decision=decision, reason=f"Launchers that can be used: {usable}.", next=step)
 
     def records(self) -> list[dict[str, Any]]:
         return [
@@ -86,14 +93,8 @@ class Readiness(Result):
         )
         return Document(
             "What this machine can measure",
-            (
-                table(columns, rows),
-                Heading("Machine"),
-                Paragraph(machine_text),
-                Heading("Noise floor"),
-                Paragraph(noise_text),
-                FindingList(self.findings),
-            ),
+            (table(columns, rows), FindingList(self.findings)),
+            details=(Heading("Machine"), Paragraph(machine_text), Heading("Noise floor"), Paragraph(noise_text)),
         )
 
 

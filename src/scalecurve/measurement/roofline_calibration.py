@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError, MissingExtra, code_of_a_user
 from scalecurve.findings import Finding, info
 from scalecurve.laws.roofline import Ceilings, Kernel
@@ -80,10 +80,20 @@ class MeasuredCeilings(Result):
     version = 1
     JSON = "format version rows method caches_bytes=caches cache_bytes_per_second=cache_bandwidths findings"
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> Answer:
+        """The two ceilings with the most threads, and where they meet."""
         row = self.rows[-1]
-        rates = f"{format_flops(row.fp64)} fp64, {format_bytes(row.memory)}/s"
-        return f"<MeasuredCeilings {rates} with {row.threads} threads>"
+        threads = f"{row.threads} thread{'' if row.threads == 1 else 's'}"
+        rates = f"{format_flops(row.fp64)} in fp64 and {format_bytes(row.memory)}/s of memory"
+        decision = f"This machine reaches {rates} with {threads}."
+        busy = any(finding.code == "disturbed" for finding in self.findings)
+        return Answer(
+            decision=decision,
+            confidence="Other programs ran meanwhile: the true ceilings are higher." if busy else None,
+            reason=f"A kernel below {row.fp64 / row.memory:.3g} flop per byte is bound by memory.",
+            next="`scalecurve roofline` places your kernels below these ceilings",
+        )
 
     def ceilings(self, precision: str = "fp64", threads: int | None = None) -> Ceilings:
         row = self.rows[-1] if threads is None else next((row for row in self.rows if row.threads == threads), None)
@@ -108,7 +118,9 @@ class MeasuredCeilings(Result):
         lines += [
             f"triad in {name}: {format_bytes(rate)}/s on one thread" for name, rate in self.cache_bandwidths.items()
         ]
-        return Document("Ceilings of this machine", (grid, Paragraph("\n".join(lines)), FindingList(self.findings)))
+        return Document(
+            "Ceilings of this machine", (grid, FindingList(self.findings)), details=(Paragraph("\n".join(lines)),)
+        )
 
 
 def measure_roofline(

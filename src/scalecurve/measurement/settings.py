@@ -247,7 +247,9 @@ class LauncherSettings(SettingsSection):
     )
     wrap: tuple[str, ...] = _option((), "A prefix of every process; with hosts.", '["ssh", "{host}"]')
     hosts: tuple[str, ...] = _option((), "Host names; each is filled before the next.", '["node1", "node2"]')
-    workers_per_node: Count | None = _option(None, "", "4")
+    workers_per_node: Count | None = _flag(
+        None, "Workers on a node; inside a Slurm allocation torchrun then finds its nodes by itself.", "4"
+    )
     program: str | None = _option(
         None, "mpi, torchrun: which program starts the ranks.", '"mpirun.mpich"', flag="--mpirun"
     )

@@ -366,7 +366,7 @@ class StragglerCost(Result):
         end = f"at end: with one barrier after {self.steps} steps"
         every = "slowest: with a barrier at every step"
         head = Paragraph(f"step times {self.delays}, in means of one worker; {every}; {end}")
-        return Document("Stragglers", (head, table(columns, rows), backup, FindingList(self.findings)))
+        return Document("Stragglers", (head, table(columns, rows), FindingList(self.findings)), (backup,))
 
 
 def straggler_cost(

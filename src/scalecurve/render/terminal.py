@@ -63,15 +63,30 @@ def to_text(document: Document, *, whole: bool = False) -> str:
 
 def to_terminal(document: Document, screen: Screen, *, whole: bool = False) -> str:
     """The document as lines that fit the screen, its answer first; what one screen does not hold is named, and
-    --verbose shows it.  The details are in the `whole` document."""
-    head = _head(document, screen)
-    if whole:
-        document = replace(document, blocks=document.all_blocks, details=())
+    --verbose shows it.  The details, and findings that only inform, are in the `whole` document."""
+    head, document = _head(document, screen), _whole(document) if whole else _short(document)
     parts = head + [text for block in document.blocks if (text := _block(block, screen))]
     if screen.height is None or sum(part.count("\n") + 2 for part in parts) <= screen.height:
         more = [screen.paint("--verbose shows the rest.", "muted")] if document.details else []
         return "\n\n".join(parts + more) + "\n"
     return "\n\n".join(head + _cut(document, screen, sum(part.count("\n") + 1 for part in head))) + "\n"
+
+
+def _whole(document: Document) -> Document:
+    return replace(document, blocks=document.all_blocks, details=())
+
+
+def _short(document: Document) -> Document:
+    """The document with the findings that may change a decision; the others are details."""
+    if document.answer is None:
+        return document
+    lists = [block for block in document.blocks if isinstance(block, FindingList)]
+    notes = tuple(item for block in lists for item in block.findings if item.severity is Severity.INFO)
+    blocks = tuple(
+        FindingList(tuple(item for item in block.findings if item not in notes)) if block in lists else block
+        for block in document.blocks
+    )
+    return replace(document, blocks=blocks, details=(*document.details, *((FindingList(notes),) if notes else ())))
 
 
 def _head(document: Document, screen: Screen) -> list[str]:

@@ -1,74 +1,78 @@
-"""From chances to one cause, a set, or nothing."""
+"""From chances to one cause or a set, and the measurement that tells its members apart."""
 
 from __future__ import annotations
+
+import csv
+import json
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from scalecurve.diagnosis.causes import ANSWERS, NAMES, Draws, Temper, answer, separation
+from scalecurve.diagnosis.causes import (
+    ANSWERS,
+    MEASUREMENTS,
+    PROFILE,
+    answer,
+    chances_of,
+    held_to_loss,
+    next_measurement,
+    weights,
+)
+
+EVEN = dict.fromkeys(ANSWERS, 1 / len(ANSWERS))
 
 
-def test_one_cause_from_nine_tenths_on() -> None:
-    said = answer({"communication": 0.93, "serial": 0.07})
-    assert (said.cause, said.candidates, said.probability) == ("communication", ("communication",), 0.93)
-
-
-def test_below_it_the_smallest_set_that_holds_the_cause() -> None:
-    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03})
-    assert said.cause == "undetermined"
-    assert said.candidates == ("communication", "straggler")
+def test_a_set_holds_the_likeliest_until_they_are_likely_enough_and_one_alone_is_the_cause() -> None:
+    sure = answer({"communication": 0.93, "serial": 0.07}, 0.9)
+    assert (sure.cause, sure.candidates, sure.probability) == ("communication", ("communication",), 0.93)
+    said = answer({"straggler": 0.4, "communication": 0.57, "serial": 0.03}, 0.9)
+    assert (said.cause, said.candidates) == ("undetermined", ("communication", "straggler"))
     assert said.probability == pytest.approx(0.97)
 
 
-def test_a_mechanism_without_a_name_is_never_the_cause() -> None:
-    assert answer({"other": 0.99, "serial": 0.01}).cause == "undetermined"
+def test_chances_add_up_and_none_is_impossible() -> None:
+    chances = chances_of(dict.fromkeys(ANSWERS, 0.0) | {"serial": 900.0}, floor=0.02)
+    assert sum(chances.values()) == pytest.approx(1.0)
+    assert min(chances.values()) == pytest.approx(0.02 / len(ANSWERS))
 
 
-def test_tempered_chances_add_up_and_are_less_sure() -> None:
-    tempered = Temper(0.8, 0.05)({"communication": 0.99, "serial": 0.01, "straggler": -1e-17})
-    assert sum(tempered.values()) == pytest.approx(1.0)
-    assert set(tempered) == set(ANSWERS)
-    assert tempered["communication"] < 0.97
-    assert min(tempered.values()) > 0
+def test_no_cause_is_likelier_than_a_loss() -> None:
+    held = held_to_loss(EVEN, 0.2)
+    assert sum(held.values()) == pytest.approx(1.0)
+    assert 1 - held["none"] == pytest.approx(0.2)
 
 
-def test_shares_of_a_mixture_have_intervals() -> None:
-    rng = np.random.default_rng(0)
-    losses = np.zeros((500, len(NAMES), 2))
-    losses[:, 0, 1], losses[:, 4, 1] = rng.uniform(0.5, 0.7, 500), rng.uniform(0.2, 0.4, 500)
-    draws = Draws((1, 8), np.full(500, 1 / 500), losses, np.ones((500, 2)))
-
-    low, high = draws.intervals()["communication"]
-    assert 0.5 < low < draws.shares()[8]["communication"] < high < 0.8
-    assert draws.chances()["communication"] == pytest.approx(1.0)
-    assert draws.shares()[1]["none"] == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(
-    ("candidates", "phased", "telling", "says"),
-    [
-        (("communication",), False, False, None),
-        (("communication", "straggler"), False, False, "before each collective"),
-        (("communication", "straggler", "imbalance"), True, False, "put a barrier"),
-        (("straggler", "imbalance"), True, True, "count the work"),
-        (("serial", "contention"), False, False, "twice as many nodes"),
-        (("serial", "communication"), False, False, "scalecurve collective"),
-        (("none", "communication"), True, True, "repeat"),
-        (("contention", "other"), True, True, "profile"),
-    ],
-)
-def test_the_measurement_that_separates(
-    candidates: tuple[str, ...], phased: bool, telling: bool, says: str | None
-) -> None:
-    measurement = separation(candidates, phased=phased, telling=telling)
-    assert (measurement is None) if says is None else (measurement is not None and says in measurement)
+def test_the_measurement_tells_the_likely_causes_apart_and_is_never_one_that_was_made() -> None:
+    pairs = {
+        ("communication", "jitter"): "apart",
+        ("straggler", "imbalance"): "work",
+        ("contention", "serial"): "spread",
+        ("none", "communication"): "repeats",
+    }
+    texts = {one.key: one.text for one in MEASUREMENTS}
+    for pair, key in pairs.items():
+        chances = dict.fromkeys(ANSWERS, 0.01) | dict.fromkeys(pair, 0.45)
+        assert next_measurement(chances, pair, {"phases"}) == texts[key]
+    made: set[str] = set()
+    advised = []
+    while (text := next_measurement(EVEN, ANSWERS, made)) != PROFILE:
+        advised.append(text)
+        made |= {key for key, own in texts.items() if own == text}
+    assert len(advised) == len(set(advised)) == len(MEASUREMENTS)
 
 
-def test_a_loss_that_is_probably_there_is_not_called_noise() -> None:
-    likely = separation(("none", "serial", "other"), phased=False, telling=False)
-    unlikely = separation(("communication", "straggler", "serial", "none"), phased=False, telling=False)
+@pytest.mark.parametrize("record", ["times strong", "times weak", "phases"])
+def test_the_tables_of_weights_have_a_column_for_each_cause(record: str) -> None:
+    own = weights(record)
+    assert own.table.shape == (len(own.evidence), len(ANSWERS))
+    assert np.all(np.isfinite(own.table))
+    assert 0.5 < own.covered < 1
 
-    assert likely is not None
-    assert "repeat" in likely
-    assert unlikely is not None
-    assert "repeat" not in unlikely
+
+def test_labelled_cases_name_known_causes_and_their_source() -> None:
+    text = files("scalecurve.diagnosis").joinpath("labelled_cases.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) >= 30
+    assert all(row["cause"] in ANSWERS and row["source"] for row in rows)
+    assert json.loads(files("scalecurve.diagnosis").joinpath("weights.json").read_text(encoding="utf-8"))

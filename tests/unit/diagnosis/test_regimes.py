@@ -73,7 +73,7 @@ def test_worker_counts_as_text_and_one_number_for_all() -> None:
 
     assert [row.total for row in verdict.rows] == [128 * k for k in (4, 8, 16, 32, 64)]
     assert verdict.findings == ()
-    assert repr(verdict) == "<RegimeVerdict of pretraining: weak scaling, K from 4 to 64>"
+    assert repr(verdict) == "Weak scaling: the work per worker stays 128 from K = 4 to 64."
 
 
 @pytest.mark.parametrize(

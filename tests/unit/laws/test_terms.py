@@ -12,7 +12,7 @@ import pytest
 from scalecurve.errors import InputError
 from scalecurve.explorer.questions.laws import laws_script
 from scalecurve.laws import every_law, law, parse_law
-from scalecurve.laws.formula import formula
+from scalecurve.laws.formula import formula, harmonic
 from scalecurve.laws.terms import OVERHEADS, TERMS
 
 K = np.array([1.0, 2.0, 3.0, 64.0, 1e9])
@@ -30,10 +30,14 @@ def test_a_formula_is_computed_shown_and_never_run_as_code() -> None:
 
 
 def test_every_term_is_finite_and_the_overheads_share_one() -> None:
-    places = {"node": 4.0, "onset": 2.0, "inner": 2.0, "start": 1.0, "chance": 0.01}
+    places = {"first": 1.0, "inner": 2.0}
     for term in TERMS:
         assert np.all(np.isfinite(formula(term.formula)(K=K, P=1 / K, **places))), term.name
     assert sum(OVERHEADS.values()) == pytest.approx(1)
+
+
+def test_the_harmonic_number_is_the_sum_of_its_parts() -> None:
+    assert harmonic(np.array([1.0, 2.0, 50.0])) == pytest.approx([1.0, 1.5, sum(1 / i for i in range(1, 51))], rel=1e-9)
 
 
 def test_a_law_is_named_with_its_parameters_in_one_word_or_beside_it() -> None:

@@ -80,7 +80,7 @@ def test_a_dry_run_shows_the_design_and_its_cost():
         {"wall_low": 135.0, "wall_high": 180.0, "core_low": 180.0, "core_high": 270.0}
     )
     text = str(preview(regime="strong", command=JOB, workers="1,2", axes={"size": "1e6,2e6"}))
-    assert "4 of 4 cells (full)" in text
+    assert "24 launches in 4 cells" in text
 
 
 def test_a_grid_runs_is_stored_in_one_file_and_loads_back(tmp_path):

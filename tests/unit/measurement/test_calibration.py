@@ -88,7 +88,7 @@ def test_ceilings_are_measured_by_a_fake_clock(tmp_path: Path) -> None:
     (tmp_path / "box.json").write_text(json.dumps(found.to_dict()))
     ceilings, _ = machine_ceilings(tmp_path / "box.json", "fp32")
     assert ceilings.peak == found.rows[0].fp32
-    assert "method" in str(found)
+    assert "flop per byte" in str(found)
 
 
 def test_without_a_compiler_numpy_streams_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def test_doctor_names_the_missing_piece(monkeypatch: pytest.MonkeyPatch) -> None
     assert "mpirun" in (found.launchers["mpi"] or "")
     assert "sbatch" in (found.launchers["slurm"] or "")
     assert "scalecurve[ray]" in (found.launchers["ray"] or "")
-    assert "What this machine can measure" in str(found)
+    assert "Launchers that can be used: local" in str(found)
     assert {row["launcher"] for row in found.records()} == set(LAUNCHERS)
 
 

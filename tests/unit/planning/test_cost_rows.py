@@ -35,15 +35,6 @@ def test_it_holds_over_repeated_studies() -> None:
     assert float(np.mean(met)) == pytest.approx(0.9, abs=0.02)
 
 
-def test_the_slowest_of_many_lanes_is_later() -> None:
-    one = chance_by(measured(k=1), 1010.0, Campaign(jobs=10), PLAIN)
-    many = chance_by(measured(k=1), 1010.0, Campaign(jobs=80, fleet=8), PLAIN)
-
-    assert one is not None
-    assert many is not None
-    assert many < one
-
-
 def test_one_lane_by_drawing_agrees_with_the_closed_form() -> None:
     drawn = slowest_lane_chance(100.0, Repeats(5, 5.0), 102.0, 10, 1)
 

@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -189,6 +190,7 @@ def pinning(library: str | None, settings: MeasureSettings) -> tuple[str, ...]:
 
 
 DEFAULT_THREADS = 1
+SLURM_STEP = ("srun", "--nodes=1", "--ntasks=1", "--overlap", "--export=ALL")
 
 
 class Torchrun(Launcher):
@@ -213,12 +215,16 @@ def agents(job: LaunchJob, settings: MeasureSettings) -> Iterator[Command]:
     """One torchrun per node; on one node a rendezvous of its own, so that two studies never meet."""
     launcher = settings.launcher
     nodes, per_node = shape(job.k, settings)
-    hosts = launcher.hosts or ("localhost",)
+    allocated = allocated_hosts() if nodes > 1 and not launcher.hosts else ()
+    if nodes > max(1, len(launcher.hosts or allocated)) and not launcher.wrap:
+        hint = "name hosts with wrap and endpoint, or start inside a Slurm allocation of as many nodes"
+        raise InputError(Fault(f"K = {job.k} needs {nodes} nodes", where="launcher.workers_per_node", remedy=hint))
+    hosts = launcher.hosts or allocated or ("localhost",)
     program = (launcher.program,) if launcher.program else (sys.executable, "-m", "torch.distributed.run")
     # torchrun starts Python itself: `python train.py` and `train.py` mean the same.
     script = job.argv[1:] if Path(job.argv[0]).name.startswith("python") and len(job.argv) > 1 else job.argv
     # Another port for every launch: the last one may still be closing its own.
-    endpoint = launcher.endpoint or f"localhost:{29500 + (os.getpid() + job.order) % 1000}"
+    endpoint = launcher.endpoint or f"{hosts[0]}:{29500 + (os.getpid() + job.order) % 1000}"
     env = worker_env(job, settings) | {"PYTHONUNBUFFERED": "1"}
     for node in range(nodes):
         meeting: tuple[str, ...] = ("--standalone",)
@@ -226,7 +232,18 @@ def agents(job: LaunchJob, settings: MeasureSettings) -> Iterator[Command]:
             meeting = ("--nnodes", str(nodes), "--node-rank", str(node), "--rdzv-backend", "c10d")
             meeting += ("--rdzv-endpoint", endpoint, "--rdzv-id", job.token[:12])
         words = (*program, "--nproc-per-node", str(per_node), *meeting, *launcher.extra, *script)
-        yield command(wrapped(words, settings, rank=node, host=hosts[node % len(hosts)]), env, settings)
+        host = hosts[node % len(hosts)]
+        step = (*SLURM_STEP, f"--nodelist={host}") if allocated and not launcher.wrap else ()
+        yield command((*step, *wrapped(words, settings, rank=node, host=host)), env, settings)
+
+
+def allocated_hosts() -> tuple[str, ...]:
+    """The hosts of the Slurm allocation in which the tool runs; empty outside of one."""
+    listed = os.environ.get("SLURM_JOB_NODELIST")
+    if not listed or shutil.which("scontrol") is None:
+        return ()
+    done = subprocess.run(["scontrol", "show", "hostnames", listed], capture_output=True, text=True, timeout=60)
+    return tuple(done.stdout.split())
 
 
 def shape(k: int, settings: MeasureSettings) -> tuple[int, int]:

@@ -26,18 +26,22 @@ from scalecurve.words import chance_words
 CAUSES = {
     "communication": "communication that grows with K",
     "straggler": "waiting for the slowest worker",
+    "jitter": "small random delays at every barrier",
     "imbalance": "work that is unevenly divided",
     "contention": "workers queueing for something they share",
     "serial": "a part of the work that does not divide",
+    "repeated-work": "work that is done again",
     "other": "a mechanism without a name",
     "none": "nothing beyond the noise",
 }
 SHORT = {  # where many are listed
     "communication": "communication",
     "straggler": "stragglers",
+    "jitter": "jitter",
     "imbalance": "uneven work",
     "contention": "contention",
     "serial": "a serial part",
+    "repeated-work": "repeated work",
     "other": "another cause",
     "none": "noise alone",
 }
