@@ -83,9 +83,8 @@ class Fits(Result):
             decision = f"Do not choose a law yet: the data cannot tell {and_list(self.tied)} apart."
             return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
         if "lack-of-fit" in codes:
-            decision = (
-                f"No law fits: the best, {best.name}, misses the means by more than the noise ({best.misfit:.1%})."
-            )
+            none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
+            decision = f"{none}: it misses the means by {best.misfit:.1%}, more than the noise."
             return Answer(decision=decision, next="scalecurve diagnose names what bends the curve instead")
         decision = f"{best.name} explains the curve" + (f": {values}." if values else ".")
         if len(self.laws) == 1:
