@@ -1,9 +1,12 @@
 """Fit the training planner's constants on the published tables in DATA, score them out of sample, and write both.
 
-    python tools/calibrate_training.py DATA
+    python tools/calibrate_training.py DATA [STACK/ACCELERATOR ...]
+    python tools/calibrate_training.py --unseen TABLE.csv ...
 
 DATA is the folder of the tables (see docs/accuracy.md for their sources).  Writes
-src/scalecurve/training/data/calibration.json and the generated part of docs/accuracy.md.
+src/scalecurve/training/data/calibration.json and the generated part of docs/accuracy.md.  With names, only those
+entries are fitted anew; the others, what is pooled over all of them, and the page stay.  --unseen sets the intervals
+from tables of sources that the calibration has not seen.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ from training_tables import STALL_RULE, Row, all_rows
 
 from scalecurve.hardware.accelerators import accelerator
 from scalecurve.training.answers.measured import SPREAD, MeasuredStep, fit_constants, log_errors, on_chip
+from scalecurve.training.answers.measurements import read_measurements
+from scalecurve.training.answers.score import ScoredStep, by_configuration, score_rows
 from scalecurve.training.inputs.stack import (
+    UNSEEN,
     Constants,
     calibration_of,
     host_factor,
@@ -354,12 +360,56 @@ def scope_answers(place: int) -> tuple[tuple[Constants, list[Scored]], dict[str,
     return result
 
 
-def main(folder: Path) -> None:
+TARGET = ROOT / "src/scalecurve/training/data/calibration.json"
+Answer = tuple[tuple[Constants, list[Scored]], dict[str, float], list[Scored]]
+
+
+def write_entries(scopes: Sequence[Scope], answers: Sequence[Answer]) -> None:
+    """These entries in the shipped calibration, the others as they are; what is pooled over all is not known here, so
+    few rows have the widest of the interval of their own and the one of a transfer to them."""
+    record = json.loads(TARGET.read_text(encoding="utf-8"))
+    others = [each["between_sources"] for each in record["entries"]]
+    fresh = {}
+    for scope, ((constants, scored), biases, _) in zip(scopes, answers, strict=True):
+        tau = between_sources(list(biases.values()), float(np.median(others)))
+        made = entry(scope, constants, scored, tau, float(record["half_widths"]["ratio"]))
+        made["half_width"] = float(np.ceil(1e4 * bounded_width(made["half_width"], scored, np.inf)) / 1e4)
+        fresh[scope.stack, scope.accelerator] = made
+    kept = [each for each in record["entries"] if (each["stack"], each["accelerator"]) not in fresh]
+    record["entries"] = [*kept, *fresh.values()]
+    TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def write_widths(paths: Sequence[Path]) -> None:
+    """Intervals from tables of sources that the shipped calibration never saw: the factor by which a calibrated entry's
+    must grow, and the widths of transferred constants and of unseen stacks, so that 90 % of their rows are inside, a
+    source counting as the root of its rows.  Run it before those tables are fitted."""
+    record = json.loads(TARGET.read_text(encoding="utf-8"))
+    scored = by_configuration(score_rows(read_measurements(paths)))
+    kinds: dict[str, list[ScoredStep]] = {}
+    for one in scored:
+        kind = "unseen" if one.outcome.job.stack.name == UNSEEN else one.outcome.calibration.evidence
+        kinds.setdefault(kind, []).append(one)
+    widths = record["half_widths"]
+    for kind, own in kinds.items():
+        sizes = Counter(one.row.source for one in own)
+        ratios = [abs(one.error or 0.0) / one.half_width for one in own]
+        factor = weighted_quantile(ratios, [sizes[one.row.source] ** -0.5 for one in own])
+        name = "new_source" if kind == "calibrated" else kind
+        widths[name] = round(widths.get(name, 1.0) * factor, 3)
+    TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def main(folder: Path, only: Sequence[str] = ()) -> None:
     rows = all_rows(folder)
     scopes = [*SCOPES, *measured_scopes(rows)]
+    scopes = [scope for scope in scopes if not only or f"{scope.stack}/{scope.accelerator}" in only]
     WORK.extend((scope, rows) for scope in scopes)
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("fork")) as pool:
         answers = list(pool.map(scope_answers, range(len(scopes))))
+    if only:
+        write_entries(scopes, answers)
+        return
     results = [(scope, *scope_scores) for scope, (scope_scores, *_) in zip(scopes, answers, strict=True)]
     scored = [one for _, _, own in results for one in own]
     biases = [each for _, each, _ in answers]
@@ -380,8 +430,7 @@ def main(folder: Path) -> None:
               "moe": round(moe_width(scored, entries), 3), "slower": round(typical_excess(planned), 3),
               "unnamed": round(half_width_of(unnamed, by_machine), 3)}  # fmt: skip
     record = {"generated_by": "tools/calibrate_training.py", "entries": entries, "half_widths": widths}
-    target = ROOT / "src/scalecurve/training/data/calibration.json"
-    target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     configurations = [one for _, _, own in answers for one in own]
     write_report(ROOT / "docs/accuracy.md", scored, configurations, hidden, unnamed, record, rows)
 
@@ -453,4 +502,7 @@ def half_width_of(errors: Sequence[tuple[Row, float]], group: Callable[[Row], st
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--unseen":
+        write_widths([Path(name) for name in sys.argv[2:]])
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from scalecurve.laws import queueing
+from scalecurve.laws.network import Level, Link, Network
 from scalecurve.mechanisms import load_curve
 from scalecurve.study.latency_record import Histogram, LatencyRecord
 from scalecurve.training.physics.steptime import Schedule, bubble_passes
@@ -83,3 +84,13 @@ def test_the_bubbles_of_the_schedules_are_the_published_ones(stages: int) -> Non
     for schedule, bubble in published.items():
         grid = SimpleNamespace(pp=np.array([float(stages)]), schedule=np.array([float(schedule)]))
         assert together * bubble_passes(grid) == pytest.approx([bubble])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("adapters", "users"), [(8, 1.0), (16, 1.0), (4, 2.0), (1, 8.0), (None, 1.0)])
+def test_eight_ranks_of_a_node_share_its_adapters(adapters: int | None, users: float) -> None:
+    """A byte outside takes `users` times as long where so many rails meet at an adapter, and never less than one."""
+    network = Network(inter=Link.of(1e-6, 1e9), intra=Link.of(1e-7, 1e11), per_node=8, adapters=adapters)
+
+    assert network.wire(Level.INTER, 64, rails=True).seconds(1e6) == pytest.approx(1e-6 + users * 1e-3)
+    assert network.wire(Level.INTER, 64, rails=False).seconds(1e6) == pytest.approx(1e-6 + 1e-3)
+    assert network.wire(Level.INTER, 8, rails=True).seconds(1e6) == pytest.approx(1e-7 + 1e-5)  # inside the node

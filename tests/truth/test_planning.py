@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from scalecurve.estimate import Estimate
+from scalecurve.planning.cost import cost
 from scalecurve.planning.cost_rows import PricedRow, chance_by, mark_front
 from scalecurve.planning.curve import CurvePoint, Kind, Repeats
+from scalecurve.planning.next_runs import next_runs
 from scalecurve.planning.pricing import Campaign, elapsed_seconds, expected_elapsed, price_job
 from scalecurve.planning.tariff import Energy, Reserved, Spot, Tariff
+from scalecurve.study import Study
 
 PLAIN = Tariff(per_hour=1)
 
@@ -48,6 +51,8 @@ def test_a_last_wave_that_is_not_full_has_fewer_lanes_that_finish_last() -> None
         (2, 3),
         (2, 2),
     ]
+    whole = Campaign(jobs=8, fleet=4, one_rental=True).bills(PLAIN, 1, 60)
+    assert [(times, bill.jobs) for times, bill in whole] == [(4, 2)]  # no lane is done a wave earlier
 
 
 def simulated_job(work: float, rate: float, every: float, written: float, restart: float) -> float:
@@ -144,3 +149,39 @@ def test_the_front_is_what_nothing_beats_ties_included() -> None:
                 others = [(other.elapsed.value, other.cost.value) for other in rows]
                 beaten = any(t <= here[0] and c <= here[1] and (t, c) != here for t, c in others)
                 assert own.on_front is not beaten
+
+
+def test_a_tariff_scaled_by_three_bills_three_times_as_much() -> None:
+    tariff = Tariff(
+        per_hour=9, workers_per_unit=2, reserved=Reserved(units=2, per_hour=5), energy=Energy(watts=300, per_kwh=0.25)
+    )
+    spot = Tariff(per_hour=9, spot=Spot(per_hour=2, interruptions_per_hour=0.1))
+    for own in (tariff, spot, PLAIN):
+        plain, dear = (price_job(each, workers=6, seconds=1800.0) for each in (own, own.scaled(3.0)))
+        assert dear.machines == pytest.approx(3 * plain.machines)
+        assert dear.total == pytest.approx(3 * plain.total)
+        assert dear.elapsed_seconds == plain.elapsed_seconds
+
+
+def test_a_budget_buys_as_many_repeats_as_fit_into_it() -> None:
+    """The runs advised, once more of each, would pass the budget, unless there are already three of each."""
+    study = Study.from_samples({k: [100 / k + 2, 101 / k + 2] for k in (1, 2, 4, 8)}, regime="strong")
+    counts = set()
+    for hours in (0.1, 0.2, 1.0, 10.0):
+        advice = next_runs(study, budget=3600.0 * hours, target=64)
+        once = sum(one.cost / one.repeats for one in advice.suggestions)
+        repeats = advice.suggestions[0].repeats
+        assert repeats == min(3, int(3600 * hours / once))
+        counts.add(repeats)
+    assert len(counts) > 1, "a small budget buys fewer"
+
+
+def test_what_is_done_exactly_at_the_deadline_and_costs_exactly_the_budget_is_in() -> None:
+    """T(1) = 3,600 s and T(2) = 1,800 s at 1 per hour: both cost 1."""
+    study = Study.from_samples({1: [3600.0], 2: [1800.0]}, regime="strong")
+    rows = {row.k: row for row in cost(study, price=1.0, deadline=3600.0, budget=1.0).rows}
+
+    assert {k: row.meets_deadline for k, row in rows.items()} == {1: True, 2: True}
+    assert {k: row.within_budget for k, row in rows.items()} == {1: True, 2: True}
+    early = {row.k: row.meets_deadline for row in cost(study, price=1.0, deadline=3599.0).rows}
+    assert early == {1: False, 2: True}

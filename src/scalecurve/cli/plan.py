@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -109,6 +109,11 @@ def compared(
     is_flag=True,
     help="Compare the planner with measured steps, one CSV or more (columns: docs/guide/planning-training.md).",
 )
+@click.option(
+    "--anchors",
+    metavar="N",
+    help="With --score: calibrate on N rows of each source first (seeded), or on the `smallest` P of each model.",
+)
 @click.option("--template", is_flag=True, hidden=True)
 @init_option("FILE")
 @output_options
@@ -119,6 +124,7 @@ def command(
     why_not: str | None,
     against: str | None,
     score: bool,
+    anchors: str | None,
     template: bool,
     init: bool,
     output: Output,
@@ -138,7 +144,7 @@ def command(
 
         if not files:
             raise InputError(Fault("no files of measured steps", "--score", remedy="name one or more CSV files"))
-        emit(compare(files), output)
+        emit(compare(files, cast("str | None", options.get("cluster") or None), anchors=anchors), output)
         return
     if len(files) > 1:
         raise InputError(

@@ -6,6 +6,7 @@ rho being the pseudo-Huber loss.  Priors keep a constant that the runs say nothi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -149,8 +150,7 @@ def calibrate(
     stack: str | Stack | None,
     precision: str | None = None,
 ) -> StackCalibration:
-    """Constants moved by measured steps: with one or two runs a common factor on the rates, with more the stack's own
-    constants; the interval shrinks from the prior's towards the scatter of the runs."""
+    """Constants moved by measured steps, one or more, from those of this accelerator and stack."""
     lines = [plain_row(row) for row in rows]
     if all(set(NEEDED) <= set(line) for line in lines):  # rows that name their model and accelerator
         steps = schema_steps(lines, cluster, stack)
@@ -159,24 +159,61 @@ def calibrate(
             read_step(line, f"run {place}", model=model, cluster=cluster, stack=stack, precision=precision)
             for place, line in enumerate(lines, start=1)
         ]
-    job, many = steps[0].job, len(steps)
-    prior = calibration_of(job.cluster.accelerator, job.stack)
-    names = ("matmul", "memory") if many < 3 else ("matmul", "memory", "attention", "inner", "outer")
-    wide = {name: 4.0 * width for name, width in SPREAD.items()}
-    constants = fit_constants(steps, names, prior.constants, tolerance=0.02, weight=0.25, spread=wide)
+    job = steps[0].job
+    known = anchored(calibration_of(job.cluster.accelerator, job.stack), steps)
+    planned, _ = read_cluster(cluster).precision(precision)
+    if all(step.job.precision != planned for step in steps):  # what the runs tell of another precision is less
+        known = replace(known, half_width=math.hypot(known.half_width, OTHER_PRECISION))
+    return known
+
+
+ANCHORED = (
+    "matmul", "memory", "attention", "inner", "outer", "launch", "expert_launch", "grouped", "low_precision",
+    "contention",
+)  # fmt: skip
+USUAL_WIDTH = 0.25  # half width of a prior whose constants have the spreads of SPREAD
+TRUST = (1.0, 4.0)  # least and most weight of a prior, by how narrow its interval is
+LEARNED = 0.8  # a constant is learned where its spread falls below this share of the prior's
+OTHER_PRECISION = 0.15  # of log seconds, between runs in one precision and plans in another
+
+
+def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCalibration:
+    """The prior moved by own runs: constants that the runs can tell move, the others stay.  What runs of one source
+    share shrinks with their number; what is left is how far ratios within a source are off."""
+    many = len(steps)
+    weight = float(np.clip(2.0 * USUAL_WIDTH / prior.half_width, *TRUST))
+    constants = fit_constants(steps, ANCHORED, prior.constants, tolerance=0.03, weight=weight)
     left = float(np.sqrt(np.mean(log_errors(steps, constants) ** 2)))
-    width = max(LEAST_WIDTH, 1.645 * left * (1.0 + 1.0 / many), prior.half_width / (1.0 + many) ** 0.5)
-    source = f"{many} measured run{'s' if many > 1 else ''} on top of {prior.source}"
+    within = min(prior.ratio_width, prior.half_width)
+    shared = math.sqrt(prior.half_width**2 - within**2) / (1.0 + many)
+    moe = [step for step in steps if step.job.model.is_moe]
+    learned = told_by(steps, constants, weight)
+    moved = ", ".join(
+        f"{name} {getattr(prior.constants, name):.3g} -> {getattr(constants, name):.3g}" for name in learned
+    )
+    source = f"{many} measured run{'s' if many > 1 else ''} on top of {prior.source}; "
     return replace(
         prior,
         constants=constants,
         evidence="measured here",
-        source=source,
-        half_width=width,
+        source=source + (f"they tell {moved}" if moved else "they tell no constant apart from the others"),
+        half_width=max(LEAST_WIDTH, math.hypot(within, shared, left / many)),
         rows=many,
-        fitted=names,
-        moe_width=prior.moe_width / (1.0 + many) ** 0.5,
+        fitted=learned,
+        moe_width=prior.moe_width / (1.0 + len(moe)),
     )
+
+
+def told_by(steps: Sequence[MeasuredStep], constants: Constants, weight: float) -> tuple[str, ...]:
+    """The constants whose spread the steps make smaller: by the curvature of the fit around its prior."""
+    base = log_errors(steps, constants)
+    slopes = np.column_stack([
+        log_errors(steps, replace(constants, **{name: getattr(constants, name) + 0.1 * SPREAD[name]})) - base
+        for name in ANCHORED
+    ])  # fmt: skip
+    curvature = (slopes / 0.1 / (0.03 * weight)).T @ (slopes / 0.1 / (0.03 * weight)) + np.eye(len(ANCHORED))
+    spreads = np.sqrt(np.diag(np.linalg.inv(curvature)))
+    return tuple(name for name, spread in zip(ANCHORED, spreads, strict=True) if spread < LEARNED)
 
 
 def schema_steps(
@@ -187,7 +224,7 @@ def schema_steps(
     machine = read_cluster(cluster)
     chip = machine.accelerator
     software = read_stack(stack or machine.stack, chip)
-    runs = [measurement(row, "measured") for row in rows]
+    runs = [measurement(row, "measured", machine) for row in rows]
     steps = [
         MeasuredStep(job=replace(one.jobs[0], stack=software), seconds=one.seconds)
         for one in runs

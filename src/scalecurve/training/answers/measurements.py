@@ -33,7 +33,14 @@ from scalecurve.training.inputs.measured_table import (
     whole,
 )
 from scalecurve.training.inputs.stack import ONLY_STACKS, Stack, read_stack, unseen_stack, usual_stack
-from scalecurve.training.inputs.transformer import DEFAULT_VOCABULARY, Transformer, preset_of, without_punctuation
+from scalecurve.training.inputs.transformer import (
+    DEFAULT_VOCABULARY,
+    Transformer,
+    models,
+    preset_of,
+    without_punctuation,
+)
+from scalecurve.training.inputs.written_network import network_rate
 
 GIB = 2.0**30
 SIZE_COLUMNS = {
@@ -51,6 +58,7 @@ STACK_WORDS = (  # the first word that a framework's name has decides; punctuati
 FUSED = re.compile(r"flash|sdpa|cudnn|splash|fused|\bfa\d?\b|\bte\b", re.I)
 UNFUSED = re.compile(r"unfused|eager|naive|baddbmm|no.?flash", re.I)
 EARLY_GAUDI = re.compile(r"mlperf.*3\.0", re.I)  # run_gpt.sh of training_results_v3.0: plain attention, whole sequences
+RECIPE = re.compile(r"mxfp\d|nvfp4|current|delayed|block\w*|row.?wise|tensor.?wise|\bcs\b|\bds\b|\bsc\b")
 DOUBTFUL = re.compile(r"\bCHECK\b")
 FAILED = re.compile(r"fail|\boom\b|out of memory|crash|did not run", re.I)
 TOLD = (*TIMES, "note", "step_ms", "steps_per_s", "tokens_per_s", "samples_per_s", "mem_gb")  # where a failure is told
@@ -58,6 +66,24 @@ USUAL_SEQS = (2048, 4096, 8192)  # where a source gives a rate and no sequence l
 USUAL_NODE = 16  # accelerators of the largest server; larger fast domains are racks and pods
 OPEN_LAYOUT = 0.3  # half of the range of log(step) over the layouts that one job may have had
 LARGE_VOCABULARY = 65536  # a model with more words is of a time when gates were usual (Llama 3.2 1B: ffn = 4 hidden)
+HOPPER = 900e12  # FLOP/s; from these accelerators on Megatron-LM is its core
+VOCABULARIES = (
+    32000,
+    32768,
+    50304,
+    51200,
+    65024,
+    92544,
+    100352,
+    103168,
+    128256,
+    131072,
+    151936,
+    201088,
+    256000,
+    262144,
+)
+SAME_FLOP = 0.01  # of the work of a token, by which a vocabulary is told
 SAME_PEAK = 0.05  # of TFLOP/s over MFU, both rounded, from a peak
 PUBLISHED_SHARE = 0.3  # a parameter count this far off the sizes is that of another (whole) model
 
@@ -79,17 +105,23 @@ class Measurement:
     spread: float = 0.0  # half of the range of log(seconds) that what is not published leaves open
     reason: str | None = None
     impossible: bool = False  # the planner refuses the layout
+    recipe: str = ""  # what its source says of the format: formats of eight bits differ
     doubtful: bool = False  # its collector notes that the source contradicts itself
 
     @property
     def configuration(self) -> tuple[object, ...]:
         """Equal for repeats of one configuration."""
-        return (self.source, *((job.model, job.stack.name, job.cluster.name, job.layout, job.seq, job.precision,
-                                job.adapter) for job in self.jobs))  # fmt: skip
+        jobs = (
+            (job.model, job.stack.name, job.cluster.name, job.cluster.outer_rate, job.layout, job.seq, job.precision,
+             job.adapter)
+            for job in self.jobs
+        )  # fmt: skip
+        return (self.source, self.recipe, *jobs)
 
 
-def read_measurements(paths: Iterable[Path]) -> list[Measurement]:
-    """Every row of these files; the source of a row is the name of its file."""
+def read_measurements(paths: Iterable[Path], cluster: Cluster | None = None) -> list[Measurement]:
+    """Every row of these files; the source of a row is the name of its file.  `cluster` is where rows of its
+    accelerator ran that do not tell their network."""
     rows: list[Measurement] = []
     faults: list[Fault] = []
     unreadable: list[Fault] = []
@@ -101,7 +133,7 @@ def read_measurements(paths: Iterable[Path]) -> list[Measurement]:
             continue
         names = {name for line in lines for name in line}
         if names & set(NEEDED):
-            rows += [measurement(line, source) for line in lines]
+            rows += [measurement(line, source, cluster) for line in lines]
         else:
             missing = ", ".join(NEEDED)
             rows += [Measurement(source=source, label=source, reason=f"no column {missing}") for _ in lines]
@@ -112,14 +144,14 @@ def read_measurements(paths: Iterable[Path]) -> list[Measurement]:
     return rows
 
 
-def measurement(row: Mapping[str, Any], source: str) -> Measurement:
-    """One row as the jobs it can mean."""
+def measurement(row: Mapping[str, Any], source: str, cluster: Cluster | None = None) -> Measurement:
+    """One row as the jobs it can mean, on `cluster` where it has that accelerator and does not tell its network."""
     cells = plain_row(row)
     label = f"{cells.get('model', '')} on {cells.get('accels', '')} x {cells.get('accelerator', '')}"
     timed = any(number(cells, name) is not None for name in TIMES)
     failed = not timed and bool(FAILED.search(" ".join(cells.get(name, "") for name in TOLD)))
     try:
-        jobs, assumed = row_jobs(cells)
+        jobs, assumed = row_jobs(cells, cluster)
         seconds, spread = (None, 0.0) if failed else measured_seconds(cells, jobs[0])
     except Unread as why:
         impossible = isinstance(why, Impossible)
@@ -130,6 +162,7 @@ def measurement(row: Mapping[str, Any], source: str) -> Measurement:
     return Measurement(
         source=source, label=f"{label}: {jobs[0].layout.short()}", jobs=jobs, seconds=seconds, failed=failed,
         memory=None if held is None else held * GIB, assumed=(*assumed, *(["FLOP count"] if spread else [])),
+        recipe=" ".join(RECIPE.findall(cells.get("precision", "").lower())),
         doubtful=bool(DOUBTFUL.search(cells.get("note", ""))),
         spread=math.hypot(spread, OPEN_LAYOUT if "layout" in assumed else 0.0),
     )  # fmt: skip
@@ -161,7 +194,7 @@ def row_flop_rate(row: Mapping[str, str], job: TrainingJob) -> float | None:
     return None if not used else used / 100.0 * job.cluster.peak(job.precision)
 
 
-def row_jobs(row: Mapping[str, str]) -> tuple[tuple[TrainingJob, ...], tuple[str, ...]]:
+def row_jobs(row: Mapping[str, str], machine: Cluster | None = None) -> tuple[tuple[TrainingJob, ...], tuple[str, ...]]:
     """The jobs a row can mean, and the names of what was not published."""
     chip, accels = row_accelerator(row.get("accelerator", "")), whole(row, "accels")
     if accels is None:
@@ -170,7 +203,10 @@ def row_jobs(row: Mapping[str, str]) -> tuple[tuple[TrainingJob, ...], tuple[str
     stack = row_stack(row, chip, assumed)
     seqs = row_seqs(row, accels, assumed)
     model = row_model(row, seqs[0])
-    cluster, ranks = row_cluster(row, chip, accels)
+    if not row.get("vocab") and model.name not in models():
+        model = with_vocabulary(row, model)
+        assumed.append("vocabulary")
+    cluster, ranks = row_cluster(row, chip, accels, machine)
     precisions = row_precisions(row, cluster)
     if len(precisions) > 1:
         assumed.append("precision")
@@ -237,10 +273,16 @@ def row_accelerator(text: str) -> Accelerator:
     return chip
 
 
-def row_cluster(row: Mapping[str, str], chip: Accelerator, accels: int) -> tuple[Cluster, int]:
-    """The cluster and its ranks; where ranks are halves of a chip (NeuronCores, GCDs) the accelerator is halved."""
-    cluster = cluster_preset(chip.name)
+def row_cluster(
+    row: Mapping[str, str], chip: Accelerator, accels: int, machine: Cluster | None = None
+) -> tuple[Cluster, int]:
+    """The cluster and its ranks, on the network that the row names; where ranks are halves of a chip (NeuronCores,
+    GCDs) the accelerator is halved."""
+    cluster = machine if machine is not None and machine.accelerator.name == chip.name else cluster_preset(chip.name)
     node = whole(row, "node_size")
+    if usual_stack(chip) not in ONLY_STACKS:
+        rate = network_rate(row.get("network", ""), chip, node or min(chip.node, USUAL_NODE))
+        cluster = cluster if rate is None else replace(cluster, outer_rate=rate)
     if (
         node is not None and chip.node <= USUAL_NODE and node <= USUAL_NODE
     ):  # a rack's fabric reaches beyond its servers
@@ -281,6 +323,8 @@ def row_stack(row: Mapping[str, str], chip: Accelerator, assumed: list[str]) -> 
         return read_stack("mlperf")
     text = without_punctuation(framework or row.get("beside", ""))  # a caption or the file's name may tell
     name = next((name for word, name in STACK_WORDS if word in text), None)
+    if text == "megatronlm" and chip.peak < HOPPER and not FUSED.search(row.get("attention_impl", "")):
+        name = "megatron-lm"  # of the time before its core
     try:
         stack = read_stack(name or framework or "none")
     except InputError:
@@ -327,8 +371,25 @@ def row_model(row: Mapping[str, str], seq: int) -> Transformer:
     return best if abs(best.parameters / (count * 1e9) - 1.0) < PUBLISHED_SHARE else models_it_can_be[0]
 
 
+def with_vocabulary(row: Mapping[str, str], model: Transformer) -> Transformer:
+    """The model with the vocabulary that rate and FLOP/s of the row tell: FLOP of a token are their ratio, with all
+    scores of the attention or the causal half.  As it is where they tell none."""
+    rate, speed = number(row, "tokens_per_s_per_accel"), number(row, "tflops_per_accel")
+    if not rate or not speed:
+        return model
+    gaps: dict[int, float] = {}
+    for words in VOCABULARIES:
+        shape = replace(model, vocab=words).shape(model.seq)
+        for halved in (0.0, 0.5):
+            flop = float(shape.flop_per_token) - halved * float(shape.score_flop)
+            gap = abs(math.log(flop * rate / (speed * 1e12)))
+            gaps[words] = min(gap, gaps.get(words, math.inf))
+    best = min(gaps, key=lambda words: gaps[words])
+    return replace(model, vocab=best) if gaps[best] < SAME_FLOP else model
+
+
 def row_precisions(row: Mapping[str, str], cluster: Cluster) -> tuple[str, ...]:
-    """What the products run in; recipes of four bits were measured as fast as those of eight (Megatron-Bridge)."""
+    """What the products run in."""
     text = row.get("precision", "").lower()
     eight = cluster.accelerator.fp8_peak is not None
     if not text or text in ("-", "n/a", "na", "unknown"):
@@ -339,7 +400,8 @@ def row_precisions(row: Mapping[str, str], cluster: Cluster) -> tuple[str, ...]:
     if re.search(r"int8|fp8|float8|e4m3|e5m2|fp4|e2m1", text):
         if "int8" in text or not eight:
             raise Unread(f"{cluster.accelerator.name} has no peak for {text}")
-        return ("fp8",)
+        four = re.search(r"fp4|e2m1", text) and "fp4" in cluster.accelerator.peaks
+        return ("nvfp4",) if four else ("fp8",)
     if re.search(r"fp32|tf32|float32", text) and not re.search(r"16|mixed|amp|auto", text):
         raise Unread(f"{text} recipes are not calibrated")
     return ("bf16",)

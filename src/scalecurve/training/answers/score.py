@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -19,14 +19,18 @@ from typing import Any
 import numpy as np
 
 from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
+from scalecurve.training.answers.measured import MeasuredStep, anchored
 from scalecurve.training.answers.measurements import Measurement, read_measurements
+from scalecurve.training.inputs.cluster import ClusterLike, read_cluster
 from scalecurve.training.inputs.layout import RECOMPUTE
 from scalecurve.training.inputs.stack import Device, StackCalibration, calibration_of
 
 NEARLY_FULL = 0.85  # share of memory above which more recomputation than the least is plausible too
 SAME_MEMORY = 0.05  # differences of log memory that tell nothing
+SMALLEST = "smallest"
 SMALLEST_SWEEP = 5  # layouts of one model and P that make a ranking
 Calibrations = Callable[[Measurement], StackCalibration]
 
@@ -185,6 +189,7 @@ class Score(Result):
             "dense": figures(dense),
             "moe": figures(moe),
             "coverage": share(one.covered for one in ran),
+            "half_width": median([one.half_width for one in ran]) if ran else None,
             "feasible": feasibility(self.scored, self.refused),
             "ranking": ranking(self.scored),
             "by_source": self.breakdown("source", lambda one: one.row.source),
@@ -285,9 +290,60 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return "; ".join(f"{name} ({count})" for name, count in counts.items())
 
 
-def score(paths: Iterable[str | Path]) -> Score:
-    """The shipped planner against every row of these files."""
-    rows = read_measurements([Path(path) for path in paths])
+DRAWS = 5  # times that anchors are drawn
+
+
+def anchored_scores(rows: Sequence[Measurement], anchors: str, seed: int = 0) -> list[ScoredStep]:
+    """Each row scored after a calibration on others of its source, accelerator and stack: on so many drawn at random,
+    DRAWS times, or on the `smallest` P of its model for the larger P."""
+    known = [one for one in by_configuration(score_rows(rows)) if not {"layout", "FLOP count"} & set(one.row.assumed)]
+    groups: dict[tuple[str, ...], list[ScoredStep]] = {}
+    for one in known:
+        job = one.outcome.job
+        also = (job.model.name, job.precision) if anchors == SMALLEST else ()
+        groups.setdefault((one.row.source, job.cluster.accelerator.name, job.stack.name, *also), []).append(one)
+    draw = np.random.default_rng(seed)
+    scored: list[ScoredStep] = []
+    for key in sorted(groups):
+        for turn, (own, rest) in enumerate(splits(groups[key], anchors, draw)):
+            steps = [measured_step(one) for one in own]
+            known_here = anchored(shipped(own[0].row), steps)
+            again = [replace(one.row, recipe=f"{one.row.recipe} draw {turn}") for one in rest]
+            scored += score_rows(again, lambda _, known_here=known_here: known_here)  # type: ignore[misc]
+    return scored
+
+
+def splits(
+    group: Sequence[ScoredStep], anchors: str, draw: np.random.Generator
+) -> Iterator[tuple[list[ScoredStep], list[ScoredStep]]]:
+    """Anchors and the rows they are to predict."""
+    if anchors == SMALLEST:
+        least = min(one.outcome.gpus for one in group)
+        own = [one for one in group if one.outcome.gpus == least]
+        rest = [one for one in group if one.outcome.gpus > least]
+        yield from [(own, rest)] if rest else []
+        return
+    count = int(anchors)
+    for _ in range(DRAWS if len(group) > count else 0):
+        chosen = {int(place) for place in draw.choice(len(group), count, replace=False)}
+        yield [group[k] for k in sorted(chosen)], [one for k, one in enumerate(group) if k not in chosen]
+
+
+def measured_step(one: ScoredStep) -> MeasuredStep:
+    """The job that a row most plausibly means, and the seconds of its step."""
+    job, first = one.outcome.job, one.row.jobs[0]
+    return MeasuredStep(job=job, seconds=(one.row.seconds or math.nan) * job.layout.sequences / first.layout.sequences)
+
+
+def score(
+    paths: Iterable[str | Path], cluster: ClusterLike | None = None, *, anchors: str | None = None, seed: int = 0
+) -> Score:
+    """The shipped planner against every row of these files; `cluster` is where rows of its accelerator ran that do not
+    tell their network.  With `anchors` (a count, or "smallest") after a calibration on other rows of the source."""
+    if anchors is not None and anchors != SMALLEST and not (anchors.isdigit() and int(anchors) > 0):
+        hint = f"give a number of rows, or {SMALLEST}"
+        raise InputError(Fault("neither a count nor a rule", "anchors", anchors, hint))
+    rows = read_measurements([Path(path) for path in paths], None if cluster is None else read_cluster(cluster))
     refused = tuple(row for row in rows if row.failed and row.impossible)
     unread = Counter(row.reason for row in rows if row.reason is not None and row not in refused)
     assumed = Counter(name for row in rows for name in row.assumed)
@@ -296,7 +352,7 @@ def score(paths: Iterable[str | Path]) -> Score:
         message = f"{sum(unread.values())} of {len(rows)} rows cannot be evaluated"
         findings = (info("rows-not-evaluated", message, reasons=dict(unread.most_common())),)
     return Score(
-        scored=tuple(score_rows(rows)),
+        scored=tuple(score_rows(rows) if anchors is None else anchored_scores(rows, anchors, seed)),
         refused=refused,
         unread=dict(unread.most_common()),
         assumed=dict(assumed.most_common()),

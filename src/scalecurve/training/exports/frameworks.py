@@ -8,6 +8,7 @@ e591f30 (configs/base.yml).
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -33,11 +34,14 @@ def stage_depths(layers: int, chunks: int) -> list[int]:
     return depths
 
 
+LARGEST_SERVER, TRAY = 16, 4  # accelerators of a server; racks on one fabric are servers of four
 MODULES = {False: "core_attn layernorm", True: "core_attn layernorm moe_act"}  # that selective recomputation repeats
 
 
 def megatron_settings(job: TrainingJob) -> Settings:
-    layout, model, node = job.layout, job.model, min(job.cluster.node, job.layout.gpus)
+    layout, model = job.layout, job.model
+    server = job.cluster.node if job.cluster.node <= LARGEST_SERVER else TRAY
+    node = math.gcd(server, layout.gpus)
     flags: Settings = {
         "nnodes": max(layout.gpus // node, 1), "nproc-per-node": node,
         "tensor-model-parallel-size": layout.tp, "pipeline-model-parallel-size": layout.pp,

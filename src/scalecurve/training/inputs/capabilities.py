@@ -102,6 +102,11 @@ def rules(stack: Stack, model: Transformer) -> Iterator[Rule]:
             "use another batch",
             lambda grid: (grid.pp > 1) & (np.mod(grid.accumulation, grid.pp) > 0),
         )
+    if stack.expert_ranks == "data":
+        yield Rule(
+            "zero", "shards weights over data ranks, not over context ranks alone", "use zero=0, or dp above 1",
+            lambda grid: (grid.zero == 3) & (grid.shard == 1) & (grid.cp > 1),
+        )  # fmt: skip
     if model.is_moe:
         yield from expert_rules(stack)
 

@@ -21,6 +21,7 @@ from scalecurve.hardware.accelerators import Accelerator, accelerators, plain_na
 from scalecurve.training.inputs.cluster import Cluster
 from scalecurve.training.inputs.transformer import training_table
 
+ATTENTION_HALF = 2e-12  # keys per FLOP/s of peak: about 600 on A100 (FlashAttention-2, figure 5), 2,000 on H100 (3)
 DEFAULT_CEILING = 0.80  # of peak, where no measured maximum is published
 SCALED = ("matmul", "attention")  # constants that move with an accelerator's measured ceiling
 HOSTED = ("launch", "expert_launch")  # constants that move with its host
@@ -47,6 +48,7 @@ class Stack(JsonRecord):
     logit_bytes: float  # bytes kept per token and vocabulary entry around the loss
     launch: float  # host seconds per layer and forward pass
     zero: int  # the ZeRO stage it uses where a layout does not say
+    four_bit: float = 1.0  # rate of products of four bits over those of eight
     routing_traffic: float = 8.0  # forward bytes per routed token and hidden element of sorting by expert and back
     latent_kernels: float = 2.0  # launches of a MoE layer with latent attention over one without
     tensor_overlap: float = 0.0  # share of tensor-parallel traffic hidden under matrix products
@@ -247,7 +249,8 @@ def calibration_of(accelerator: Accelerator, stack: Stack, record: Mapping[str, 
     if own is not None:
         known = StackCalibration(
             constants=replace(prior_constants(accelerator, stack), **known_shares(own)), evidence="calibrated",
-            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"], half_width=own["half_width"],
+            source=f"{', '.join(own['tables'])} ({own['rows']} rows)", rows=own["rows"],
+            half_width=own["half_width"] * widths.get("new_source", 1.0),
             fitted=tuple(known_shares(own)),
         )  # fmt: skip
     else:
@@ -321,7 +324,7 @@ def transferred(
     )
     return StackCalibration(
         constants=replace(base, **values), evidence="transferred",
-        half_width=widths.get("unseen", widths["assumed"]) if stack.name == UNSEEN else widths["transferred"],
+        half_width=max(widths["transferred"], widths.get("unseen", 0.0) if stack.name == UNSEEN else 0.0),
         source=f"transferred from {origin} by ratio to published ceilings", fitted=tuple(values),
     )  # fmt: skip
 
@@ -336,6 +339,7 @@ class Device:
     matmul_rate: float  # FLOP/s a long product reaches
     grouped_rate: float  # FLOP/s of the experts' grouped products
     attention_rate: float  # FLOP/s of fused attention
+    attention_half: float  # keys at which fused attention reaches half of its last rate
     memory_rate: float  # bytes/s of HBM as elementwise kernels see it
     capacity: float  # bytes of HBM
     cores: float  # streaming multiprocessors, compute units or matrix units
@@ -377,11 +381,14 @@ def device_of(
     """The achieved rates of one accelerator of this cluster under this stack; `frozen` trains adapters only."""
     chip = cluster.accelerator
     low = precision in ("fp8", "nvfp4") and chip.fp8_peak is not None
-    peak = cluster.peak("fp8" if low else precision)  # no published step tells what four bits gain
+    peak = cluster.peak("fp8" if low else precision)
     matmul_rate = peak * constants.matmul * (constants.low_precision if low else 1.0)
+    matmul_rate *= stack.four_bit if precision == "nvfp4" else 1.0
     return Device(
         matmul_rate=matmul_rate, grouped_rate=matmul_rate * constants.grouped,
-        attention_rate=chip.peak * constants.attention, memory_rate=chip.memory_rate * constants.memory,
+        attention_rate=chip.peak * constants.attention,
+        attention_half=0.0 if stack.family == "xla" else ATTENTION_HALF * chip.peak,
+        memory_rate=chip.memory_rate * constants.memory,
         capacity=chip.capacity, cores=float(chip.cores), tail=constants.tail, ramp=constants.ramp * peak / chip.peak,
         operand_bytes=1.0 if low else 2.0, node=float(cluster.node), inner_rate=cluster.inner_rate * constants.inner,
         pair_rate=None if chip.pair_rate is None else chip.pair_rate * constants.inner,

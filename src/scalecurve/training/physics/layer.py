@@ -27,6 +27,7 @@ from scalecurve.training.inputs.transformer import Array, Shape
 SEVERAL_NODES = 1.26  # waits of tensor ranks on several nodes over those on one
 ACTIVATION_BYTES = 2.0
 TILE = 128.0
+FITTED_KEYS = 8192.0  # the longest sequences of most tables that attention was fitted to
 
 
 def matmul_seconds(device: Device, rows: Array, columns: Array, depth: Array, copies: Array | float = 1.0) -> Array:
@@ -65,8 +66,10 @@ def flash_attention_seconds(
     device: Device, batch_heads: Array, queries: Array, keys: Array, head: Array
 ) -> tuple[Array, Array]:
     """4 b a s_q s_k d FLOP, half of them under a causal mask; backward 2.5 times as many (it recomputes the scores) at
-    five sixths of the rate."""
-    forward = 2.0 * batch_heads * queries * keys * head / device.attention_rate
+    five sixths of the rate.  The rate rises with the keys as s / (s + half); it was fitted at FITTED_KEYS and below."""
+    half = device.attention_half
+    faster = np.maximum(keys * (FITTED_KEYS + half) / (FITTED_KEYS * (keys + half)), 1.0)
+    forward = 2.0 * batch_heads * queries * keys * head / (device.attention_rate * faster)
     return forward, 3.0 * forward
 
 

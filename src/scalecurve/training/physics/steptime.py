@@ -35,6 +35,9 @@ from scalecurve.training.physics.memory import device_parameters, stage_layers
 LOSS_TRAFFIC = 18.0  # bytes per score of the output layer: fp32 cast, max, exp, gradient
 LOSS_BYTES = 4.0  # of a token's maximum, sum or score
 OPTIMIZER_TRAFFIC = 38.0  # bytes per parameter: read gradient 4+4 (norm, update), states 12 read and 12 written, weight
+HOST_OPTIMIZER = (
+    2.7e-9  # seconds per parameter held: Adam on the host and the way there (stas00/ml-engineering, 8B at 8k)
+)
 LONG_PIPELINE = 16  # micro-batches from which pipelines with gradients all-reduced were measured to stall
 MANY_REPLICAS = 32  # replicas from which pipelines with split optimiser states were measured to stall
 FEW_NODES = 2.0  # nodes of a tensor group beyond which it waits at the output layer and at messages
@@ -264,5 +267,8 @@ def optimizer_seconds(device: Device, shape: Shape, grid: Grid) -> Array:
     if device.frozen:
         return np.zeros(())
     group = np.where(grid.zero >= 1, grid.shard * grid.cp, 1.0)
-    element = OPTIMIZER_TRAFFIC / np.maximum(group, 1.0) + device.stack.gradient_traffic
+    group = np.maximum(group, 1.0)
+    if device.optimizer == "host":
+        return HOST_OPTIMIZER * (dense + experts) / group
+    element = OPTIMIZER_TRAFFIC / group + device.stack.gradient_traffic
     return element * (dense + experts) / device.memory_rate

@@ -21,8 +21,8 @@ def test_every_setting_is_an_option_a_key_of_the_file_and_a_keyword():
     options = {parameter.name for parameter in command.params}
     assert options >= NAMES
     assert options - NAMES == {
-        "files", "score", "template", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export", "why_not",
-        "against", "path", "plot_width", "font", "font_size",
+        "files", "score", "anchors", "template", "init", "as_json", "as_csv", "file", "quiet", "verbose", "export",
+        "why_not", "against", "path", "plot_width", "font", "font_size",
     }  # fmt: skip
     keywords = set(inspect.signature(plan_training).parameters)
     assert keywords - NAMES == {"batch", "calibration", "axes"}

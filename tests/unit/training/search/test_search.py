@@ -10,6 +10,7 @@ import pytest
 
 from scalecurve.training import plan_training
 from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
+from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import cluster_preset
 from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack, stacks
@@ -17,7 +18,9 @@ from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.search.search import (
     COARSE,
     FULL,
+    LONG_CONTEXT,
     TIE,
+    UNUSUAL,
     SearchTask,
     degrees,
     evaluate_grid,
@@ -64,9 +67,12 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
             tp=tp, pp=pp, cp=cp, ep=ep, dp=dp, micro=micro, accumulation=per_replica, interleave=chunks, zero=zero,
             shard=near if hybrid else None, recompute=mode, sequence_parallel=split,
         )  # fmt: skip
+        if capability_faults(task.stack, layout, task.model):
+            continue
         outcome = outcome_of(task, layout)
         if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
-            found.append((outcome.seconds, layout))
+            unusual = UNUSUAL if layout.cp > 1 and task.seq < LONG_CONTEXT else 0.0  # what it must gain beyond a tie
+            found.append((outcome.seconds * (1.0 + unusual), layout))
     return sorted(found, key=lambda entry: entry[0])
 
 
