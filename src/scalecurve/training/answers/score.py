@@ -182,7 +182,7 @@ class Score(Result):
         data = self.content()
         if not data["dense"]["n"] + data["moe"]["n"]:
             return Answer(
-                "No row can be scored.", next="give rows with model, accelerator, layout, batch and step time"
+                decision="No row can be scored.", next="give rows with model, accelerator, layout, batch and step time"
             )
         middle = " and ".join(
             f"{name} steps by {data[name]['median']:.1f} % (median)" for name in ("dense", "moe") if data[name]["n"]
