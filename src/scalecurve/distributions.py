@@ -1,6 +1,6 @@
 """The normal, Student's and binomial distributions, under scipy.special's names and for arrays as there.
 
-Loading scipy.special takes a third of a second, more than a table needs in all (docs/decisions/0120).  Tests compare
+Loading scipy.special takes a third of a second, more than a table needs in all (docs/decisions/0122).  Tests compare
 these with scipy.
 """
 
