@@ -387,7 +387,8 @@ def device_of(
     return Device(
         matmul_rate=matmul_rate, grouped_rate=matmul_rate * constants.grouped,
         attention_rate=chip.peak * constants.attention,
-        attention_half=0.0 if stack.family == "xla" else ATTENTION_HALF * chip.peak, memory_rate=chip.memory_rate * constants.memory,
+        attention_half=0.0 if stack.family == "xla" else ATTENTION_HALF * chip.peak,
+        memory_rate=chip.memory_rate * constants.memory,
         capacity=chip.capacity, cores=float(chip.cores), tail=constants.tail, ramp=constants.ramp * peak / chip.peak,
         operand_bytes=1.0 if low else 2.0, node=float(cluster.node), inner_rate=cluster.inner_rate * constants.inner,
         pair_rate=None if chip.pair_rate is None else chip.pair_rate * constants.inner,

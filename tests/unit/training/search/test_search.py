@@ -18,7 +18,9 @@ from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.search.search import (
     COARSE,
     FULL,
+    LONG_CONTEXT,
     TIE,
+    UNUSUAL,
     SearchTask,
     degrees,
     evaluate_grid,
@@ -69,7 +71,8 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
             continue
         outcome = outcome_of(task, layout)
         if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
-            found.append((outcome.seconds, layout))
+            unusual = UNUSUAL if layout.cp > 1 and task.seq < LONG_CONTEXT else 0.0  # what it must gain beyond a tie
+            found.append((outcome.seconds * (1.0 + unusual), layout))
     return sorted(found, key=lambda entry: entry[0])
 
 
