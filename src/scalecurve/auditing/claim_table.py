@@ -14,14 +14,12 @@ from typing import Any
 
 from scalecurve.auditing.claim import Claim
 from scalecurve.errors import Fault, FormatError, InputError
-from scalecurve.formats.headers import in_english, k_unit_of, parse_header, printed_ratio, value_meaning
+from scalecurve.formats.headers import ValueColumn, in_english, k_unit_of, parse_header, printed_ratio, value_meaning
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import Source
-from scalecurve.formats.tables.cells import SUMMARY_ROW, DecimalMark, counts_of, no_result, parse_cell
-from scalecurve.formats.tables.choice import Chooser, Chosen
-from scalecurve.formats.tables.curves import mark_of, recognise_text, regime_in
-from scalecurve.formats.tables.dialects import LongGrid, find_layout, lengthen, read_grid
-from scalecurve.formats.tables.forms import formed_grid
+from scalecurve.formats.tables.cells import SUMMARY_ROW, CellGrid, DecimalMark, counts_of, no_result, parse_cell
+from scalecurve.formats.tables.decision import likely_table, mark_of, measured_columns, regime_in, tables_in
+from scalecurve.formats.tables.shapes import from_header_row
 from scalecurve.formats.user_file import validate
 from scalecurve.study import Quantity
 
@@ -52,8 +50,7 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     """The claim in a table of any form that `scalecurve table` reads, with the same options."""
     name, options = file.name, options or ReadOptions()
     try:
-        cells = read_grid(file, find_layout(file)) if recognise_text(file) else formed_grid(file)[0]
-        long = lengthen(cells, options)
+        cells = likely_table(tables_in(file, options)[0], options)
     except UnicodeDecodeError:
         if (western := file.in_windows_1252()) is None:
             raise FormatError(Fault("not text in UTF-8", remedy="save it as UTF-8"), subject=name) from None
@@ -62,8 +59,9 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
         remedy = "a header such as K,seconds,speedup and rows"
         faults = [*problem.faults, Fault("no table here", remedy=remedy)]
         raise FormatError(faults, subject=name) from None
-    grid, mark, headers = long.grid, mark_of(long.grid), [header.strip() for header in long.grid.headers]
-    measured = _measured(long, options, mark, cells.caption, name)
+    measured = _measured(cells, options, name)
+    grid = from_header_row(cells) if measured is None else measured.grid
+    mark, headers = mark_of(grid), [header.strip() for header in grid.headers]
     columns, unit = _columns(headers, measured, name)
     unit = options.k_unit or unit
     counts = counts_of([str(cell) for cell in grid.columns[columns["k"][0]]], mark).values
@@ -101,19 +99,31 @@ def read_claim_table(file: Source, options: ReadOptions | None = None) -> Claim:
     return validate(Claim, data, subject=name)
 
 
-def _measured(long: LongGrid, options: ReadOptions, mark: DecimalMark, caption: str, subject: str) -> Chosen | None:
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The observations of a table: its grid, the columns of K and of values, and what they are."""
+
+    grid: CellGrid
+    k: int | None
+    value: int
+    meaning: ValueColumn
+    from_cells: bool
+
+
+def _measured(cells: CellGrid, options: ReadOptions, subject: str) -> Measured | None:
     """The columns of K and of the observations as `table` chooses them; None where the table prints ratios alone."""
     try:
-        return Chooser(long.grid, options, mark, long.value, caption).choose()
+        chosen, meaning = measured_columns(cells, options)
+        return Measured(chosen.view.grid, chosen.k, chosen.value, meaning.column, meaning.from_cells)
     except InputError as problem:
-        heads = [parse_header(header) for header in long.grid.headers]
+        heads = [parse_header(header) for header in from_header_row(cells).headers]
         has_values = any(value_meaning(head.text) and not head.is_derived for head in heads)
         if has_values or options.k_column is not None or options.value_column is not None:
             raise FormatError(problem.faults, subject=subject) from None
         return None
 
 
-def _columns(headers: list[str], measured: Chosen | None, subject: str) -> tuple[dict[str, tuple[int, float]], str]:
+def _columns(headers: list[str], measured: Measured | None, subject: str) -> tuple[dict[str, tuple[int, float]], str]:
     """The place and the factor of every column with a known meaning, and the unit of K."""
     places: dict[str, tuple[int, float]] = {}
     if measured is not None and measured.k is not None:

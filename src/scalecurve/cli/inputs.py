@@ -70,14 +70,24 @@ def by_former_name(new: str, value: Any) -> Any:
 READING = {  # the keywords of `scalecurve.load`; a test compares the two
     "regime": "strong (total work fixed) or weak (work per worker fixed); never guessed.",
     "quantity": "seconds, throughput or throughput_per_worker, where a table's header does not say.",
-    "k_column": "The column of worker counts, where several could be.",
-    "value_column": "The column of times or rates, where several could be.",
+    "k_column": "The column of worker counts: its name, its number, a product ('ranks*threads'), or '(header)'.",
+    "value_column": "The column of times or rates, by its name or number.",
     "k_unit": "What a worker is: gpus, nodes, ranks, threads ...",
     "k_from": r"A pattern that finds K in file or benchmark names, such as 'n(\d+)_'.",
     "series": "Which curve, where a file holds several.",
     "baseline_k": "K0, the baseline (default: the smallest K).",
     "node_size": "Workers per node, so that the node boundary can be marked.",
     "unit": "The unit of times (ns, us, ms, s, min, h), where a table does not state it.",
+    "table": "Which table of a document: its number or its heading.",
+    "ignore": "A column to leave out; may be said again.",
+    "where": "Keep the rows with COLUMN=VALUE; may be said again.",
+    "melt": "Every column beside K is a curve of its own.",
+    "accept": "Pass over a doubt by the code that a refusal names; may be said again.",
+}
+_FORMS: dict[str, dict[str, Any]] = {
+    **{name: {"type": int} for name in ("baseline_k", "node_size")},
+    **{name: {"type": str, "multiple": True} for name in ("ignore", "where", "accept")},
+    "melt": {"is_flag": True},
 }
 
 
@@ -94,8 +104,9 @@ def reading_options(function: Function) -> Function:
         return function(reading=reading, **options)
 
     for name, meaning in reversed(READING.items()):
-        kind = int if name in ("baseline_k", "node_size") else str
-        wrapped = click.option(f"--{name.replace('_', '-')}", type=kind, help=meaning, cls=ReadingOption)(wrapped)
+        names = [f"--{name.replace('_', '-')}", *(["--k"] if name == "k_column" else [])]
+        form = _FORMS.get(name, {"type": str})
+        wrapped = click.option(*names, name, help=meaning, cls=ReadingOption, **form)(wrapped)
     return wrapped  # type: ignore[return-value]  # the wrapper takes what click passes, not what the command declares
 
 

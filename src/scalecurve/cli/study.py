@@ -186,7 +186,7 @@ def forecast(
         with working("forecasting T(N, K)", output):
             grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
         emit_drawn(grid, plot, output)
-        if node_size is not None:
+        if isinstance(study, StudySet) and any(one.node_size for _, one in study.items()):
             note("--node-size is not used for T(N, K): forecast one size without --size to use it", output)
         return
     from scalecurve.forecasting.prediction import siblings_in

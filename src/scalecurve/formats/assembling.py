@@ -24,7 +24,8 @@ from scalecurve.formats.curve_choice import (
 from scalecurve.formats.detection import Detection
 from scalecurve.formats.headers import worker_unit
 from scalecurve.formats.imported import Imported
-from scalecurve.formats.reading import Reading, ReadOptions, TableCurve
+from scalecurve.formats.reading import Reading, ReadOptions, Unclear
+from scalecurve.formats.source import Source
 from scalecurve.study import Quantity, Regime, Run, RunStatus, Samples, Treatment, Workload
 from scalecurve.study.study import StudySet
 
@@ -47,16 +48,7 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
     first = files[0]
     try:
         if first.reading.curves:
-            table = _joined_tables(files, options)
-            imported = Imported(
-                study=table.studies(options),
-                columns=table.columns,
-                assumed=table.assumed,
-                reader_findings=table.findings,
-                regime_stated=table.stated_regime(options) is not None,
-                k_origin=table.k_origin or "",
-                value_origin=table.value_origin or "",
-            )
+            imported = imported_table(first.reading, options, [first.detection.source])
         else:
             imported = _import_points(files, options)
         return replace(
@@ -68,40 +60,26 @@ def assemble(files: Sequence[FileReading], options: ReadOptions) -> Imported:
         )
     except InputError as problem:
         subject = first.detection.source.name if len(files) == 1 else f"{len(files)} files"
+        if isinstance(problem, Unclear):
+            problem.subject = problem.subject or subject
+            raise
         raise FormatError(problem.faults, subject=problem.subject or subject) from None
 
 
-def _joined_tables(files: Sequence[FileReading], options: ReadOptions) -> Reading:
-    """The curves of several tables: one curve where the files hold different K, else a curve for each file."""
-    first, readings = files[0].reading, [file.reading for file in files]
-    if len(files) == 1:
-        return first
-    for what in ("quantity", "k_unit"):
-        values = list(dict.fromkeys(str(getattr(reading, what)) for reading in readings))
-        if len(values) > 1:
-            text = f"the files differ in their {what.replace('_', ' ')}"
-            raise InputError(Fault(text, value=", ".join(values), remedy="give the files of one study"))
-    stems = [file.detection.source.stem for file in files]
-    all_k = [int(k) for reading in readings for curve in reading.curves for k in curve.samples.distinct_k]
-    by_name: dict[str, list[TableCurve]] = {}
-    apart = options.k_from is None and len(set(all_k)) < len(all_k)
-    for stem, reading in zip(stems, readings, strict=True):
-        for curve in reading.curves:
-            name = " ".join(part for part in (stem, curve.name) if part) if apart else curve.name
-            by_name.setdefault(name, []).append(curve)
-    curves = []
-    for name, parts in by_name.items():
-        k = np.concatenate([part.samples.k for part in parts])
-        times = np.concatenate([part.samples.values for part in parts])
-        summary = tuple(item for part in parts for item in part.summary)
-        curves.append(TableCurve(name, Samples.of(k, times), summary, parts[0].axes))
-    if len(curves) > 1 and all(len(curve.samples.distinct_k) < 2 for curve in curves):
-        remedy = r"say where K is in the file names with --k-from, such as 'n(\d+)'"
-        text = "each file holds a single K, and some hold the same"
-        raise InputError(Fault(text, value=", ".join(stems[:5]), remedy=remedy))
-    findings = {(item.code, item.message): item for reading in readings for item in reading.findings}
-    origin = "the file names" if options.k_from is not None else first.k_origin
-    return replace(first, curves=tuple(curves), k_origin=origin, findings=tuple(findings.values()))
+def imported_table(table: Reading, options: ReadOptions, sources: Sequence[Source]) -> Imported:
+    """What a table or several files that were read as one became."""
+    return Imported(
+        study=table.studies(options),
+        columns=table.columns,
+        assumed=table.assumed,
+        reader_findings=table.findings,
+        regime_stated=table.stated_regime(options) is not None,
+        k_origin=table.k_origin or "",
+        value_origin=table.value_origin or "",
+        format="plain table",
+        evidence=f"{len(sources)} files without the marks of another format",
+        files=tuple(source.name for source in sources),
+    )
 
 
 def _import_points(files: Sequence[FileReading], options: ReadOptions) -> Imported:

@@ -90,6 +90,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.profilers", "CALIPER", marks=("nid", "profile", "mpi.world.size", "jobsize")),
         ReaderEntry("results.sacct", json=True, marks=("JobID", "|")),
         ReaderEntry("results.microbenchmarks", "GOOGLE_CSV", marks=("real_time,cpu_time",)),
+        ReaderEntry("results.microbenchmarks", "GOOGLE_TEXT", marks=("Iterations",)),
         ReaderEntry("results.suites", "PERFLOG", marks=("job_completion_time", "num_tasks=")),
         ReaderEntry("results.microbenchmarks", "GO", marks=(" ns/op",)),
         ReaderEntry("results.microbenchmarks", "JMH", json=True, marks=('"Benchmark","Mode"',)),
@@ -113,7 +114,7 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("results.load_tools", "K6", json=True),
         *(ReaderEntry("results.load_tools", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
         ReaderEntry("tables.forms", "ROWS", json=True),
-        ReaderEntry("tables.curves", marks=ANY_TEXT),
+        ReaderEntry("tables.decision", marks=ANY_TEXT),
     ),
     FileKind.SWEEPS: (
         ReaderEntry("sweeps", "SAVED", json=True),
@@ -181,7 +182,8 @@ class Detection:
             with read_as(self.name, subject=self.source.name):
                 return self._read(options)
         except InputError as problem:
-            raise type(problem)(problem.faults, subject=problem.subject or self.source.name) from None
+            problem.subject = problem.subject or self.source.name
+            raise
 
     def _read(self, options: ReadOptions) -> Any:
         try:

@@ -7,89 +7,31 @@ below it.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from pathlib import Path
 
 from scalecurve.study import Quantity
 
-TIME_UNITS = {
-    "ps": 1e-12, "cs": 1e-2,
-    "ns": 1e-9, "nsec": 1e-9, "nsecs": 1e-9, "nanos": 1e-9, "nanosecond": 1e-9, "nanoseconds": 1e-9,
-    "us": 1e-6, "µs": 1e-6, "usec": 1e-6, "usecs": 1e-6, "micros": 1e-6, "microsec": 1e-6, "microsecond": 1e-6,
-    "microseconds": 1e-6, "ms": 1e-3, "msec": 1e-3, "msecs": 1e-3, "millis": 1e-3, "millisec": 1e-3,
-    "millisecond": 1e-3, "milliseconds": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0,
-    "min": 60.0, "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0,
-    "hour": 3600.0, "hours": 3600.0, "day": 86400.0, "days": 86400.0,
-}  # fmt: skip
-
-_NOUNS = {
-    "workers": "k worker workers executor executors replica replicas instance instances servers jobs parallelism",
-    "gpus": "gpu gpus device devices accelerator accelerators tpu tpus chips",
-    "nodes": "node nodes nnodes hosts numnodes allocnodes numhosts machines",
-    "ranks": "rank ranks nranks nummpiranks jobsize ntasks tasks",
-    "processes": "proc procs nproc nprocs np p pe pes process processes processor processors",
-    "threads": "thread threads nthreads",
-    "cores": "core cores ncores cpu cpus ncpus numcpus alloccpus vcpu vcpus vcore vcores",
-}
-WORKER_NOUNS = {noun: unit for unit, nouns in _NOUNS.items() for noun in nouns.split()}
-_WHOLE_WORKERS = {
-    "world_size": "ranks", "mpi_world_size": "ranks", "gres/gpu": "gpus", "ngpus": "gpus", "numgpus": "gpus",
-    "n_threads_per_proc": "threads", "nworkers": "workers", "comm_size": "ranks", "mpi_size": "ranks",
-    "p_x_q": "processes", "pxq": "processes", "mpi_x_omp": "threads", "mpi_x_openmp": "threads",
-    "numjobs": "workers", "_j": "workers", "_t": "threads", "_np": "ranks",  # -j, as a command takes it
-}  # fmt: skip
+_DATA = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8"))
 
 
-def vocabulary(words: str) -> frozenset[str]:
-    """The words of a text, to be looked up."""
-    return frozenset(words.split())
+def _by_word(section: str) -> dict[str, str]:
+    """What each word of a section of the vocabulary stands for."""
+    return {word: meaning for meaning, words in _DATA[section].items() for word in words.split()}
 
 
-_WORKER_FILLERS = vocabulary(
-    "alloc n num number of no nr nb count # total mpi omp openmp used the amount param parameter x × *"
-)
-# Names that count workers in load tests and in R's usl; they are K only where no plainer name is there.
-LOAD_NAMES = {
-    "load": "workers", "concurrency": "clients", "clients": "clients", "num_clients": "clients", "n_clients": "clients",
-    "nclients": "clients", "users": "users", "vus": "users", "connections": "connections", "conns": "connections",
-    "num_connections": "connections", "max_concurrency": "clients", "sessions": "sessions", "terminals": "terminals",
-}  # fmt: skip
+WORDS: dict[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _DATA["words"].items()}
+TIME_UNITS = {unit: float(seconds) for unit, seconds in _by_word("time_units").items()}
+WORKER_NOUNS, LOAD_NAMES = _by_word("workers"), _by_word("loads")
+_WHOLE_WORKERS, _ENGLISH, _SIGNS = _by_word("worker_names"), _by_word("languages"), _by_word("signs")
+_PAIRS = {tuple(pair.split()): word for pair, word in _DATA["pairs"].items()}
+_PER_NODE: dict[str, tuple[str, str]] = {name: (counted, of) for name, (counted, of) in _DATA["per_worker"].items()}
 
-TIME_WORDS = vocabulary(
-    "time times t wall wallclock walltime wtime clock elapsed runtime duration latency real makespan timing tts wct"
-)
-WHOLE_WORDS = vocabulary("total overall elapsed wall walltime wallclock real runtime makespan")
-RATE_WORDS = vocabulary(
-    "throughput rate bandwidth busbw algbw wps qps tps rps fps iops mlups glups gteps mteps teps sypd tpm tpmc nopm "
-    "gups"
-)
-CPU_WORDS = vocabulary("user sys system cpu")
-# Measures of time that are no seconds: their length is not in the table.
-_NOT_SECONDS = vocabulary("cycles cycle ticks tick tsc jiffies clocks instructions mcycles gcycles kcycles")
-_NO_UNIT = vocabulary(
-    "wall real total mean avg average median min max lower is better higher per iteration iter step epoch run "
-    "all each hh mm ss mmm d inc exc inclusive exclusive the of cpu gpu host rank ranks measured end to excl "
-    "incl"
-)
-DERIVED_WORDS = vocabulary(
-    "speedup efficiency ratio percent pct % share relative normalized normalised scaling ideal mfu hfu "
-    "amdahl gustafson usl linear fitted modeled modelled simulated projected extrapolated "
-    "log ln lg sqrt inverse reciprocal inv slowdown improvement gain saved remaining eta predicted estimated "
-    "expected theoretical target limit timelimit requested budget"
-)
-# Times that are a part of the run, or lie before it, and moments: no elapsed time of a job.
-PART_WORDS = vocabulary(
-    "idle wait waits waited waiting blocked stall stalled overhead comm comms communication sync synchronization "
-    "synchronisation barrier queue queued queueing queuing pending startup launch init initialization initialisation "
-    "setup teardown shutdown finalize finalization spawn imbalance busy halo "
-    "cumulative accumulated cum since"
-)
-MOMENT_WORDS = vocabulary("start started starting begin began end ended ending stop stopped finished submit submitted")
-BEFORE_WORDS = vocabulary("queue queued queueing queuing pending submitted")  # before the run begins
-LATENCY_WORDS = vocabulary("latency lat response ttft tpot itl delay rtt ping")
 # Figures of a published table, by the whole name of their column; S is the speedup, s are seconds.
 _ARGUMENT = r"(?:_?[KkNnPp]|_?\([KkNnPp]\))?"  # S_p, S(K)
 _TIMES = r"(?:_?[\[(]?[x×][\])]?)?"
@@ -107,74 +49,10 @@ _CLOCK_FORM = re.compile(
     r"(?P<s>:(?:s{1,2}|secs?|seconds?)(?:[.,](?:s+|m+|f+|x+|0+|\d+))?)?(?![a-z])",
     re.IGNORECASE,
 )
-# Headers of other languages, word by word, and within a word where a language writes no blanks.
-_ENGLISH = {
-    word: english
-    for english, words in {
-        "threads": "hilos hilo fils потоки потоков нити нитей watki watkow draden tradar trader vlakna vlaken szalak"
-        " saikeet saietta tråde νηματα luong",
-        "processes": "procesos prozesse prozess processus processi processos процессы процессов procesy procesow"
-        " processen processer prosesser procesu folyamatok prosessit procese διεργασιες",
-        "processors": "procesadores prozessoren processeurs processori processadores процессоры процессоров procesory"
-        " procesorow",
-        "cores": "kerne kern rechenkerne nucleos nucleo coeurs coeur noyaux ядра ядер rdzenie rdzeni kernen karnor"
-        " kjerner jadra jader cekirdek kerner magok ytimet nuclee πυρηνες nhan",
-        "nodes": "knoten rechenknoten nodos nodo noeuds noeud nodi nos узлы узлов wezly wezlow knooppunten noder"
-        " uzly uzlu dugum csomopontok solmut noduri κομβοι",
-        "time": "zeit zeiten laufzeiten tiempos tempi"
-        " tiempo temps tempo laufzeit rechenzeit dauer duree duracion duracao durata ausfuhrungszeit"
-        " время czas looptijd rekentijd tijd kortid kjoretid koretid sure suresi idő futasido aika suoritusaika timp"
-        " timpul χρονος",
-        "number": "anzahl num nro nbre numero nombre cantidad число количество liczba ilosc aantal antal antall"
-        " pocet sayisi szama lukumaara numarul αριθμος số",
-        "of": "de der des du di da do la le les von dell d",
-        "total": "execution ejecucion execucao ausfuhrung esecuzione выполнения calcul calculo obliczen wykonania"
-        " futasi calisma εκτελεσης executie",
-        "s": "sekunden sekunde segundos segundo secondes seconde secondi с сек секунд секунды sekundy sekund"
-        " seconden sekunder saniye masodperc sekuntia secunde δευτερολεπτα giay",
-        "ms": "millisekunden milisegundos millisecondes millisecondi мс",
-        "minutes": "minuten minutos minuti мин minuty minut minuter dakika",
-        "hours": "stunden horas heures ore godziny uren timmar hodiny saat ч",
-        "throughput": "durchsatz debit caudal vazao doorvoer przepustowosc genomstromning",
-        "speedup": "beschleunigung aceleracion acceleration accelerazione aceleracao ускорение przyspieszenie"
-        " versnelling uppsnabbning zrychleni hizlanma ganho",
-        "efficiency": "effizienz eficiencia efficacite efficienza эффективность efektywnosc efficientie effektivitet"
-        " efektivita verimlilik",
-        "mean": "mittelwert mittel media promedio moyenne durchschnitt среднее srednia gemiddelde medelvarde"
-        " gjennomsnitt prumer ortalama",
-        "std": "standardabweichung desviacion desvio deviazione ecart отклонение odchylenie standaardafwijking"
-        " standardavvikelse",
-        "note": "bemerkung bemerkungen kommentar kommentare anmerkung commentaire remarque observaciones notas nota"
-        " примечание uwagi opmerking",
-        "unit": "einheit unidad unite unita",
-        "repeat": "wiederholung repeticion repetition lauf essai durchlauf versuch prova repeticao przebieg"
-        " powtorzenie herhaling korning",
-    }.items()
-    for word in words.split()
-}
 _ONE_WORKER = re.compile(  # rank0 img/s, samples/s of GPU 0
     r"(?:^|[\s_(\[/])(?:rank|worker|gpu|node|process|proc|thread|device)[\s_#-]?0(?![\d.])|(?:^|[\s_])(?:local|one|single)[\s_]"
     r"(?:rank|worker|gpu|node|process|thread|device)\b"
 )
-_ENGLISH_TOO = vocabulary("num execution repetition acceleration media sure nota nos ore d de da di do du la le les")
-_SIGNS = {
-    sign: english
-    for english, signs in {
-        "threads": "线程 執行緒 スレッド 스레드", "processes": "进程 プロセス 프로세스",
-        "nodes": "节点 節點 ノード 노드", "cores": "核心 核数 コア 코어", "gpus": "卡数 显卡",
-        "workers": "并行数 並列数", "clients": "并发数",
-        "time": "运行时间 执行时间 執行時間 训练时间 计算时间 处理时间 実行時間 経過時間 計算時間 処理時間 所要時間"
-        " 耗时 用时 时间 時間 시간",
-        "h": "小时", "minutes": "分钟", "ms": "毫秒 ミリ秒 밀리초", "us": "微秒 マイクロ秒",
-        "ns": "纳秒 ナノ秒", "s": "秒 초",
-        "throughput": "吞吐量 吞吐率 スループット 처리량", "bandwidth": "带宽 帯域幅",
-        "speedup": "加速比 加速率 速度向上率 速度向上比 高速化率 가속", "efficiency": "效率 効率 효율",
-        "mean": "平均值 平均 평균", "std": "标准差 標準偏差 표준편차", "number": "数量 个数 台数 数 數 수",
-        "unit": "单位 単位", "note": "备注 备考",
-        "total": "实行 実行 执行 运行 실행 并行 並列化 並列",
-    }.items()
-    for sign in signs.split()
-}  # fmt: skip
 _SIGN = re.compile("|".join(sorted(_SIGNS, key=len, reverse=True)))
 _STROKES = str.maketrans("łøı", "loi")
 _PICTURES = re.compile(r"[\u2300-\u23ff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
@@ -243,44 +121,7 @@ class Statistic(StrEnum):
     COUNT = "count"
 
 
-_STATISTICS = {
-    Statistic.MEAN: "mean avg average mittelwert",
-    Statistic.MEDIAN: "median med p50",
-    Statistic.MINIMUM: "min minimum best fastest lowest least",
-    Statistic.MAXIMUM: "max maximum worst slowest highest",
-    Statistic.DEVIATION: "std stddev stdev stdv sd sigma",
-    Statistic.QUANTILE: "quantile percentile p5 p10 p25 p75 p90 p95 p99 p999 q1 q3 q25 q75",
-    Statistic.SPREAD: "sem stderr se err error uncertainty ci ci95 ci_low ci_high lower upper low high iqr"
-    " mad var variance cv rsd",
-}
-_STATISTIC_OF = {word: statistic for statistic, words in _STATISTICS.items() for word in words.split()}
-_COUNT_WORDS = vocabulary(
-    "n count counts runs samples repeats reps repetitions trials iterations iters rounds nruns nobs measurements"
-)
-REPEAT_WORDS = vocabulary(
-    "run rep repeat repetition trial iteration iter sample attempt replicate round measurement test idx index i r "
-    "step epoch"
-)
-_REPEAT_FILLERS = vocabulary("id no nr number num idx index n # of")
-LABEL_WORDS = vocabulary(
-    "note notes comment comments remark remarks description message file filename path log logfile output date "
-    "datetime timestamp started start end ended finished created when day seed id uuid guid pid jobid job tid "
-    "serial order host hostname node nodelist url user author operator"
-)
-FAILED_WORDS = vocabulary(
-    "warmup failed failure error errors timeout timedout discard discarded outlier skipped crashed invalid"
-)
-GOOD_WORDS = vocabulary("success succeeded ok valid passed pass correct completed converged verified")
-STATE_WORDS = vocabulary(
-    "status state outcome result verdict verification check exit_code exitcode returncode return_code rc exit"
-)
-SERIES_WORDS = vocabulary(
-    "benchmark bench case kernel function method algorithm algo solver variant version commit branch tag build "
-    "config configuration mode option options flags compiler implementation impl backend library lib framework "
-    "language machine system cluster platform arch model dataset data input size problem n m matrix batch dim "
-    "dims grid resolution mesh length elements bytes workload scenario experiment series group label type kind "
-    "precision dtype scheduler affinity binding placement name"
-)
+_STATISTIC_OF = {word: Statistic(name) for word, name in _by_word("statistics").items()}
 _OTHER_UNITS = re.compile(
     r"%|[kmgt]?i?b|bytes|w|watts?|kw|kwh|wh|j|kj|joules?|°?c|[kmg]hz|rpm|v|a|usd|\$|eur|€", re.IGNORECASE
 )
@@ -320,52 +161,53 @@ class Header:
         """The words without statistics and numbers, so that mean_time and time_std share one."""
         return tuple(word for word in self.words if word not in _STATISTIC_OF and not word.isdecimal())
 
-    def says(self, vocabulary: frozenset[str]) -> bool:
-        return any(word in vocabulary for word in self.words) or "_".join(self.words) in vocabulary
+    def says(self, *roles: str) -> bool:
+        """Whether one of its words, or all of them together, has one of these roles in the vocabulary."""
+        whole = "_".join(self.words)
+        return any(word in WORDS[role] for role in roles for word in (*self.words, whole))
 
     @property
     def is_derived(self) -> bool:
         """Whether it holds a ratio or a function of times: speedups, percentages, 1/time, log T, T1/Tp."""
         is_function = _FUNCTION.match(self.text) is not None
-        return is_function or self.says(DERIVED_WORDS) or printed_ratio(self.text) is not None
+        return is_function or self.says("derived") or printed_ratio(self.text) is not None
 
     @property
     def is_part(self) -> bool:
         """Whether it holds a time that is not the whole of a run: idle, waiting, queued; or a moment."""
-        is_moment = self.says(MOMENT_WORDS) and not self.says(
-            WHOLE_WORDS | {"in", "after", "within"}
-        )  # finished in 3 s
-        return self.says(PART_WORDS) or is_moment
+        is_moment = self.says("moment") and not self.says("whole", "finished_in")  # finished in 3 s
+        return self.says("part") or is_moment
 
     @property
     def is_count(self) -> bool:
         """Whether it counts the observations behind a mean: n, runs, samples."""
-        if self.words[-1:] == ("count",) and {*self.words[:-1]} <= TIME_WORDS:
+        if self.words[-1:] == ("count",) and {*self.words[:-1]} <= WORDS["time"]:
             return self.unit is None  # time count, as pandas joins its headers
         rest = [word for word in self.words if word not in ("of", "num", "number", "no", "#", "n")]
-        return self.unit is None and bool(self.words) and all(word in _COUNT_WORDS for word in rest)
+        return self.unit is None and bool(self.words) and all(word in WORDS["count"] for word in rest)
 
     @property
     def is_repeat(self) -> bool:
         """Whether it numbers the repeats: run, trial, repeat id."""
-        rest = [word for word in self.words if word not in _REPEAT_FILLERS and not word.isdecimal()]
+        rest = [word for word in self.words if word not in WORDS["repeat_fillers"] and not word.isdecimal()]
         numbered = any(word in ("id", "no", "nr", "idx", "index", "#") for word in self.words)
-        return self.unit is None and (all(word in REPEAT_WORDS for word in rest) if rest else numbered)
+        return self.unit is None and (all(word in WORDS["repeat"] for word in rest) if rest else numbered)
 
     @property
     def value(self) -> ValueColumn | None:
         """A time or a rate, by the unit or by its words; None where neither says."""
         if self.unit is not None:
             return self.unit
-        if self.is_derived or self.other_unit or self.says(_NOT_SECONDS):
+        if self.is_derived or self.other_unit or self.says("not_seconds"):
             return None
-        if self.says(RATE_WORDS):
+        if self.says("rate"):
             return ValueColumn(Quantity.THROUGHPUT, unit=self.text)
-        if self.says(TIME_WORDS):
+        if self.says("time"):
             return ValueColumn(Quantity.SECONDS, 1.0, "s")
         return None
 
 
+@lru_cache(maxsize=4096)
 def unit_of(text: str) -> ValueColumn | None:
     """The time or rate that a unit alone means: ms, s/step, img/s, tokens/s/GPU, ns/day; None for anything else."""
     plain = text.strip().lower().replace("μ", "µ").rstrip(".")
@@ -387,7 +229,7 @@ def unit_of(text: str) -> ValueColumn | None:
         return ValueColumn(Quantity.THROUGHPUT, unit=text.strip())  # ns/day
     if per_worker:
         rest = _PER_WORKER.sub("", plain)
-        is_rate = _RATE_SUFFIX.fullmatch(rest) or rest in RATE_WORDS
+        is_rate = _RATE_SUFFIX.fullmatch(rest) or rest in WORDS["rate"]
         return ValueColumn(Quantity.THROUGHPUT_PER_WORKER, unit=text.strip()) if is_rate else None
     return ValueColumn(Quantity.THROUGHPUT, unit=text.strip()) if _RATE_SUFFIX.fullmatch(plain) else None
 
@@ -446,7 +288,7 @@ def parse_header(text: str) -> Header:
 def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     """The header without its unit, the unit of a time or rate, and any other unit it states (MB, %)."""
     left, slash, last = text.rpartition("/")
-    if slash and (unit := unit_of(last)) is not None and set(_words(left)) & TIME_WORDS:
+    if slash and (unit := unit_of(last)) is not None and set(_words(left)) & WORDS["time"]:
         return left, unit, None  # time/s as physicists write it
     if (whole := unit_of(text)) is not None and text.lower() != "min" and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
@@ -477,9 +319,11 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
     """What stands where a unit stands and is none: the brackets of `time (a.u.)`, the m of `time_m`."""
     group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
     inside = group[1] if group else ""
-    if inside and any(word not in _NO_UNIT | TIME_WORDS and word not in WORKER_NOUNS for word in _words(inside)):
+    if inside and any(
+        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in _words(inside)
+    ):
         return inside
-    return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in TIME_WORDS else None
+    return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in WORDS["time"] else None
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -512,16 +356,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(joined)
 
 
-_PAIRS = {
-    ("std", "dev"): "std", ("st", "dev"): "std", ("standard", "deviation"): "std", ("std", "err"): "sem",
-    ("standard", "error"): "sem", ("warm", "up"): "warmup", ("exit", "code"): "exit_code",
-    ("return", "code"): "return_code", ("wall", "clock"): "wallclock", ("file", "name"): "filename",
-    ("time", "stamp"): "timestamp", ("job", "id"): "jobid", ("timed", "out"): "timedout", ("time", "out"): "timeout",
-    ("open", "mp"): "openmp", ("exit", "status"): "exit_code", ("host", "name"): "hostname",
-    ("v", "cpu"): "vcpu", ("v", "cpus"): "vcpus", ("v", "cores"): "vcores",
-}  # fmt: skip
-
-
+@lru_cache(maxsize=4096)
 def in_english(text: str) -> str:
     """A header with the words of other languages put into English; a word that is not known stays as it is."""
     text = _STUNDEN.sub(r"\1\2h\3", text.translate(_WIDE))
@@ -544,15 +379,17 @@ def in_english(text: str) -> str:
 def parts_thousands_by_points(headers: Sequence[str]) -> bool:
     """Whether a word of the headers is of a language that writes 12.345 for twelve thousand; none of Asia does."""
     words = {word.lower() for header in headers for word in re.findall(r"[^\W\d_]+", header)}
-    return any(in_english(word) != word for word in words - _ENGLISH_TOO if not _SIGN.search(word))
+    return any(in_english(word) != word for word in words - WORDS["english_too"] if not _SIGN.search(word))
 
 
+@lru_cache(maxsize=4096)
 def printed_ratio(header: str) -> str | None:
     """ "speedup" or "efficiency" where the whole name of a column says one of them; None for any other."""
     plain = re.sub(r"[\s-]+", "_", in_english(header.strip().strip("*`$\"'")).strip())
     return next((name for name, pattern in _PRINTED_RATIOS.items() if pattern.fullmatch(plain)), None)
 
 
+@lru_cache(maxsize=4096)
 def worker_unit(header: str) -> str | None:
     """What a column of that name counts (gpus, ranks ...); None where it is not a worker count."""
     plain = _plain(header)
@@ -563,7 +400,7 @@ def worker_unit(header: str) -> str | None:
     parsed = parse_header(header)
     if parsed.unit is not None or parsed.other_unit or parsed.statistic or "/" in header:
         return None  # GPUs/node is no count of workers
-    words = [word for word in parsed.words if word not in _WORKER_FILLERS]
+    words = [word for word in parsed.words if word not in WORDS["worker_fillers"]]
     nouns = [WORKER_NOUNS[word] for word in words if word in WORKER_NOUNS]
     if len(nouns) == len(words) and words:
         return nouns[-1]  # cpu cores are cores
@@ -572,6 +409,7 @@ def worker_unit(header: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def counted_per_worker(header: str) -> tuple[str, str] | None:
     """What a column counts and for each of what: (gpus, nodes) for GPUs/node, (threads, ranks) for tpp; else None."""
     plain = _plain(header)
@@ -589,6 +427,7 @@ def is_split(header: str, other: str) -> bool:
     return per is not None and per[1] == ("ranks" if unit == "processes" else unit)
 
 
+@lru_cache(maxsize=4096)
 def k_unit_of(header: str) -> str | None:
     """What a column of that name counts where it is K: workers, or the load on a server (clients, connections ...)."""
     return worker_unit(header) or LOAD_NAMES.get(_plain(header))
@@ -598,6 +437,7 @@ def _plain(header: str) -> str:
     return re.sub(r"[\s-]+", "_", in_english(header.strip().strip("\"'#*`")).strip().lower())
 
 
+@lru_cache(maxsize=4096)
 def is_worker_time(header: str) -> bool:
     """Whether a column holds the time of all workers together (core-hours, node hours), which is not elapsed time."""
     return _WORKER_TIME.search(in_english(header[:MOST_HEADER]).lower()) is not None
@@ -608,6 +448,7 @@ def is_of_one_worker(header: str) -> bool:
     return _ONE_WORKER.search(header[:MOST_HEADER].lower()) is not None
 
 
+@lru_cache(maxsize=4096)
 def value_meaning(header: str) -> ValueColumn | None:
     """Time, rate or rate per worker; None where the name does not say."""
     parsed = parse_header(header)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
-from scalecurve.formats.detection import PLAIN, STUDY, Detection, detect
+from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.objects import mapping_or_frame
 from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
 from scalecurve.formats.source import Source, sources_of
@@ -62,6 +62,11 @@ def load(
     baseline_k: int | None = None,
     node_size: int | None = None,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> Study:
     """The study in a file, a folder, a list of files, a frame, or plain Python values.
 
@@ -75,7 +80,8 @@ def load(
     quantity
         "seconds", "throughput" or "throughput_per_worker", where a table does not say.
     k_column, value_column
-        The columns of worker counts and of values, where several could be.
+        The columns of worker counts and of values: a header, a number from 1, or `(empty)`; K may be a product
+        (`ranks*threads`) or stand in the header row (`(header)`).
     k_unit
         What a worker is: gpus, nodes, ranks, threads ...
     k_from
@@ -86,6 +92,14 @@ def load(
         K0 (default: the smallest K), and the workers of one node.
     unit
         The unit of times (ms, s, min ...), where a table does not state it.
+    table
+        The number or the heading of one table of a document.
+    ignore, where
+        Columns to leave out; `column=value` of the rows to keep.
+    melt
+        Whether every column beside K is a curve of its own.
+    accept
+        Codes of doubts to pass over, as a refusal names them.
 
     Returns
     -------
@@ -116,6 +130,11 @@ def load(
             baseline_k=baseline_k,
             node_size=node_size,
             unit=unit,
+            table=table,
+            ignore=ignore,
+            where=where,
+            melt=melt,
+            accept=accept,
         )
     )
 
@@ -132,6 +151,11 @@ def load_all(
     baseline_k: int | None = None,
     node_size: int | None = None,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> StudySet:
     """Every curve of a source, by name; a set of one where it holds one.  Parameters as of `load`.
 
@@ -153,6 +177,11 @@ def load_all(
         baseline_k=baseline_k,
         node_size=node_size,
         unit=unit,
+        table=table,
+        ignore=ignore,
+        where=where,
+        melt=melt,
+        accept=accept,
     )
     return loaded if isinstance(loaded, StudySet) else StudySet(studies={loaded.name: loaded})
 
@@ -170,6 +199,11 @@ def load_any(
     baseline_k: int | None = None,
     node_size: int | None = None,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> Study | StudySet:
     """A Study, or a StudySet where the source holds several curves and `series` does not name one; as `load`."""
     subject = str(source) if isinstance(source, str | Path) else None
@@ -184,6 +218,11 @@ def load_any(
         baseline_k,
         node_size,
         unit=unit,
+        table=table,
+        ignore=ignore,
+        where=where,
+        melt=melt,
+        accept=accept,
         subject=subject,
     )
     source = mapping_or_frame(source)
@@ -332,14 +371,19 @@ def import_results(
     node_size: int | None = None,
     allow_mixed: bool = False,
     unit: str | None = None,
+    table: str | int | None = None,
+    ignore: str | Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    melt: bool = False,
+    accept: str | Sequence[str] = (),
 ) -> Imported:
     """Results of one tool (a file, several, or folders) as one study, and what was recognised, assumed and missing.
 
     The regime may stay unstated: `.stated()` then refuses the study, and the mapping can still be shown.
     """
-    options = ReadOptions.checked(
-        regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed, unit=unit
-    )
+    stated = (regime, quantity, k_column, value_column, k_unit, k_from, series, baseline_k, node_size, allow_mixed)
+    tables = {"table": table, "ignore": ignore, "where": where, "melt": melt, "accept": accept}
+    options = ReadOptions.checked(*stated, unit=unit, **tables)  # type: ignore[arg-type]
     return import_sources(sources_of(sources), options)
 
 
@@ -348,6 +392,11 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
     from scalecurve.formats.assembling import FileReading, assemble  # a plain table needs none of it
 
     files = [detect(sources[0])] if len(sources) == 1 else _of_one_format(sources)
+    if not files:
+        from scalecurve.formats.assembling import imported_table
+        from scalecurve.formats.tables.folders import read_folder
+
+        return imported_table(read_folder(sources, options), options, sources).with_sentence()
     detections = [report for file in files for report in file.reports()]
     readings, faults = [], []
     for detection in detections:
@@ -364,22 +413,19 @@ def import_sources(sources: Sequence[Source], options: ReadOptions) -> Imported:
 
 
 def _of_one_format(sources: Sequence[Source]) -> list[Detection]:
-    """The files of another tool, or tables where there is no other; a file that cannot be opened is passed over."""
-    detections, tables = [], []
+    """The files of another tool; none where they are tables or hold facts of one run each."""
+    detections: list[Detection] = []
     for source in sources:
         try:
             detection = detect(source)
         except FormatError:
             continue
-        if detection.name == PLAIN:
-            tables.append(detection)
-        elif detection.name != STUDY:
+        if detection.name == STUDY:
+            remedy = "study files are given one at a time"
+            raise InputError(Fault("a study file among several files", value=source.name, remedy=remedy))
+        if detection.name not in (PLAIN, ROWS):
             detections.append(detection)
-    detections = detections or tables
     formats = Counter(detection.name for detection in detections)
-    if not formats:
-        remedy = "study files are given one at a time"
-        raise InputError(Fault("no file of a known format", value=f"{len(sources)} files", remedy=remedy))
     if len(formats) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
         fault = Fault("the files are of several formats", value=counts, remedy="name the files of one of them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
@@ -30,7 +30,8 @@ class ReadOptions:
     """How the user wants files to be read; None where nothing was said.
 
     The first block is for study results, `operation`, `ranks` and `nodes` for message sweeps, `unit` (seconds per
-    unit) and `rate` (requests per second) for latencies.
+    unit) and `rate` (requests per second) for latencies.  The last block is for tables: which of several, columns to
+    leave out, `column=value` of the rows to keep, whether every column is a curve, and doubts to pass over by code.
     """
 
     regime: Regime | None = None
@@ -48,6 +49,11 @@ class ReadOptions:
     nodes: int | None = None
     unit: float | None = None
     rate: float | None = None
+    table: str | None = None
+    ignore: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    melt: bool = False
+    accept: tuple[str, ...] = ()
 
     @property
     def regime_word(self) -> str | None:
@@ -69,6 +75,11 @@ class ReadOptions:
         allow_mixed: bool = False,
         *,
         unit: str | None = None,
+        table: str | int | None = None,
+        ignore: str | Sequence[str] = (),
+        where: str | Sequence[str] = (),
+        melt: bool = False,
+        accept: str | Sequence[str] = (),
         subject: str | None = None,
     ) -> ReadOptions:
         """Options from what a user types; an InputError lists every fault at once."""
@@ -85,6 +96,8 @@ class ReadOptions:
                 faults.append(fault)
         if unit is not None and unit.strip().lower() not in TIME_UNITS:
             faults.append(Fault("not a unit of time", "--unit", unit, "one of ns, us, ms, s, min, h"))
+        conditions = (where,) if isinstance(where, str) else tuple(where)
+        faults += [Fault("no condition", "--where", own, "write column=value") for own in conditions if "=" not in own]
         if faults:
             raise InputError(faults, subject=subject)
         return cls(
@@ -99,6 +112,11 @@ class ReadOptions:
             node_size=node_size,
             allow_mixed=allow_mixed,
             unit=None if unit is None else TIME_UNITS[unit.strip().lower()],
+            table=None if table is None else str(table),
+            ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore),
+            where=conditions,
+            melt=bool(melt),
+            accept=(accept,) if isinstance(accept, str) else tuple(accept),
         )
 
 
@@ -157,6 +175,28 @@ class Point:
     main: bool = False
     launch: str | None = None
     launch_ranks: int | None = None
+
+
+class Unclear(FormatError):
+    """A file that can be read in several ways, or in none without a word from the user.
+
+    `ways` are changes of the options that may lead to a reading; `offers` the lines that show those that do, each with
+    its complete command, tried before it is shown.
+    """
+
+    def __init__(
+        self,
+        faults: str | Fault | Iterable[Fault],
+        *,
+        subject: str | None = None,
+        ways: Iterable[Mapping[str, Any]] = (),
+        offers: Iterable[str] = (),
+    ) -> None:
+        self.ways, self.offers = tuple(ways), tuple(offers)
+        super().__init__(faults, subject=subject)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *self.offers])
 
 
 class Role(StrEnum):

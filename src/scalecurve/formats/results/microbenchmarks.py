@@ -49,6 +49,11 @@ WALL_SINCE = (1, 9, 1)
 MEANS = "the mean over repetitions in one process is one observation"
 _HEADER = re.compile(r"^name,iterations,real_time,cpu_time,time_unit.*$", re.MULTILINE)
 _AGGREGATE = re.compile(r"_(mean|median|stddev|cv)$")
+_CONSOLE_HEAD = re.compile(r"^Benchmark\s+Time\s+CPU\s+Iterations", re.MULTILINE)
+_CONSOLE_ROW = re.compile(
+    r"^(?P<name>\S+)\s+(?P<time>[\d.]+(?:e[-+]?\d+)?)\s*(?P<unit>ns|us|ms|s)\s+[\d.]+(?:e[-+]?\d+)?\s*(?:ns|us|ms|s)\s+\d+",
+    re.MULTILINE,
+)
 HOUSEKEEPING = ("repeats", "iterations", "min_time", "min_warmup_time")
 
 
@@ -88,6 +93,31 @@ def read_google(source: Source, options: ReadOptions) -> Reading:
         ),
         assumed=(times, MEANS if aggregated else SAME_PROCESS),
         findings=tuple(findings),
+    )
+
+
+def recognise_google_text(source: Source) -> str | None:
+    return "the table that Google Benchmark prints" if _CONSOLE_HEAD.search(source.head_text) else None
+
+
+def read_google_text(source: Source, options: ReadOptions) -> Reading:
+    """The table on the console; its times are as they are printed, as the version of the library is not known."""
+    rows: list[dict[str, Any]] = []
+    for match in _CONSOLE_ROW.finditer(source.text):
+        threads = re.search(r"threads:(\d+)", match["name"])
+        aggregate = _AGGREGATE.search(match["name"])
+        kind = {"run_type": "aggregate", "aggregate_name": aggregate[1]} if aggregate else {"run_type": "iteration"}
+        name = _AGGREGATE.sub("", match["name"])
+        row = {"name": name, "real_time": float(match["time"]), "time_unit": match["unit"], **kind}
+        rows.append(row | {"threads": int(threads[1]) if threads else 1})
+    points, aggregated = _points(rows, divided=False)
+    return Reading(
+        points=bounded(points),
+        k_origin="`threads`" if any("threads:" in row["name"] for row in rows) else None,
+        k_unit="threads",
+        setup=Treatment.EXCLUDED,
+        provenance=Provenance(tool="google-benchmark"),
+        assumed=("Time is the wall time of one iteration", MEANS if aggregated else SAME_PROCESS),
     )
 
 
@@ -155,6 +185,13 @@ GOOGLE_NOTE = FormatNote(
     keeps="host, build type",
 )
 GOOGLE = Reader("google-benchmark", "Google Benchmark", recognise_google, read_google, GOOGLE_NOTE)
+GOOGLE_TEXT = Reader(
+    "google-benchmark-console",
+    "Google Benchmark console",
+    recognise_google_text,
+    read_google_text,
+    FormatNote(tried="1.6 to 1.9 as people paste it", real=True, k="threads: in the name", value="Time"),
+)
 GOOGLE_CSV = Reader("google-benchmark-csv", "Google Benchmark CSV", recognise_google_csv, read_google_csv, GOOGLE_NOTE)
 
 

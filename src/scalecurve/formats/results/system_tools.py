@@ -28,6 +28,7 @@ _SYSBENCH_RATES = (
     ("events/s", re.compile(r"events per second:\s+([\d.]+)")),
     ("events/s", re.compile(r"^\s*Total operations:\s+\d+\s+\(\s*([\d.]+) per second", re.MULTILINE)),
     ("queries/s", re.compile(r"^\s*queries:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
+    ("requests/s", re.compile(r"^\s*read/write requests:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
     ("MiB/s", re.compile(r"MiB transferred \(([\d.]+) MiB/sec\)")),
     ("reads/s", re.compile(r"^\s*reads/s:\s+([\d.]+)", re.MULTILINE)),
     ("writes/s", re.compile(r"^\s*writes/s:\s+([\d.]+)", re.MULTILINE)),
@@ -152,7 +153,7 @@ def read_sysbench(source: Source, options: ReadOptions) -> Reading:
     for metric, pattern in _SYSBENCH_RATES:
         match = pattern.search(text)
         value = as_float(match[1]) if match else None
-        if value is not None and metric not in {point.metric for point in points}:
+        if value and metric not in {point.metric for point in points}:  # 0 transactions of a read-only test
             rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": not points}
             points.append(Point(values=(value,), name=source.name, metric=metric, k=k, **rate))
     if not points and (totals := _SYSBENCH_TOTALS.search(text)) and float(totals[1]) > 0:  # threads and mutex

@@ -99,6 +99,9 @@ _IN_NAME = re.compile(  # make -j4, --threads 4, sort/threads:4, OpenMP (4 threa
     rf"|(?<![\w.])(?P<before>\d+)[\s-]*(?:{_NOUN})\b",
     re.IGNORECASE,
 )
+_ONES = "one two three four five six seven eight nine ten eleven twelve"
+_NUMERALS = {word: number for number, word in enumerate(_ONES.split(), 1)}
+_NUMERALS |= {"sixteen": 16, "twenty": 20, "thirty-two": 32, "sixty-four": 64, "single": 1, "dual": 2, "quad": 4}
 _THOUSAND = re.compile(r"(?P<count>\d+(?:\.\d+)?)\s*[kK]")
 Cells = Sequence[str] | npt.NDArray[Any]
 THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -394,7 +397,7 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
     binary = bool(plain) and all(k & (k - 1) == 0 for k in plain)
     nouns: set[str | None] = set()
     for i, cell in enumerate(cells):
-        text = _FOOTNOTE.sub("", cell.strip().strip("$`").strip()).strip("*")
+        text = _FOOTNOTE.sub("", cell.strip().strip("$`\"'").strip()).strip("*")
         nouns.add(counted_noun([text]))
         if match := _THOUSAND.fullmatch(text):
             values[i] = float(match["count"]) * (1024 if binary else 1000)
@@ -415,6 +418,8 @@ def counts_of(cells: Cells, mark: DecimalMark = DecimalMark.POINT, *, named: boo
 
 def _workers_in(text: str, named: bool) -> float:
     """The worker count that a cell states in words; NaN where it states none."""
+    if named and text.lower() in _NUMERALS:
+        return float(_NUMERALS[text.lower()])
     if match := _NODES.fullmatch(text) or (_PRODUCT.fullmatch(text) if named else None):
         return float(match["nodes"]) * float(match["each"])
     if match := _POWER.fullmatch(text):

@@ -19,9 +19,8 @@ from scalecurve.formats.headers import parse_header, worker_unit
 from scalecurve.formats.reading import Reader, Reading, ReadOptions
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import CellGrid, Cells
-from scalecurve.formats.tables.curves import read, read_table
-from scalecurve.formats.tables.dialects import grid_of_rows
-from scalecurve.formats.tables.markup import one_of
+from scalecurve.formats.tables.decision import read, read_table
+from scalecurve.formats.tables.structure import NamedTable, grid_of_rows
 from scalecurve.study.file import unpacked_limit
 
 MOST_FIELDS = 200
@@ -81,11 +80,14 @@ def grid_of_frame(frame: Any) -> CellGrid:
     return CellGrid(headers, tuple(columns), range(1, len(columns[0]) + 1), "row")
 
 
-def formed_grid(source: Source) -> tuple[CellGrid, Mapping[str, str]]:
-    """The cells, and what the metadata of an Arrow table states."""
+def formed_tables(source: Source) -> tuple[list[NamedTable], Mapping[str, str]]:
+    """The tables with their names, and what the metadata of an Arrow table states."""
     if source.head.startswith((PARQUET, ARROW)):
-        return _arrow_grid(source)
-    return (_sheet_grid(source) if source.head.startswith(ZIP) else _json_grid(source)), {}
+        grid, facts = _arrow_grid(source)
+        return [NamedTable("", grid)], facts
+    if source.head.startswith(ZIP):
+        return _sheets(source), {}
+    return [NamedTable("", _json_grid(source))], {}
 
 
 def _json_grid(source: Source) -> CellGrid:
@@ -113,7 +115,7 @@ def _json_rows(source: Source) -> list[dict[str, Any]]:
 
     A field with a list of numbers holds the repeats of its row, where there is one such field.
     """
-    rows = [_flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
+    rows = [flat(row) for row in _rows_in(source.json) or source.json_lines or _rows_in(_python_rows(source))]
     lists = {key for row in rows[:1] for key, value in row.items() if isinstance(value, list) and value}
     runs = [
         key
@@ -176,16 +178,16 @@ def _python_rows(source: Source) -> list[Any]:
     return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
 
 
-def _flat(row: dict[str, Any], above: str = "", depth: int = 0) -> dict[str, Any]:
+def flat(row: dict[str, Any], above: str = "", depth: int = 0) -> dict[str, Any]:
     """An object with the fields of the objects in it: {"time": {"value": 3, "unit": "ms"}} has `time value`."""
-    flat: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in row.items():
-        name = f"{above} {key}" if above and (key in _GENERAL or key in flat) else key
+        name = f"{above} {key}" if above and (key in _GENERAL or key in fields) else key
         if isinstance(value, dict) and depth < DEEPEST:
-            flat.update((other, own) for other, own in _flat(value, key, depth + 1).items() if other not in flat)
+            fields.update((other, own) for other, own in flat(value, key, depth + 1).items() if other not in fields)
         elif not isinstance(value, dict):
-            flat[name] = value
-    return flat
+            fields[name] = value
+    return fields
 
 
 class _ArrowFrame:
@@ -224,8 +226,8 @@ def _arrow_grid(source: Source) -> tuple[CellGrid, Mapping[str, str]]:
     return grid_of_frame(_ArrowFrame(pyarrow.Table.from_batches(batches, schema))), facts
 
 
-def _sheet_grid(source: Source) -> CellGrid:
-    """The rows of the only sheet with workers and times; sheets with the same headers are parts of one table."""
+def _sheets(source: Source) -> list[NamedTable]:
+    """The sheets of a workbook."""
     members = _members(source)
     is_excel = "xl/workbook.xml" in members
     limit = min(unpacked_limit(len(source.content)), MAX_BYTES if is_excel else MOST_OPEN_DOCUMENT)
@@ -241,7 +243,7 @@ def _sheet_grid(source: Source) -> CellGrid:
     filled = {name: kept for name, rows in texts.items() if len(kept := [row for row in rows if any(row)]) > 1}
     if not filled:
         raise FormatError(Fault("there are no rows in the workbook", remedy="one observation per row"))
-    return one_of([(name, grid_of_rows(rows)) for name, rows in filled.items()], "sheets")
+    return [NamedTable(name, grid_of_rows(rows)) for name, rows in filled.items()]
 
 
 def _members(source: Source) -> dict[str, int]:

@@ -13,9 +13,7 @@ from itertools import islice, starmap, takewhile
 from scalecurve.errors import Fault, FormatError
 from scalecurve.formats.headers import (
     LOAD_NAMES,
-    RATE_WORDS,
-    TIME_WORDS,
-    WHOLE_WORDS,
+    WORDS,
     WORKER_NOUNS,
     in_english,
     k_unit_of,
@@ -26,11 +24,12 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.source import Source
 from scalecurve.formats.tables.cells import FAILED_MARK, CellGrid, parse_cell
-from scalecurve.formats.tables.dialects import (
+from scalecurve.formats.tables.structure import (
     BARS,
     COMPARED,
     SECTION,
     Lines,
+    NamedTable,
     TableLayout,
     grid_of_rows,
     is_comment,
@@ -111,7 +110,6 @@ _LOADS = frozenset(name for name in LOAD_NAMES if name.endswith("s") and "_" not
 _HPL_COLUMNS = ("T/V", "N", "NB", "P", "Q", "Time (s)", "Gflops")
 _HPL = re.compile(r"\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
 _JULIA = re.compile(r"\s*Row\s*\|")
-ONE = "give a file with one of them"
 MOST_FACTS = 60
 MOST_SPANNED = 50
 MOST_LOG_LINES = 200_000
@@ -139,9 +137,10 @@ def _grid_of(headers: Sequence[str], rows: Lines, split: Callable[[str], list[st
     return squared(headers, [number for number, _ in rows], [split(line) for _, line in rows], (), mark)
 
 
-def _whole(grid: CellGrid, mark: str) -> TableLayout:
-    """The layout of a table that was read whole."""
-    return TableLayout(mark, str.split, grid.headers, grid.lines[0], grid)
+def _whole(tables: Sequence[NamedTable], mark: str) -> TableLayout:
+    """The layout of tables that were read whole."""
+    first = tables[0].grid
+    return TableLayout(mark, str.split, first.headers, first.lines[0], tuple(tables))
 
 
 def _all_lines(source: Source) -> list[tuple[int, str]]:
@@ -170,34 +169,13 @@ def _latex_layout(source: Source) -> TableLayout:
         elif "&" in line and not is_comment(line) and "\\begin{" not in line:
             parts[-1].append((number, line))
     tables = [
-        (title, _grid_of(_latex_cells(rows[0][1]), rows[1:], _latex_cells, "&"))
+        NamedTable(title, _grid_of(_latex_cells(rows[0][1]), rows[1:], _latex_cells, "&"))
         for title, rows in zip(titles, parts, strict=True)
         if len(rows) > 1
     ]
     if not tables:
         raise FormatError(Fault("the LaTeX table has no rows", remedy="one row a line, cells parted by &"))
-    return _whole(one_of(tables), "&")
-
-
-def one_of(tables: Sequence[tuple[str, CellGrid]], what: str = "tables") -> CellGrid:
-    """The only table, or the only one with workers and times; several with the same headers are parts of one."""
-    candidates = tables if len(tables) == 1 else [own for own in tables if _may_be_study(own[1])]
-    titles, grids = [title for title, _ in candidates or tables], [grid for _, grid in candidates]
-    if len(grids) == 1:
-        return grids[0]
-    if not grids or len({grid.headers for grid in grids}) > 1 or len(set(titles)) < len(titles):
-        fault = Fault(f"there are {len(tables)} {what} in the file", value=", ".join(titles)[:200], remedy=ONE)
-        raise FormatError(fault)
-    rows = [list(map(str, row)) for grid in grids for row in zip(*grid.columns, strict=True)]
-    sections = [title for title, grid in candidates for _ in grid.lines]
-    return squared(grids[0].headers, [line for grid in grids for line in grid.lines], rows, sections)
-
-
-def _may_be_study(grid: CellGrid) -> bool:
-    """Whether a table names workers and times or rates, above its columns or beside its rows."""
-    names = [*grid.headers, *map(str, grid.columns[0])]
-    counts = [header for header in grid.headers if k_unit_of(header) or k_unit_of(header.strip("0123456789 "))]
-    return bool(counts) and any(value_meaning(name) is not None for name in names)
+    return _whole(tables, "&")
 
 
 def _latex_cells(line: str) -> list[str]:
@@ -243,8 +221,8 @@ def _bar_layout(source: Source, lines: Lines) -> TableLayout | None:
         above = [text for number, text in everything if number < first and "|" not in text and not is_rule(text)]
         rows = takewhile(lambda own: _is_aside(own[1]) or ("|" in own[1] and "|}" not in own[1]), below)
         kept = [(number, text) for number, text in rows if not _is_aside(text)]
-        tables.append((above[-1].strip("#*_ :") if above else "", _grid_of(split(head), kept, split, "|")))
-    return _whole(one_of(tables), "|")
+        tables.append(NamedTable(above[-1].strip("#*_ :") if above else "", _grid_of(split(head), kept, split, "|")))
+    return _whole(tables, "|")
 
 
 def _list_layout(source: Source) -> TableLayout:
@@ -260,13 +238,13 @@ def _list_layout(source: Source) -> TableLayout:
             if rows:
                 rows[-1][1].append((cell[2] or "").strip("*` "))
     grids = [
-        (title, squared(rows[0][1], [number for number, _ in rows[1:]], [cells for _, cells in rows[1:]]))
+        NamedTable(title, squared(rows[0][1], [number for number, _ in rows[1:]], [cells for _, cells in rows[1:]]))
         for title, rows in tables
         if len(rows) > 1
     ]
     if not grids:
         raise FormatError(Fault("the list-table has no rows", remedy="`* -` begins a row, `-` is its next cell"))
-    return _whole(one_of(grids), "-")
+    return _whole(grids, "-")
 
 
 def _hpl_layout(source: Source) -> TableLayout:
@@ -281,7 +259,7 @@ def _hpl_layout(source: Source) -> TableLayout:
             rows[-1][-1] = "FAILED" if rows[-1][-1] == "FAILED" else verdict[1]
     if not rows:
         raise FormatError(Fault("the output of HPL holds no run", remedy="give it from the first T/V to the end"))
-    return _whole(squared([*_HPL_COLUMNS, "status"], numbers, rows), "|")
+    return _whole([NamedTable("", squared([*_HPL_COLUMNS, "status"], numbers, rows))], "|")
 
 
 def _julia_layout(source: Source) -> TableLayout:
@@ -292,7 +270,8 @@ def _julia_layout(source: Source) -> TableLayout:
     body = rows[first + 1 :]
     if any(len(cells) != len(rows[first][1]) for _, cells in body if cells != [""]):
         body = [(number, own[1].split()) for number, own in lines[first + 1 :]]
-    return _whole(squared(rows[first][1], [number for number, _ in body], [cells for _, cells in body]), "|")
+    grid = squared(rows[first][1], [number for number, _ in body], [cells for _, cells in body])
+    return _whole([NamedTable("", grid)], "|")
 
 
 def _is_aside(line: str) -> bool:
@@ -364,7 +343,7 @@ def _html_layout(source: Source) -> TableLayout:
     if not tables:
         remedy = "copy the table that is meant into a CSV or Markdown file"
         raise FormatError(Fault("this is HTML without a table", remedy=remedy))
-    return _whole(one_of([("", grid_of_rows(rows)) for rows in tables]), "<")
+    return _whole([NamedTable("", grid_of_rows(rows)) for rows in tables], "<")
 
 
 def _label_layout(lines: Lines) -> TableLayout | None:
@@ -436,7 +415,7 @@ def log_layout(source: Source, first_lines: Lines) -> TableLayout | None:
     if len({row[lead] for row in rows}) < 2 or not values or shared & set(values) or len(names) > MOST_FACTS:
         return None
     square = [[row.get(name, "ok" if name == "status" else "") for name in names] for row in rows]
-    return TableLayout(":", str.split, tuple(names), 1, squared(names, numbers, square, (), ":"))
+    return _whole([NamedTable("", squared(names, numbers, square, (), ":"))], ":")
 
 
 def _rows_of_wholes(
@@ -446,7 +425,7 @@ def _rows_of_wholes(
     once = [
         name
         for name, count in Counter(name for row in rows for name in row).items()
-        if 2 * count <= len(rows) and parse_header(name).says(WHOLE_WORDS)
+        if 2 * count <= len(rows) and parse_header(name).says("whole")
     ]
     for name in once:
         kept = [i for i, row in enumerate(rows) if _is_measured(name, row.get(name, ""))]
@@ -497,7 +476,8 @@ def _runs(
             elif rows:
                 words = behind.setdefault(fact.name, fact.behind)
                 # `5 s setup` and `9 s solve` are no repeats of one another
-                name = fact.name if fact.behind == words else f"{fact.name} {fact.behind}".strip()
+                is_named = fact.behind == words and not fact.behind.startswith("for ")
+                name = fact.name if is_named else f"{fact.name} {fact.behind}".strip()
                 if name in rows[-1]:
                     rows.append(dict(begun))
                     numbers.append(number)
@@ -554,7 +534,7 @@ def _fact_at(line: str, label: str, match: re.Match[str]) -> tuple[_Fact, int]:
             name, end = behind[1].strip(), behind.end()
     counted = _counted(name, words)
     is_count = len(counted) == 1 and cell.isdecimal() and not unit
-    is_count = is_count and (name[0] == "-" or not {*words} & (TIME_WORDS | RATE_WORDS | {"per", "id"}))
+    is_count = is_count and (name[0] == "-" or not {*words} & (WORDS["time"] | WORDS["rate"] | {"per", "id"}))
     words_behind = behind[1].strip()[:60] if behind and name != behind[1].strip() else ""
     return _Fact(counted[0] if is_count else name[:60], f"{cell} {unit}".strip(), is_count, words_behind), end
 

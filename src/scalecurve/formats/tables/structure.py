@@ -11,43 +11,21 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from scalecurve.errors import Fault, FormatError
-from scalecurve.formats.headers import (
-    RATE_WORDS,
-    REPEAT_WORDS,
-    SERIES_WORDS,
-    TIME_WORDS,
-    WHOLE_WORDS,
-    WORKER_NOUNS,
-    Header,
-    counted_per_worker,
-    is_other_unit,
-    is_split,
-    k_unit_of,
-    parse_header,
-    unit_of,
-    value_meaning,
-    worker_unit,
-)
-from scalecurve.formats.reading import ColumnUse, ReadOptions, Role, capped
+from scalecurve.formats.headers import is_other_unit, k_unit_of, parse_header, unit_of, value_meaning, worker_unit
+from scalecurve.formats.reading import capped
 from scalecurve.formats.source import Source, csv_rows
 from scalecurve.formats.tables.cells import (
     CellGrid,
-    Cells,
-    counts_of,
-    holds_counts,
     is_absent,
-    is_summary,
-    labels_of,
     no_result,
     parse_cell,
 )
 
 LOOKED_AT = 1000
+MOST_LINES = 100_000
+MOSTLY_TEXT = 0.7  # of the lines are rows where a table stands inside of a text
 COMPARED = 30
 MOST_COLUMNS = 10_000
 ENOUGH_FAULTS = 10_000
@@ -68,26 +46,31 @@ _COLUMNS = re.compile(r"^(?:columns?|fields|format|header)\s*[:=]\s*", re.IGNORE
 _STATES = re.compile(r"[\w)]\s*[=:]\s*\d|\d% cpu [\d.:]+ total")  # Number of processes: 4; what zsh's time prints
 _NOTE = re.compile(r"\s#(?!\d)")  # a comment behind a row; not PR #123
 _SENTENCE = re.compile(r"[^\W\d_]+")
-_MARKS = frozenset(("n", "num", "x", "c"))
-_SHORT = re.compile(r"[tT][\s=_(]*\d+\)?")  # t=4, T(4), where they are not numbered 1, 2, 3
-METRIC_WORDS = RATE_WORDS | WHOLE_WORDS | {"execution", "run", "training", "per", "step", "iteration", "epoch"}
 BARS = str.maketrans("│┃║┆", "||||")
 
 Lines = Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTable:
+    """A table of a document with its heading or caption, "" where it has none."""
+
+    title: str
+    grid: CellGrid
 
 
 @dataclass(frozen=True)
 class TableLayout:
     """How a text is parted: `split` gives the cells of a line, `first` is the line of the header, from 1.
 
-    `grid` is the table itself where the text had to be read whole to know its layout.
+    `tables` are the tables themselves where the text had to be read whole to know its layout.
     """
 
     delimiter: str | None
     split: Callable[[str], list[str]]
     headers: tuple[str, ...]
     first: int
-    grid: CellGrid | None = None
+    tables: tuple[NamedTable, ...] = ()
 
 
 def find_layout(source: Source) -> TableLayout:
@@ -117,7 +100,7 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     split = splitter(delimiter)
     width = max((len(split(line)) for _, line in body[1 : COMPARED + 1]), default=len(split(body[0][1])))
     place = _header_place([split(line) for _, line in body[:COMPARED]]) if width > 1 else 0
-    number, line = body[place]
+    line = body[place][1]
     headers = _header_cells(line, split, width)
     if place and len(set(headers)) < len([cell for cell in headers if cell]):
         headers = _below(_header_cells(body[place - 1][1], split, width), headers)
@@ -134,6 +117,24 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
     blanks = is_uneven and not is_titled and delimiter in (None, "  ", " (")
     if blanks and (aligned := _aligned_layout(body)) is not None:
         return aligned
+    is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
+    tables = blocks(source) if is_prose and (is_uneven or delimiter in (None, "  ", " (")) else []
+    if tables and (is_uneven or sum(table.grid.rows for table in tables) < MOSTLY_TEXT * len(body)):
+        return TableLayout(None, str.split, tables[0].grid.headers, tables[0].grid.lines[0], tuple(tables))
+    return _with_header(delimiter, split, width, place, headers, body, comments)
+
+
+def _with_header(
+    delimiter: str | None,
+    split: Callable[[str], list[str]],
+    width: int,
+    place: int,
+    headers: list[str],
+    body: Lines,
+    comments: Lines,
+) -> TableLayout:
+    """The layout of a delimited table whose header is a row of its own, a comment above it, or absent."""
+    number = body[place][0]
     if comments and any(parse_cell(cell) for cell in headers):
         text = _COLUMNS.sub("", comments[-1][1].strip().lstrip("#%/").strip())
         if len(own := _header_cells(text, splitter(_delimiter([text])), width)) > 1 or len(own) == width:
@@ -147,6 +148,43 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
         joined = [f"{name} {more}".strip() for name, more in zip(headers, below, strict=True)]
         headers = _with_index_names(headers, below) or joined
     return TableLayout(delimiter, split, tuple(headers), number)
+
+
+def blocks(source: Source) -> list[NamedTable]:
+    """The tables inside of a text: lines that one delimiter parts into equally many cells, most of them numbers."""
+    with source.open_text() as file:
+        lines = [line.rstrip("\r\n") for line in itertools.islice(file, MOST_LINES)]
+    found: list[tuple[int, list[NamedTable]]] = []
+    for delimiter in (",", ";", "\t", "  ", None):
+        tables = _blocks_parted_by(lines, delimiter)
+        found.append((sum(table.grid.rows for table in tables), tables if any(t.grid.rows > 2 for t in tables) else []))
+    return max(found, key=operator.itemgetter(0))[1]
+
+
+def _blocks_parted_by(lines: Sequence[str], delimiter: str | None) -> list[NamedTable]:
+    split = splitter(delimiter)
+    cells = [split(line) if line.strip() and not is_rule(line) else [] for line in lines]
+    is_row = [len(own) > 1 and 2 * sum(parse_cell(cell) is not None for cell in own) > len(own) for own in cells]
+    tables, place = [], 0
+    while place < len(lines):
+        end = place
+        while end < len(lines) and is_row[end] and len(cells[end]) == len(cells[place]):
+            end += 1
+        if end - place > 1 and len({tuple(own) for own in cells[place:end]}) > 1:
+            width, above = len(cells[place]), place - 1
+            while above >= 0 and is_rule(lines[above]) and lines[above].strip():
+                above -= 1
+            names = _header_cells(lines[above], split, width) if above >= 0 and lines[above].strip() else []
+            is_named = len(names) == width and not any(map(parse_cell, names))
+            headers = names if is_named else list(nameless(width))
+            before = above if is_named else above + 1
+            title = next(
+                (line.strip("#*_ :=-\"'") for line in reversed(lines[:before]) if line.strip("#*_ :=-\"'")), ""
+            )
+            grid = _grid(headers, cells[place:end], range(place + 1, end + 1))
+            tables.append(NamedTable(title[:80], grid))
+        place = max(end, place + 1)
+    return tables
 
 
 def _is_line_of_words(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -181,7 +219,7 @@ def _aligned_layout(body: Lines) -> TableLayout | None:
         if not is_types_row([cell for cell in row if cell]):
             headers = _with_index_names(headers, row) or _below(headers, row)
     grid = squared(headers, [number for number, _ in body[first:]], rows[first:])
-    return TableLayout(None, str.split, grid.headers, body[first][0], grid)
+    return TableLayout(None, str.split, grid.headers, body[first][0], (NamedTable("", grid),))
 
 
 def _is_names_row(cells: Sequence[str], width: int) -> bool:
@@ -198,8 +236,7 @@ def nameless(width: int) -> tuple[str, ...]:
 
 def read_grid(source: Source, layout: TableLayout) -> CellGrid:
     """All rows below the header as a Grid."""
-    grid = layout.grid or _plain_grid(source, layout)
-    grid = grid or squared(layout.headers, *_rows(source, layout), layout.delimiter)
+    grid = _plain_grid(source, layout) or squared(layout.headers, *_rows(source, layout), layout.delimiter)
     return with_caption(source, grid)
 
 
@@ -507,168 +544,3 @@ def is_units_row(cells: Sequence[str]) -> bool:
 def is_types_row(cells: Sequence[str]) -> bool:
     """Whether a row below the header holds the types of the columns, as frames and databases print them."""
     return any(cells) and all(not cell or _TYPE.fullmatch(cell) for cell in cells)
-
-
-@dataclass(frozen=True, eq=False)
-class LongGrid:
-    """A grid with one observation a row; `value` is its column of observations where the layout tells it.
-
-    `product` says of which two columns K is the product, where no column holds K itself.
-    """
-
-    grid: CellGrid
-    value: int | None = None
-    uses: tuple[ColumnUse, ...] = ()
-    absent: int = 0
-    product: str = ""
-
-
-def lengthen(grid: CellGrid, options: ReadOptions) -> LongGrid:
-    """The same observations, one a row; a table that is long already is returned as it is."""
-    whole = LongGrid(grid) if options.k_column else _with_product(grid)
-    grid = whole.grid
-    columns = zip(grid.headers, grid.columns, strict=True)
-    has_workers = any(worker_unit(header) and holds_counts(column) for header, column in columns)
-    heads = [parse_header(header) for header in grid.headers]
-    if options.k_column is None and options.k_from is None and not has_workers:
-        places = [i for i, head in enumerate(heads) if _workers_in(head) is not None]
-        places = [] if places == _numbered_runs(heads) else places
-        if len(places) == len(heads) > 1:
-            text = "the first line holds numbers only: it may be a row, or the worker counts"
-            remedy = "write a header line such as `K,seconds`, or a name before the counts, such as `time (s),1,2,4`"
-            raise FormatError(Fault(text, value=", ".join(grid.headers)[:60], remedy=remedy))
-        times = {[_workers_in(heads[i]) for i in places].count(_workers_in(heads[i])) for i in places}
-        if len(places) > 1 and len(times) == 1 and times != {len(places)}:  # each K as often as any other
-            return _from_columns_of_k(grid, heads, places)
-    runs = _numbered_runs(heads) if options.value_column is None else []
-    return replace(_from_columns_of_runs(grid, heads, runs), product=whole.product) if runs else whole
-
-
-def _with_product(grid: CellGrid) -> LongGrid:
-    """The grid with a column of all workers, where K is the product of two: P and Q of HPL, nodes and GPUs/node.
-
-    GPUs/node that is the same in every row leaves K as it is; two splits of one product are asked about later.
-    """
-    names = grid.headers
-    counts = [i for i, name in enumerate(names) if worker_unit(name) and holds_counts(grid.columns[i])]
-    each = [i for i, name in enumerate(names) if (name == "Q" and "P" in names) or counted_per_worker(name)]
-    if len(counts) != 1 or len(each) != 1 or not holds_counts(grid.columns[each[0]]):
-        return LongGrid(grid)
-    of, own = names[counts[0]], names[each[0]]
-    pairs = list(zip(labels_of(grid.columns[counts[0]]), labels_of(grid.columns[each[0]]), strict=True))
-    is_constant = len({cell for _, cell in pairs}) == 1
-    may_be_steps = own.strip().lower() == "nt"  # threads, or time steps
-    if is_constant or may_be_steps or not ((of, own) == ("P", "Q") or is_split(of, own)):
-        return LongGrid(grid)
-    cells = [f"{a}x{b}" for a, b in pairs]
-    if len(set(counts_of(cells).values.tolist())) < len(set(pairs)):
-        if own != "Q":
-            return LongGrid(grid)
-        remedy = "keep one grid of each number of processes"
-        raise FormatError(Fault("several grids P x Q have the same number of processes", value=cells[0], remedy=remedy))
-    kept = [i for i in range(len(names)) if own != "Q" or i not in (counts[0], each[0])]
-    whole = (counted_per_worker(own) or ("P x Q",))[0]
-    headers, columns = (whole, *(names[i] for i in kept)), (cells, *(grid.columns[i] for i in kept))
-    return LongGrid(replace(grid, headers=headers, columns=columns), product=f"{of} x {own}")
-
-
-def _workers_in(head: Header) -> int | None:
-    """K of a header such as 4, p=4, 4 threads or np4; None for anything else."""
-    nouns = [word for word in head.words if not word.isdecimal()]
-    named = all(word in WORKER_NOUNS or word in _MARKS for word in nouns)
-    named = named or _SHORT.fullmatch(head.text) is not None
-    return head.number if named and head.number and not head.statistic else None
-
-
-def _numbered_runs(heads: Sequence[Header]) -> list[int]:
-    """The columns run1, run2 ... or t1, t2 ..., numbered without a gap from 0 or 1."""
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for i, head in enumerate(heads):
-        words = tuple(word for word in head.words if not word.isdecimal())
-        if head.number is not None and words and all(word in REPEAT_WORDS | TIME_WORDS for word in words):
-            groups.setdefault((words, head.unit), []).append(i)
-    runs = [group for group in groups.values() if len(group) > 1]
-    if len(runs) != 1:
-        return []
-    numbers = sorted(heads[i].number or 0 for i in runs[0])
-    return runs[0] if numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else []
-
-
-def _cells(values: list[Any]) -> Cells:
-    """Cells taken from several columns: text where any of them is text, else an array of numbers."""
-    numeric = bool(values) and not any(isinstance(value, str) for value in values)
-    return np.array(values, dtype=np.float64) if numeric else [str(value) for value in values]
-
-
-def _from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
-    others = [i for i in range(len(heads)) if i not in runs]
-    rows = [(row, i) for row in range(grid.rows) for i in runs if not is_absent(grid.columns[i][row])]
-    name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
-    columns = [_cells([grid.columns[i][row] for row, _ in rows]) for i in others]
-    columns += [_cells([grid.columns[i][row] for row, i in rows]), [heads[i].text for _, i in rows]]
-    headers = (*(grid.headers[i] for i in others), name, "run")
-    long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
-    uses = tuple(ColumnUse(heads[i].text, Role.VALUE, "one repeat of every row") for i in runs)
-    return LongGrid(long, len(others), uses, grid.rows * len(runs) - len(rows))
-
-
-def from_columns_of_curves(grid: CellGrid, curves: Sequence[int]) -> tuple[LongGrid, list[int]]:
-    """One row for each row and each column of a curve, which tells the curves apart; and the columns that stay."""
-    spreads = [i for i, header in enumerate(grid.headers) if parse_header(header).statistic is not None]
-    others = [i for i in range(len(grid.headers)) if i not in {*curves, *spreads}]  # a spread is that of one curve
-    rows = [(row, i) for i in curves for row in range(grid.rows) if not is_absent(grid.columns[i][row])]
-    names = dict(zip(curves, _what_differs([grid.headers[i].strip() for i in curves]), strict=True))
-    columns = [_cells([grid.columns[i][row] for row, _ in rows]) for i in others]
-    columns += [[names[i] for _, i in rows], _cells([grid.columns[i][row] for row, i in rows])]
-    headers = (*(grid.headers[i] for i in others), "series", "value")
-    long = CellGrid(headers, tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
-    uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]
-    left = [i for i in spreads if i not in curves]
-    uses += [ColumnUse(grid.headers[i].strip(), Role.IGNORED, "beside several curves") for i in left]
-    return LongGrid(long, len(others) + 1, tuple(uses), grid.rows * len(curves) - len(rows)), others
-
-
-def _what_differs(names: Sequence[str]) -> list[str]:
-    """The names without the words that all of them end with: gcc, clang of gcc time (s), clang time (s)."""
-    words = [name.split()[::-1] for name in names]
-    end = sum(1 for _ in itertools.takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False)))
-    short = [" ".join(own[end:][::-1]).strip(" ,:-") for own in words]
-    return short if all(short) and len(set(short)) == len(short) else list(names)
-
-
-def _from_columns_of_k(grid: CellGrid, heads: Sequence[Header], places: Sequence[int]) -> LongGrid:
-    """One row for each K and each row of the table; what names the rows says what they are."""
-    others = [i for i in range(len(heads)) if i not in places]
-    nouns = [word for i in places for word in heads[i].words if word in WORKER_NOUNS]
-    k_header = nouns[0] if nouns else next((heads[i].text for i in others if worker_unit(heads[i].text)), "K")
-    titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
-    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 and not titled else []
-    is_metric = any(
-        value_meaning(name.text) is not None and (name.unit is not None or {*name.base} <= TIME_WORDS | METRIC_WORDS)
-        for name in names  # time (s), throughput, img/s beside the rows, and nothing more
-    )
-    if is_metric and not all(name.is_repeat for name in names):
-        labels = [str(cell) for cell in grid.columns[others[0]]]
-        cells = [_cells([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
-        counts = [str(_workers_in(heads[i])) for i in places]
-        return LongGrid(CellGrid((k_header, *labels), (counts, *cells), [*range(1, len(places) + 1)], "column"))
-    rows = [(row, i) for row in range(grid.rows) for i in places if not is_absent(grid.columns[i][row])]
-    with_unit = next((heads[i].text for i in places if heads[i].unit), None)
-    value = heads[titled[0]].text if titled else with_unit or "value"
-    headers = [k_header, value]
-    columns: list[Cells] = [
-        [str(_workers_in(heads[i])) for _, i in rows],
-        _cells([grid.columns[i][row] for row, i in rows]),
-    ]
-    for i in others:
-        labels = [str(cell).strip() for cell in grid.columns[i]]
-        numbered = [str(j) for j in range(1, len(labels) + 1)] == labels and not heads[i].says(SERIES_WORDS)
-        runs = [label for label in labels if not is_summary(label)]
-        repeats = numbered or (bool(runs) and all(parse_header(label).is_repeat for label in runs))
-        headers.append("repeat" if repeats else "row" if i in titled or worker_unit(heads[i].text) else heads[i].text)
-        columns.append(_cells([grid.columns[i][row] for row, _ in rows]))
-    long = CellGrid(tuple(headers), tuple(columns), [grid.lines[row] for row, _ in rows], grid.row_word)
-    uses = tuple(
-        ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {_workers_in(heads[i])}") for i in places
-    )
-    return LongGrid(long, 1, uses, grid.rows * len(places) - len(rows))

@@ -1,0 +1,504 @@
+"""The reader of all tables: candidate readings are weighed, one far ahead is taken, else the best are shown.
+
+A refusal ends in complete commands, each tried before it is printed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scalecurve.errors import Fault, InputError
+from scalecurve.findings import info, warning
+from scalecurve.formats.headers import TIME_UNITS, is_worker_time, k_unit_of, parse_header, value_meaning, worker_unit
+from scalecurve.formats.reading import Reader, Reading, ReadOptions, Unclear
+from scalecurve.formats.source import Source
+from scalecurve.formats.tables.candidates import EMPTY, HEADER, Candidate, candidates, listed, names_workers
+from scalecurve.formats.tables.cells import (
+    SAMPLE_ROWS,
+    CellGrid,
+    DecimalMark,
+    decimal_mark,
+    labels_of,
+    may_be_thousands,
+)
+from scalecurve.formats.tables.evidence import UNITS, cells_of_k, name_of_k, weigh
+from scalecurve.formats.tables.facts import TableView
+from scalecurve.formats.tables.observations import ALL_WORKERS, Meaning, meaning_of, read_candidate
+from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_layout, read_grid, with_caption
+from scalecurve.study import Quantity, Regime
+
+AHEAD = 1.0  # by how much the best reading must lead
+LEAST = -1.5  # what they must come to for a reading to be offered
+ENOUGH = 2.0  # what the name and the cells of K must come to
+HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
+CHECKED_ROWS = 200
+MOST_OFFERS, MOST_TRIED, MOST_CURVES_OFFERED = 3, 8, 60
+SAME = 0.03  # what the digits of a printed table may leave open
+_REGIME = re.compile(r"\b(strong|weak)[\s_-]+scal(?:ing|ability)", re.IGNORECASE)
+_HUNDREDS = re.compile(r"[1-9]\d{0,2},\d00\W*")
+_DECIMAL_POINT = re.compile(r"[-+~]?\d+\.(?:\d{1,2}|\d{4,})\s*[A-Za-zµ%×/]*")
+_UNIT_NAMES = {TIME_UNITS[name]: name for name in ("ns", "us", "ms", "s", "min", "h")}
+
+
+def recognise_text(source: Source) -> str | None:
+    is_json = source.looks_like_json or source.name.endswith(".json")
+    return None if is_json or b"\x00" in source.head[:4096] else "text without the marks of another format"
+
+
+def read(source: Source, options: ReadOptions) -> Reading:
+    """The curves, in seconds, or in the table's own unit where they are rates."""
+    k = None
+    if options.k_from is not None:
+        from scalecurve.formats.curve_choice import matched_count
+
+        k = matched_count(options.k_from, source.name)
+    tables, facts = tables_in(source, options)
+    reading = read_tables(tables, options, source.name, k)
+    if "scalecurve.regime" not in facts:
+        return reading
+    return replace(
+        reading,
+        regime=Regime(facts["scalecurve.regime"]),
+        k_unit=facts.get("scalecurve.k_unit") or reading.k_unit,
+        workload=replace(reading.workload, name=facts.get("scalecurve.name") or reading.workload.name),
+    )
+
+
+def tables_in(source: Source, options: ReadOptions) -> tuple[Sequence[NamedTable], Mapping[str, str]]:
+    """Every table of a source with its heading, and what the metadata of an Arrow table states."""
+    if recognise_text(source):
+        layout = find_layout(source)
+        if layout.tables:
+            return [NamedTable(own.title, with_caption(source, own.grid)) for own in layout.tables], {}
+        return [NamedTable("", _all_numbers(source, layout, options) or read_grid(source, layout))], {}
+    from scalecurve.formats.tables.forms import formed_tables
+
+    return formed_tables(source)
+
+
+def read_tables(tables: Sequence[NamedTable], options: ReadOptions, name: str, k: int | None = None) -> Reading:
+    """The curves of every usable table of a document, named by its heading; or those of the one that was asked for."""
+    if options.table is not None:
+        return read_table(_asked_for(tables, options.table).grid, options, name, k)
+    if len(tables) == 1:
+        return read_table(tables[0].grid, options, name, k)
+    of_regime = [own for own in tables if options.regime is None or regime_in(own.title) in (None, options.regime)]
+    read_ones: list[tuple[int, NamedTable, Reading]] = []
+    problems: list[tuple[int, InputError]] = []
+    for number, table in enumerate(tables, 1):
+        if table not in of_regime:
+            continue
+        try:
+            reading = read_table(table.grid, options, name, k, offering=False)
+        except InputError as problem:
+            problems.append((number, problem))
+        else:
+            if any(len(curve.samples.distinct_k) > 1 for curve in reading.curves):
+                read_ones.append((number, table, reading))
+    if not read_ones:
+        return _refused_all(tables, problems, options, name, k)
+    if len(read_ones) == 1:
+        return read_ones[0][2]
+    return _joined(read_ones, options, name)
+
+
+def _asked_for(tables: Sequence[NamedTable], wanted: str) -> NamedTable:
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(tables):
+        return tables[int(wanted) - 1]
+    near = [own for own in tables if own.title == wanted] or [
+        own for own in tables if wanted.lower() in own.title.lower()
+    ]
+    if len(near) != 1:
+        names = ", ".join(f"{i} {own.title}".strip() for i, own in enumerate(tables[:20], 1))
+        raise InputError(Fault("--table names no single table", value=wanted, remedy=f"there are: {names}"))
+    return near[0]
+
+
+def _refused_all(
+    tables: Sequence[NamedTable],
+    problems: Sequence[tuple[int, InputError]],
+    options: ReadOptions,
+    name: str,
+    k: int | None,
+) -> Reading:
+    """The refusal of a document none of whose tables can be read: what the most likely one needs."""
+    numbers = [number for number, _ in problems] or [1]
+    likely = [n for n in numbers if any(map(k_unit_of, tables[n - 1].grid.headers))] or numbers
+    try:
+        return read_table(tables[likely[0] - 1].grid, replace(options, table=str(likely[0])), name, k)
+    except InputError as problem:
+        titles = ", ".join(f"{i} {own.title}".strip() for i, own in enumerate(tables[:20], 1))
+        about = Fault(f"there are {len(tables)} tables in the file", value=titles, remedy="choose one with --table")
+        offers = problem.offers if isinstance(problem, Unclear) else ()
+        raise Unclear([about, *problem.faults], offers=offers) from None
+
+
+def _joined(read_ones: Sequence[tuple[int, NamedTable, Reading]], options: ReadOptions, name: str) -> Reading:
+    """The curves of several tables in one reading, each named by the heading of its table."""
+    first = read_ones[0][2]
+    kinds = {(own.quantity, own.k_unit if len(read_ones) < 2 else None) for _, _, own in read_ones}
+    if len(kinds) > 1:
+        quantities = ", ".join(f"{number} {table.title}".strip() for number, table, _ in read_ones)
+        fault = Fault(
+            "the tables of the file hold different quantities", value=quantities, remedy="choose with --table"
+        )
+        ways = [{"table": str(number)} for number, _, _ in read_ones]
+        offers = [
+            line for (_, _, own), way in zip(read_ones, ways, strict=True) for line in _shown(own, way, options, name)
+        ]
+        raise Unclear(fault, ways=ways, offers=offers)
+    titles = [table.title or f"table {number}" for number, table, _ in read_ones]
+    titles = [t if titles.count(t) == 1 else f"{t} ({n})" for t, (n, _, _) in zip(titles, read_ones, strict=True)]
+    curves = tuple(
+        replace(curve, name=" ".join(filter(None, (title, curve.name))), axes={"table": title, **curve.axes})
+        for title, (_, _, own) in zip(titles, read_ones, strict=True)
+        for curve in own.curves
+    )
+    text = f"each of {len(read_ones)} tables is a curve: {', '.join(titles)[:200]}"
+    found = {(item.code, item.message): item for _, _, own in read_ones for item in own.findings}
+    finding = info("tables-are-curves", text, remedy="--table N reads one of them")
+    return replace(first, curves=curves, findings=(*found.values(), finding))
+
+
+def read_table(
+    grid: CellGrid, options: ReadOptions, name: str, k: int | None = None, *, offering: bool = True
+) -> Reading:
+    """The curves of one table by the reading that its evidence favours; a refusal offers commands that work."""
+    if grid.headers[: len(HYPERFINE)] == HYPERFINE:
+        options = replace(options, unit=options.unit or 1.0)
+    stated = regime_in(grid.caption)
+    taken = options if options.regime is not None or stated is None else replace(options, regime=stated)
+    ranked: list[Candidate] = []
+    try:
+        ranked = sorted(map(weigh, candidates(grid, taken, mark_of(grid))), key=lambda own: -own.score)
+        reading = read_candidate(_decide(ranked, grid, taken), name, k)
+    except InputError as problem:
+        if offering:
+            raise _with_offers(problem, ranked, grid, taken, name, k) from None
+        raise
+    if stated is None or (options.regime is not None and options.regime is stated):
+        return reading
+    if options.regime is not None:
+        text = f"the text around the table says {stated} scaling, and the study is {options.regime}"
+        remedy = "say --regime as the text does, if it is right"
+        return replace(reading, findings=(*reading.findings, warning("other-regime-in-text", text, remedy=remedy)))
+    text = f"the text around the table says {stated} scaling"
+    finding = info("regime-in-text", text, remedy="say --regime if it speaks of something else")
+    return replace(reading, regime=stated, findings=(*reading.findings, finding))
+
+
+def measured_columns(grid: CellGrid, options: ReadOptions) -> tuple[Candidate, Meaning]:
+    """The columns of K and of the observations as every reader of tables chooses them, and what the latter are."""
+    ranked = sorted(map(weigh, candidates(grid, options, mark_of(grid))), key=lambda own: -own.score)
+    chosen = _decide(ranked, grid, options)
+    return chosen, meaning_of(chosen)
+
+
+def likely_table(tables: Sequence[NamedTable], options: ReadOptions) -> CellGrid:
+    """The table that was asked for, the only one, or the first that counts workers."""
+    if options.table is not None:
+        return _asked_for(tables, options.table).grid
+    return next((own.grid for own in tables if any(map(k_unit_of, own.grid.headers))), tables[0].grid)
+
+
+def _decide(ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions) -> Candidate:
+    """The reading that leads by enough; an Unclear with the rivals where none does."""
+    if not ranked:
+        raise Unclear(_nothing_fits(grid, options))
+    best = ranked[0]
+    asked = options.k_column is not None or options.k_from is not None
+    if not asked and name_of_k(best) + min(cells_of_k(best), 1.0) < ENOUGH:
+        remedy = f"{listed(grid.headers)}; name it with --k-column (K, workers, gpus, nodes, ranks, threads ...)"
+        raise Unclear([Fault("no column of worker counts", remedy=remedy)], ways=_ways(ranked))
+    if best.meaning is None and _only_ratios(best):
+        raise Unclear(_nothing_fits(grid, options))
+    alike = [own for own in ranked if own.value == best.value and own.view is best.view and _same_curve(best, own)]
+    if not asked and best.k is not None:  # all cores, not the nodes
+        units = {own: worker_unit(own.view.name(own.k)) for own in alike if own.k is not None}
+        best = max((own for own in units if units[own]), key=lambda own: UNITS[str(units[own])], default=best)
+    close = [own for own in ranked if own is not best and ranked[0].score - own.score < AHEAD]
+    rivals = [own for own in close if not _same_curve(best, own)]
+    if rivals:
+        names = "; ".join(dict.fromkeys(_described(own) for own in (best, *rivals[:3])))
+        remedy = "choose with --k-column and --value-column"
+        raise Unclear([Fault(f"the table can be read in several ways: {names}", remedy=remedy)], ways=_ways(ranked))
+    return best
+
+
+def _described(own: Candidate) -> str:
+    k = "the file's name" if own.k is None else own.view.name(own.k) or EMPTY
+    return f"K = {k}, T = {own.view.name(own.value) or EMPTY}"
+
+
+def _only_ratios(own: Candidate) -> bool:
+    """Whether the observations are 1 at the smallest K of every curve, as speedups are."""
+    rows = own.usable
+    if own.k is None or not rows.any():
+        return False
+    workers, values = own.workers[rows], own.values[rows]
+    first = values[workers == workers.min()]
+    return len(first) > 1 and bool((first == 1.0).all()) and float(np.ptp(values)) > 0
+
+
+def _nothing_fits(grid: CellGrid, options: ReadOptions) -> list[Fault]:
+    """What to say where no column can be K, or none the observations."""
+    view = TableView(grid, options, DecimalMark.POINT)
+    faults = []
+    if not any(names_workers(view, i) and view.has_counts(i) for i in range(view.width)) and options.k_from is None:
+        remedy = f"{listed(grid.headers)}; name it with --k-column (K, workers, gpus, nodes, ranks, threads ...)"
+        faults.append(Fault("no column of worker counts", remedy=remedy))
+    if sums := [head.text for head in view.heads if is_worker_time(head.text)]:
+        remedy = "divide it by the number of workers, and give the elapsed time"
+        return [*faults, Fault(ALL_WORKERS, value=", ".join(sums), remedy=remedy)]
+    ratios = [
+        head.text
+        for i, head in enumerate(view.heads)
+        if head.is_derived or all(re.fullmatch(r"[\d.,]+\s*[%x×]", label) for label in view.labels(i))
+    ]
+    if ratios or not faults:
+        remedy = "check published figures with `scalecurve audit`, or add the column of times or rates behind them"
+        text = "speedups and efficiencies are made of times, and no column holds times or rates"
+        named = ", ".join(ratios[:5]) or ", ".join(view.name(i) or EMPTY for i in range(min(view.width, 10)))
+        return [*faults, Fault(text, value=named, remedy=remedy)]
+    how = "name it with --value-column and say --quantity seconds, throughput or throughput_per_worker"
+    return [*faults, Fault("no column of times or rates", remedy=f"{listed(grid.headers)}; {how}")]
+
+
+def _same_curve(one: Candidate, other: Candidate) -> bool:
+    """Whether two readings say the same: counts that rise together, a time in s and in ms, a rate and its time."""
+    if len(one.values) != len(other.values) or one.long.how != other.long.how:
+        return False
+    rows = one.usable & other.usable
+    if rows.sum() < 2 or not np.array_equal(one.usable, other.usable):
+        return False
+    ratio = one.workers[rows] / other.workers[rows]
+    if float(np.ptp(ratio)) > 1e-9:
+        return False
+    if one.value == other.value:
+        return True
+    if rows.sum() < 3 or float(np.ptp(one.values[rows])) <= SAME * float(one.values[rows].max()):
+        return False
+    kinds = [own.meaning.quantity if own.meaning else None for own in (one, other)]
+    if None in kinds:
+        return False
+    inverse = (kinds[0] is Quantity.SECONDS) != (kinds[1] is Quantity.SECONDS)
+    per_worker = Quantity.THROUGHPUT_PER_WORKER in kinds and kinds[0] is not kinds[1]
+    a, b = one.values[rows], other.values[rows]
+    if per_worker:
+        a, b = (
+            v * (k if kind is Quantity.THROUGHPUT_PER_WORKER else 1)
+            for v, k, kind in zip((a, b), (one.workers[rows], other.workers[rows]), kinds, strict=True)
+        )
+    same = a * b if inverse else a / b
+    level = float(np.median(same))
+    units = [own.meaning.factor if own.meaning else 1.0 for own in (one, other)]
+    scaled = (
+        inverse
+        or "per" in " ".join((*one.value_head.words, *other.value_head.words))
+        or "/" in (one.value_head.text + other.value_head.text)
+    )
+    if not scaled and not per_worker and abs(level * units[0] / units[1] - 1) > SAME:
+        return False
+    return bool((abs(same / level - 1) <= SAME).all())
+
+
+def _reference(own: Candidate, i: int, shift: int = 0) -> str:
+    """How a user names a column: by its header, or by its number where the header is empty or not alone."""
+    headers = [header.strip() for header in own.view.grid.headers]
+    name = headers[i]
+    return name if name and headers.count(name) == 1 and "*" not in name else str(i + 1 - shift)
+
+
+def _varied(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The best readings, each next with another K or another column of observations than those before."""
+    best_of: dict[tuple[str, str], Candidate] = {}
+    ranked = [own for own in ranked if name_of_k(own) + cells_of_k(own) > LEAST]
+    for own in ranked:
+        k = "" if own.k is None else own.view.name(own.k)
+        best_of.setdefault(("k", f"{own.long.how} {k}"), own)
+        best_of.setdefault(("value", own.view.name(own.value)), own)
+    varied = dict.fromkeys([*ranked[:1], *best_of.values(), *ranked])
+    return sorted(list(varied)[: 2 * MOST_TRIED], key=lambda own: -own.score)[:MOST_TRIED]
+
+
+def _ways(ranked: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """The options that lead to the best readings; both quantities where nothing says which."""
+    ways: list[dict[str, Any]] = []
+    for own in _varied(ranked):
+        way: dict[str, Any] = {}
+        shift = 1 if own.long.parts else 0
+        if own.long.how == "k-in-headers":
+            way["k_column"] = HEADER
+        elif own.long.parts:
+            way["k_column"] = "*".join(_reference(own, i, shift) for i in own.long.parts)
+        elif own.k is not None:
+            way["k_column"] = _reference(own, own.k)
+        if own.long.how == "curves":
+            way["melt"] = True
+        elif own.long.value is None:
+            way["value_column"] = _reference(own, own.value, shift)
+        if own.meaning is not None:
+            ways.append(way)
+        else:
+            ways += [{**way, "quantity": quantity} for quantity in (Quantity.THROUGHPUT, Quantity.SECONDS)]
+    return ways
+
+
+def _with_offers(
+    problem: InputError, ranked: Sequence[Candidate], grid: CellGrid, options: ReadOptions, name: str, k: int | None
+) -> InputError:
+    """The refusal with the commands that work, each tried; the same refusal where none does."""
+    ways = list(problem.ways) if isinstance(problem, Unclear) else []
+    combined = [{**way, **own} for way in _ways(ranked[:1]) for own in ways] if ways and ranked else []
+    lines: list[str] = []
+    shown: set[str] = set()
+    left = [(way, 0) for way in (*ways, *combined, *_ways(ranked))][: 3 * MOST_TRIED]
+    while left and len(shown) < MOST_OFFERS:
+        way, depth = left.pop(0)
+        try:
+            reading = read_table(grid, replace(options, **way), name, k, offering=False)
+        except InputError as other:
+            if isinstance(other, Unclear) and depth == 0:  # what that reading would need in turn
+                left[:0] = [({**way, **own}, 1) for own in other.ways[:2]]
+            continue
+        good = [curve for curve in reading.curves if len(curve.samples.distinct_k) > 1]
+        facts = [(curve.samples.k.tolist()[:50], curve.samples.values.tolist()[:50]) for curve in good]
+        key = repr((facts, reading.quantity))
+        if good and len(good) <= MOST_CURVES_OFFERED and key not in shown:
+            shown.add(key)
+            lines += _shown(reading, way, options, name)
+    return Unclear(problem.faults, subject=problem.subject, ways=ways, offers=lines)
+
+
+def _shown(reading: Reading, way: Mapping[str, Any], options: ReadOptions, name: str) -> list[str]:
+    """One reading as a small table, with the complete command that gives it."""
+    curve = max(reading.curves, key=lambda own: len(own.samples.distinct_k))
+    by_k = sorted(curve.samples.by_k().items())[:6]
+    more = f" (and {len(reading.curves) - 1} more curves)" if len(reading.curves) > 1 else ""
+    sign = "T in s" if reading.quantity is Quantity.SECONDS else "rate"
+    cells = [(str(k), f"{float(values.mean()):.4g}") for k, values in by_k]
+    widths = [max(map(len, pair)) for pair in cells]
+    rows = ["  ".join(pair[i].rjust(width) for pair, width in zip(cells, widths, strict=True)) for i in (0, 1)]
+    head = "K".ljust(len(sign))
+    return [
+        f"  {reading.k_origin} and {reading.value_origin}{more}:",
+        f"    {head}  {rows[0]}",
+        f"    {sign}  {rows[1]}",
+        f"    {command_of(replace(options, **way), name)}",
+    ]
+
+
+def command_of(options: ReadOptions, name: str) -> str:
+    """The command line that reads a file with these options."""
+    words = ["scalecurve", "table", "-" if name == "standard input" else name]
+    plain = {
+        "regime": options.regime, "quantity": options.quantity, "k-column": options.k_column,
+        "value-column": options.value_column, "k-unit": options.k_unit, "k-from": options.k_from,
+        "series": options.series, "baseline-k": options.baseline_k, "node-size": options.node_size,
+        "unit": None if options.unit is None else _UNIT_NAMES.get(options.unit, "s"), "table": options.table,
+    }  # fmt: skip
+    for option, value in plain.items():
+        words += [] if value is None else [f"--{option}", str(value)]
+    for option, values in (("ignore", options.ignore), ("where", options.where), ("accept", options.accept)):
+        words += [word for value in values for word in (f"--{option}", value)]
+    words += ["--melt"] if options.melt else []
+    return shlex.join(words)
+
+
+def regime_in(caption: str) -> Regime | None:
+    """The regime that the text around a table states; None where it names none or both."""
+    words = {word.lower() for word in _REGIME.findall(caption)}
+    return Regime(words.pop()) if len(words) == 1 else None
+
+
+def mark_of(grid: CellGrid) -> DecimalMark:
+    """What a comma means in the columns that hold numbers."""
+    cells: list[str] = []
+    numeric: list[Sequence[str]] = []
+    for column in grid.columns:
+        if not isinstance(column, np.ndarray) and "," in "\n".join(column):
+            first = next((cell for cell in column if any(sign.isdecimal() for sign in cell)), "")
+            if re.match(r"[\s$*~+-]*[\d.]", first):
+                cells += column
+                numeric.append(column)
+    mark = decimal_mark(cells)
+    return DecimalMark.POINT if mark is DecimalMark.UNKNOWN and _parts_thousands(grid, numeric) else mark
+
+
+def _parts_thousands(grid: CellGrid, numeric: Sequence[Sequence[str]]) -> bool:
+    """Whether commas that could be either part thousands: a point parts decimals elsewhere, a count of workers has a
+    comma, the digits behind all of them are zeros, or a curve would fall a hundredfold between 801 and 1,573."""
+    for header, column in zip(grid.headers, grid.columns, strict=True):
+        if isinstance(column, np.ndarray):
+            continue
+        head = parse_header(header)
+        is_number = head.is_derived or head.statistic is not None or value_meaning(header) is not None
+        if is_number and any(_DECIMAL_POINT.fullmatch(cell.strip()) for cell in column[:SAMPLE_ROWS]):
+            return True
+        if k_unit_of(header) and any("," in cell for cell in column[:SAMPLE_ROWS]):
+            return True
+    with_commas = [{cell.strip() for cell in column[:SAMPLE_ROWS] if "," in cell} for column in numeric]
+    ends_in_zeros = [len(own) > 1 and all(map(_HUNDREDS.fullmatch, own)) for own in with_commas]
+    if numeric and all(ends_in_zeros) and all(map(str.isascii, grid.headers)):
+        return True
+    for column in numeric:
+        plain = [int(cell) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"[1-9]\d\d", cell.strip())]
+        parted = [
+            float(cell.replace(",", ".")) for cell in column[:SAMPLE_ROWS] if re.fullmatch(r"\d{1,3},\d{3}", cell)
+        ]
+        if not plain or len(plain) + len(parted) < len(column[:SAMPLE_ROWS]) or 10 * max(parted) > min(plain):
+            return False
+    return bool(numeric)
+
+
+def _all_numbers(source: Source, layout: TableLayout, options: ReadOptions) -> CellGrid | None:
+    """A long table of plain numbers by numpy; None where the table has any other form, or a number is out of range."""
+    width = len(layout.headers)
+    with source.open_text() as file:
+        rows = list(itertools.islice((line for n, line in enumerate(file, 1) if n > layout.first), CHECKED_ROWS))
+    if width < 2 or len(rows) < CHECKED_ROWS:  # a short table needs no haste
+        return None
+    cells = [layout.split(line.split("#")[0].strip()) for line in rows if line.split("#")[0].strip()]
+    if not cells or any(len(row) != width for row in cells):
+        return None
+    try:
+        sample = CellGrid(layout.headers, tuple(zip(*cells, strict=True)), range(len(cells)))
+        [[float(cell) for cell in row] for row in cells]
+        if _has_labels(sample) or any(may_be_thousands(sample.headers, column) for column in sample.columns):
+            return None
+        with source.open_text() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            delimiter = layout.delimiter if layout.delimiter in (",", ";", "\t") else None
+            data = np.loadtxt(file, delimiter=delimiter, skiprows=layout.first, ndmin=2, comments=None, quotechar='"')
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, IndexError):
+        return None
+    with source.open_text() as file:
+        if sum(1 for _ in file) != layout.first + len(data):
+            return None  # empty lines may part curves
+    numbers = range(layout.first + 1, layout.first + len(data) + 1)
+    return with_caption(source, CellGrid(layout.headers, tuple(data.T), numbers))
+
+
+def _has_labels(sample: CellGrid) -> bool:
+    """Whether a column may hold names that look like numbers: versions such as 1.10."""
+    for header, cells in zip(sample.headers, sample.columns, strict=True):
+        head = parse_header(header)
+        measured = head.unit is not None or head.other_unit is not None or head.is_derived
+        measured = measured or value_meaning(header) is not None or k_unit_of(header) is not None
+        written = labels_of(np.array(list(map(float, cells))))
+        if not measured and not head.is_repeat and any(a != b for a, b in zip(written, cells, strict=True)):
+            return True
+    return False
+
+
+READER = Reader("plain-table", "plain table", recognise_text, read)

@@ -1,0 +1,379 @@
+"""The evidence for one reading of a table: small functions, each a log-likelihood; cells before words.
+
+A function answers one question and knows nothing of the others; `weigh` adds them up.  To teach the reader something
+new, add a word to `vocabulary.toml` or a function here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from scalecurve.formats.headers import (
+    LOAD_NAMES,
+    WORDS,
+    WORKER_NOUNS,
+    Header,
+    Statistic,
+    is_of_one_worker,
+    k_unit_of,
+    value_meaning,
+    worker_unit,
+)
+from scalecurve.formats.tables.candidates import HEADER, Candidate
+from scalecurve.formats.tables.cells import numbers_of
+from scalecurve.formats.tables.facts import Kind, is_cpu_time
+from scalecurve.study import Quantity, Regime
+from scalecurve.study.run import FloatArray
+
+# Where several counts rise together, the one that names what is paid for is K.
+UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.35, "threads": 0.0, "nodes": -0.3}
+CERTAIN, SURE, LIKELY, HINT = 6.0, 4.0, 2.0, 1.0
+_CLOCK = re.compile(r"\d{1,2}:\d\d:\d\d")
+CLOSE = 0.05  # how far a printed ratio may be from what follows from the times, on the log scale
+
+
+def name_of_k(own: Candidate) -> float:
+    """Whether the header of K counts workers or the load on a server, or says that the column is something else."""
+    if own.k is None:
+        return CERTAIN
+    head, text = own.view.heads[own.k], own.view.name(own.k)
+    if own.view.options.k_column is not None:
+        return CERTAIN
+    if own.long.how == "product":
+        parts = [worker_unit(own.view.name(i)) is not None for i in own.long.parts]
+        return CERTAIN + (LIKELY + 0.5 if any(parts) else 0.0)
+    if own.long.how == "k-in-headers":
+        return _name_of_header_row(own, text)
+    if own.view.numbers(own.k).bad.all():  # the cells name what they count: 4 nodes, np=4, 2N8G
+        return CERTAIN
+    if unit := worker_unit(text):
+        return CERTAIN + UNITS.get(unit, 0.0) - (HINT if len(text) == 1 else 0.0)
+    if k_unit_of(text):
+        return SURE + 0.5
+    if head.says("work", "series", "dated") or head.is_repeat or head.is_count:
+        return -LIKELY - HINT
+    if any(word in WORKER_NOUNS for word in head.words) and not {*head.words} & {"per", "id"}:
+        return SURE - 0.5
+    if {*head.words} & WORDS["perhaps_workers"]:
+        return LIKELY + 0.5
+    if head.says("label", "time", "rate"):
+        return -LIKELY - HINT
+    return 0.0
+
+
+def _name_of_header_row(own: Candidate, text: str) -> float:
+    words = own.family.words if own.family else ()
+    if own.view.options.k_column == HEADER or k_unit_of(text) not in (None, "workers") or text.lower() == "workers":
+        return CERTAIN
+    if any(word in WORKER_NOUNS for word in words):
+        return SURE + HINT if max(map(len, words)) > 1 else SURE
+    return SURE if words else LIKELY - 0.5
+
+
+def cells_of_k(own: Candidate) -> float:
+    """Whether the cells of K look like worker counts: a few small whole numbers, often doubling, often from 1."""
+    if own.k is None:
+        return 0.0
+    counts = own.workers
+    values = np.unique(counts[np.isfinite(counts)])
+    if len(values) < 2:
+        return -LIKELY if worker_unit(own.view.name(own.k)) else -CERTAIN
+    doubling = np.mean([float(v).is_integer() and (int(v) & (int(v) - 1)) == 0 for v in values])
+    score = HINT * float(doubling) + (0.5 if values[0] == 1 else 0.0)
+    score -= LIKELY if values[-1] > 1e6 else HINT if values[0] >= 100 else 0.0
+    score -= LIKELY * float(np.mean(~np.isfinite(counts)))
+    return score - (0.5 if len(values) > 12 and len(values) == len(counts) else 0.0)
+
+
+def product_of_others(own: Candidate) -> float:
+    """Whether K is the product of two other columns, as the cores of ranks and threads are."""
+    return LIKELY + HINT if own.long.parts and own.long.how != "product" else 0.0
+
+
+def name_of_value(own: Candidate) -> float:
+    """Whether the header of the observations says time or rate, of the whole run, and no summary but the mean."""
+    view, head = own.view, own.value_head
+    if view.options.value_column is not None:
+        return CERTAIN
+    meaning, is_load = own.meaning, own.k is not None and view.name(own.k).lower() in LOAD_NAMES
+    if meaning is None:
+        laid_out = own.long.value is not None or head.statistic is not None
+        score = (LIKELY if laid_out else 0.0) + _statistic(head)
+        return score - (LIKELY if head.says("work", "series", "label", "count") or head.is_repeat else 0.0)
+    score = SURE + (0.5 if meaning.quantity is Quantity.SECONDS else 0.0)
+    score += 0.5 if head.unit is not None or view.numbers(own.value).unit is not None else 0.0
+    score += LIKELY if head.says("whole") and not head.is_part else 0.0
+    score -= LIKELY + HINT if head.is_part else 0.0
+    score -= SURE if is_cpu_time(view, own.value) or head.says("before") or is_of_one_worker(head.text) else 0.0
+    score -= CERTAIN if _is_time_of_day(own) else 0.0
+    score -= HINT if "per" in head.words or "/" in head.text.rstrip(")]s") else 0.0
+    score -= LIKELY if "serial" in head.words or "sequential" in head.words or "seq" in head.words else 0.0
+    if is_load:
+        score += LIKELY + HINT if meaning.quantity is not Quantity.SECONDS else -LIKELY if head.says("latency") else 0.0
+    plain = {*head.base} <= WORDS["time"] | WORDS["whole"] | WORDS["rate"] | WORDS["metric"]
+    return score + _statistic(head) + (HINT if plain and meaning.quantity is Quantity.SECONDS else 0.0)
+
+
+def _is_time_of_day(own: Candidate) -> bool:
+    """Whether the observations are h:mm:ss beside a column of dates."""
+    dated = any("date" in head.words for head in own.view.heads)
+    return dated and all(_CLOCK.fullmatch(label) for label in own.view.labels(own.value)[:20])
+
+
+def _statistic(head: Header) -> float:
+    """The mean stands for several runs; of the ranks of one run the slowest ends it."""
+    over_workers = any(word in WORKER_NOUNS and len(word) > 1 for word in head.words)
+    if over_workers and head.statistic is Statistic.MAXIMUM:
+        return HINT
+    weights = {None: 0.0, Statistic.MEAN: 0.3, Statistic.MEDIAN: 0.1, Statistic.MINIMUM: -LIKELY}
+    return weights.get(head.statistic, -LIKELY - HINT) - (HINT if over_workers and head.statistic else 0.0)
+
+
+def cells_of_value(own: Candidate) -> float:
+    """Whether the observations are positive numbers that vary, and no worker counts or row numbers."""
+    good = own.values[own.usable]
+    if not len(good):
+        return -LIKELY
+    share = len(good) / max(len(own.values), 1)
+    is_whole = bool((good == np.floor(good)).all()) and float(good.max()) < 1e4
+    score = HINT * share - (0.5 if is_whole and own.meaning is None else 0.0)
+    return score - (LIKELY if len(np.unique(good)) == 1 and len(good) > 2 else 0.0)
+
+
+def _ratios(own: Candidate) -> Iterator[tuple[str, FloatArray]]:
+    """The columns that print speedups or efficiencies, as numbers; an efficiency in percent as a share."""
+    for i, head in enumerate(own.view.heads):
+        joined = "".join(head.words)
+        kind = "speedup" if "speedup" in joined else "efficiency" if "eff" in joined else None
+        if kind and not has_other_meaning(own, i):
+            numbers = numbers_of([label.rstrip("x×% ") for label in own.view.labels(i)], own.view.mark)
+            if not numbers.bad.all():
+                yield kind, numbers.values
+
+
+def has_other_meaning(own: Candidate, i: int) -> bool:
+    """Whether a column beside the observations is one of times after all."""
+    return i in (own.k, own.value) or value_meaning(own.view.name(i)) is not None
+
+
+def follows_printed_ratio(own: Candidate) -> float:
+    """Whether a printed speedup or efficiency follows from these observations at this K, up to its baseline."""
+    if own.k is None:
+        return 0.0
+    if own.meaning is None:
+        as_time, as_rate = (follows_as(own, is_rate) for is_rate in (False, True))
+        return max(as_time, as_rate) if max(as_time, as_rate) > 0 else 0.0
+    return follows_as(own, own.meaning.quantity is not Quantity.SECONDS)
+
+
+def follows_as(own: Candidate, is_rate: bool) -> float:
+    """The same where the observations are rates, or times."""
+    score = 0.0
+    for kind, printed in _ratios(own):
+        with np.errstate(all="ignore"):
+            per_k = own.workers if kind == "efficiency" else 1.0
+            base = np.log(printed * per_k * (1 / own.values if is_rate else own.values))
+            moves = np.log(printed * per_k)
+        rows = own.usable & np.isfinite(base)
+        rows &= np.isin(own.groups, own.groups[rows][np.bincount(own.groups[rows])[own.groups[rows]] > 1])
+        if rows.sum() < 3 or np.ptp(moves[rows]) < 0.1:
+            continue
+        spread = float(np.median(np.abs(_within(base[rows], own.groups[rows]))))
+        beside = min((_apart(base, np.log(other)) for other in _other_times(own)), default=np.inf)
+        score += SURE if min(spread, beside) < CLOSE else -LIKELY if spread > 4 * CLOSE else 0.0
+    return max(-SURE, min(score, CERTAIN))
+
+
+def _other_times(own: Candidate) -> Iterator[FloatArray]:
+    """The other columns of times, one of which may be the serial time behind a speedup."""
+    for i in range(own.view.width):
+        if i not in (own.k, own.value) and value_meaning(own.view.name(i)) is not None and own.view.is_numeric(i):
+            with np.errstate(invalid="ignore"):
+                yield np.where(own.view.numbers(i).values > 0, own.view.numbers(i).values, np.nan)
+
+
+def _apart(a: FloatArray, b: FloatArray) -> float:
+    rows = np.isfinite(a) & np.isfinite(b)
+    return float(np.median(np.abs(a[rows] - b[rows]))) if rows.sum() > 2 else np.inf
+
+
+def _within(values: FloatArray, groups: np.ndarray) -> FloatArray:
+    """The values without the mean of their group."""
+    count = np.maximum(np.bincount(groups), 1)
+    means: FloatArray = (np.bincount(groups, weights=values) / count)[groups]
+    return np.subtract(values, means)
+
+
+def efficiency_is_speedup_per_k(own: Candidate) -> float:
+    """Whether a printed efficiency is the printed speedup divided by this K."""
+    columns = dict(_ratios(own))
+    if len(columns) < 2 or own.k is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        base = np.log(columns["speedup"] / own.workers / columns["efficiency"])
+    rows = np.isfinite(base)
+    if rows.sum() < 3 or len(np.unique(own.workers[rows])) < 2:
+        return 0.0
+    return LIKELY + HINT if float(np.ptp(base[rows])) < CLOSE else -HINT
+
+
+def moves_with_k(own: Candidate) -> float:
+    """Whether times fall or stay with K, and rates rise or stay; a time that grows like K is more likely a size."""
+    slope = slope_of(own)
+    if slope is None:
+        return 0.0
+    is_rate = own.meaning is not None and own.meaning.quantity is not Quantity.SECONDS
+    if own.meaning is None and (own.long.value is None or own.long.how == "curves"):
+        return HINT if abs(slope) > 0.3 else 0.0
+    falls = -slope if is_rate else slope
+    if own.view.options.regime is Regime.WEAK and not is_rate:
+        return 0.0
+    weight = HINT if own.view.options.k_column or name_of_k(own) >= SURE else 2 * LIKELY
+    return HINT if falls < -0.2 else 0.0 if falls < 0.6 else -weight
+
+
+def slope_of(own: Candidate) -> float | None:
+    """The middle slope of log T over log K within the curves; None where no curve has two K."""
+    rows = own.usable
+    if own.k is None or not rows.any():
+        return None
+    k, t = np.log(own.workers[rows]), np.log(own.values[rows])
+    groups = np.unique(own.groups[rows], return_inverse=True)[1]
+    dk, dt = _within(k, groups), _within(t, groups)
+    above = np.bincount(groups, weights=dk * dt)
+    below = np.bincount(groups, weights=dk * dk)
+    slopes = above[below > 1e-9] / below[below > 1e-9]
+    return float(np.median(slopes)) if len(slopes) else None
+
+
+def whole_of_phases(own: Candidate) -> float:
+    """Whether the observations are the sum of other columns of times, or exceed all of them."""
+    if own.k is None:
+        return 0.0
+    if own.meaning is None:
+        return SURE + LIKELY if sums_up_unnamed(own) else 0.0
+    if own.meaning.quantity is not Quantity.SECONDS:
+        return 0.0
+    head, others = own.value_head, _other_seconds(own, own.meaning.factor)
+    if not others:
+        return 0.0
+    rows = own.usable
+    parts = np.nan_to_num(np.array([own.view.numbers(i).values[rows] for i in others]))
+    if not rows.any():
+        return 0.0
+    if len(others) > 1 and np.allclose(parts.sum(axis=0), own.values[rows], rtol=0.03):
+        return SURE
+    mine = {*head.words} - WORDS["whole"] - WORDS["time"]
+    is_whole = head.says("whole") or all(mine < {*own.view.heads[i].words} for i in others)
+    if is_whole:
+        rivals = head.says("whole") and any(own.view.heads[i].says("whole") for i in others)
+        return LIKELY if bool((parts <= own.values[rows] * 1.0001).all()) and not rivals else 0.0
+    return 0.0
+
+
+def _other_seconds(own: Candidate, factor: float) -> list[int]:
+    """The other columns of times in the same unit and of the same statistic."""
+    return [
+        i
+        for i in range(own.view.width)
+        if i not in (own.k, own.value)
+        and own.view.is_numeric(i)
+        and own.view.heads[i].statistic == own.value_head.statistic
+        and (value := own.view.numbers(i).unit or value_meaning(own.view.name(i))) is not None
+        and value.quantity is Quantity.SECONDS
+        and np.isclose(value.factor, factor)
+    ]
+
+
+def lacks_whole(own: Candidate) -> list[int]:
+    """The other times that are parts of a run as the observations are, where nothing in the table is its whole."""
+    head, meaning = own.value_head, own.meaning
+    if meaning is None or meaning.quantity is not Quantity.SECONDS or own.long.how == "curves" or head.statistic:
+        return []
+    plain = WORDS["time"] | WORDS["metric"] | WORDS["whole"]
+    if head.says("whole") or {*head.base} <= plain:
+        return []
+    others = _other_seconds(own, meaning.factor)
+    parts = [i for i in others if own.view.heads[i].is_part or is_cpu_time(own.view, i)]
+    rows = own.usable
+    is_sum = len(others) > 1 and whole_of_phases(own) >= SURE
+    has_whole = any(own.view.heads[i].says("whole") or {*own.view.heads[i].base} <= plain for i in others)
+    return parts if parts and rows.any() and not is_sum and not has_whole else []
+
+
+def sums_up_unnamed(own: Candidate) -> bool:
+    """Whether columns whose names say nothing are the phases of which the observations are the sum."""
+    rows = own.usable
+    kinds = own.view.kinds(own.k)
+    others = [
+        i
+        for i in range(own.view.width)
+        if i not in (own.k, own.value, *own.long.parts) and kinds.get(i) in (Kind.MEASURED, Kind.FOLLOWS_K)
+    ]
+    numbers = [own.view.numbers(i).values[rows] for i in others if own.view.is_numeric(i)]
+    broken = [own for own in map(np.nan_to_num, numbers) if bool((own != np.floor(own)).any())]
+    if len(broken) < 2 or rows.sum() < 3 or bool((own.values[rows] == np.floor(own.values[rows])).all()):
+        return False
+    return bool(np.allclose(np.sum(broken, axis=0), own.values[rows], rtol=0.03))
+
+
+def curves_reach_several_k(own: Candidate) -> float:
+    """Whether the curves have points at several K, and few rows fall out for want of them."""
+    rows = own.usable
+    if own.k is None or not rows.any():
+        return -LIKELY if own.k is not None else 0.0
+    groups = own.groups[rows]
+    pairs = np.unique(np.stack([groups, codes(own.workers[rows])]), axis=1)
+    points = np.bincount(pairs[0])
+    alone = float(np.mean(points[groups] < 2))
+    unclear = sum(kind is Kind.UNCLEAR for kind in own.kinds.values())
+    return -LIKELY * (1 + HINT) * alone - 0.5 * min(unclear, 3)
+
+
+def codes(values: FloatArray) -> np.ndarray:
+    return np.unique(values, return_inverse=True)[1]
+
+
+def simple_shape(own: Candidate) -> float:
+    """A table is read as it stands unless something speaks for another layout."""
+    alike = LIKELY if own.long.how == "curves" else 0.0  # no column like the observations is left aside
+    return alike + {"": 0.3, "runs": 0.5}.get(own.long.how, 0.0)
+
+
+def known_quantity(own: Candidate) -> Quantity | None:
+    """What the observations are where no word says it: phases add up to a time, a printed ratio follows from one."""
+    if own.k is None:
+        return None
+    if sums_up_unnamed(own):
+        return Quantity.SECONDS
+    as_time, as_rate = (follows_as(own, is_rate) for is_rate in (False, True))
+    if max(as_time, as_rate) <= 0 or as_time == as_rate:
+        return None
+    return Quantity.SECONDS if as_time > as_rate else Quantity.THROUGHPUT
+
+
+EVIDENCE: tuple[Callable[[Candidate], float], ...] = (
+    name_of_k,
+    cells_of_k,
+    product_of_others,
+    name_of_value,
+    cells_of_value,
+    simple_shape,
+    follows_printed_ratio,
+    efficiency_is_speedup_per_k,
+    moves_with_k,
+    whole_of_phases,
+    curves_reach_several_k,
+)
+
+
+def weigh(own: Candidate) -> Candidate:
+    """The candidate with the sum of the evidence and the largest pieces of it."""
+    pieces = {function.__name__: function(own) for function in EVIDENCE}
+    largest = sorted(pieces, key=lambda name: -abs(pieces[name]))[:4]
+    reasons = tuple(f"{name.replace('_', ' ')} {pieces[name]:+.1f}" for name in largest if abs(pieces[name]) >= 0.5)
+    return replace(own, score=sum(pieces.values()), reasons=reasons)

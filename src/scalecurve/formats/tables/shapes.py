@@ -1,0 +1,203 @@
+"""Wide tables made long: K in the header row, a column for each run, a column for each curve; and K as a product.
+
+Every function gives the same observations with one a row, and what became of the columns that were laid down.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scalecurve.formats.headers import WORDS, WORKER_NOUNS, Header, k_unit_of, parse_header, value_meaning, worker_unit
+from scalecurve.formats.reading import ColumnUse, Role
+from scalecurve.formats.tables.cells import CellGrid, Cells, counts_of, holds_counts, is_absent, is_summary
+
+_MARKS = frozenset(("n", "num", "x", "c", "t", "p", "k"))
+_NUMBER = re.compile(r"\d+(?:\.0+(?!\d))?")
+METRIC_WORDS = WORDS["time"] | WORDS["rate"] | WORDS["whole"] | WORDS["metric"]
+
+
+@dataclass(frozen=True, eq=False)
+class LongGrid:
+    """A grid with one observation a row.
+
+    `k` and `value` are its columns of K and of observations where the layout tells them, `parts` the two columns whose
+    product K is, `uses` what became of columns that were laid down, `absent` how many empty cells were left out, and
+    `how` names the layout: "", "k-in-headers", "runs", "curves", "product".
+    """
+
+    grid: CellGrid
+    value: int | None = None
+    k: int | None = None
+    uses: tuple[ColumnUse, ...] = ()
+    absent: int = 0
+    how: str = ""
+    parts: tuple[int, ...] = ()
+    laid: tuple[int, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class NumberedColumns:
+    """Columns whose headers differ in one number: 1, 2, 4; p=1, p=2; run1, run2; N=10, N=100."""
+
+    words: tuple[str, ...]
+    places: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def counts_runs(self) -> bool:
+        """Whether they are numbered from 0 or 1 without a gap below a word for runs or times."""
+        steps = list(range(self.numbers[0], self.numbers[0] + len(self.numbers)))
+        named = bool(self.words) and all(word in WORDS["repeat"] | WORDS["time"] for word in self.words)
+        return named and self.numbers[0] in (0, 1) and sorted(self.numbers) == steps
+
+    @property
+    def names_workers(self) -> bool:
+        return any(word in WORKER_NOUNS for word in self.words)
+
+    @property
+    def may_be_workers(self) -> bool:
+        """Whether the numbers may be worker counts: below nothing, a noun of workers, a mark, or a word for times."""
+        known = _MARKS | WORDS["time"] | WORDS["worker_fillers"] | WORDS["ways_to_run"]
+        named = all(word in WORKER_NOUNS or word in known for word in self.words)
+        times = {self.numbers.count(number) for number in self.numbers}  # each K as often as any other
+        return named and len(set(self.numbers)) > 1 and len(times) == 1 and min(self.numbers) > 0
+
+
+def numbered_columns(heads: Sequence[Header]) -> list[NumberedColumns]:
+    """The families of at least two columns whose headers differ in one number only."""
+    families: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for i, head in enumerate(heads):
+        found = _NUMBER.findall(head.text)
+        if len(found) != 1 or head.statistic is not None or head.is_derived or float(found[0]) > 1e9:
+            continue
+        words = tuple(_in_one_form(word) for word in parse_header(_NUMBER.sub(" ", head.text)).words if word)
+        families.setdefault((words, head.unit and head.unit.factor), []).append((i, int(float(found[0]))))
+    return [
+        NumberedColumns(words, tuple(i for i, _ in own), tuple(number for _, number in own))
+        for (words, _), own in families.items()
+        if len(own) > 1
+    ]
+
+
+def _in_one_form(word: str) -> str:
+    """A noun of workers in the plural, so that 1 thread and 2 threads are of one family."""
+    return f"{word}s" if f"{word}s" in WORKER_NOUNS else word
+
+
+def cells_of(values: list[Any]) -> Cells:
+    """Cells taken from several columns: text where any of them is text, else an array of numbers."""
+    numeric = bool(values) and not any(isinstance(value, str) for value in values)
+    return np.array(values, dtype=np.float64) if numeric else [str(value) for value in values]
+
+
+def _laid_down(grid: CellGrid, places: Sequence[int], by_column: bool) -> tuple[list[tuple[int, int]], int]:
+    """The (row, column) of every cell of these columns that holds something, and how many hold nothing."""
+    order = itertools.product(places, range(grid.rows)) if by_column else itertools.product(range(grid.rows), places)
+    pairs = [(b, a) if by_column else (a, b) for a, b in order]
+    kept = [(row, i) for row, i in pairs if not is_absent(grid.columns[i][row])]
+    return kept, len(pairs) - len(kept)
+
+
+def from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence[int]) -> LongGrid:
+    """One row for each row and each run of it."""
+    others = [i for i in range(len(heads)) if i not in runs]
+    rows, absent = _laid_down(grid, runs, by_column=False)
+    name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
+    columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
+    columns += [cells_of([grid.columns[i][row] for row, i in rows]), [str(runs.index(i) + 1) for _, i in rows]]
+    headers = (*(grid.headers[i] for i in others), name, "run")
+    long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
+    uses = tuple(ColumnUse(heads[i].text, Role.VALUE, "one repeat of every row") for i in runs)
+    return LongGrid(long, len(others), None, uses, absent, "runs", laid=tuple(runs))
+
+
+def from_columns_of_curves(grid: CellGrid, curves: Sequence[int], name: str = "series") -> LongGrid:
+    """One row for each row and each column of a curve, which tells the curves apart."""
+    spreads = [i for i, header in enumerate(grid.headers) if parse_header(header).statistic is not None]
+    others = [i for i in range(len(grid.headers)) if i not in {*curves, *spreads}]  # a spread is that of one curve
+    rows, absent = _laid_down(grid, curves, by_column=True)
+    names = dict(zip(curves, _what_differs([grid.headers[i].strip() for i in curves]), strict=True))
+    columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
+    columns += [[names[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
+    ends = {grid.headers[i].strip()[len(names[i]) :].strip(" ,:-") for i in curves}
+    title = ends.pop() if len(ends) == 1 else "value"
+    title = title if value_meaning(title) or not value_meaning(grid.headers[curves[0]]) else grid.headers[curves[0]]
+    headers = (*(grid.headers[i] for i in others), name, title)
+    long = replace(grid, headers=headers, columns=tuple(columns), lines=[grid.lines[row] for row, _ in rows])
+    uses = [ColumnUse(grid.headers[i].strip(), Role.VALUE, "the observations of one curve") for i in curves]
+    left = [i for i in spreads if i not in curves]
+    uses += [ColumnUse(grid.headers[i].strip(), Role.IGNORED, "beside several curves") for i in left]
+    return LongGrid(long, len(others) + 1, None, tuple(uses), absent, "curves", laid=tuple(curves))
+
+
+def _what_differs(names: Sequence[str]) -> list[str]:
+    """The names without the words that all of them end with: gcc, clang of gcc time (s), clang time (s)."""
+    words = [name.split()[::-1] for name in names]
+    end = sum(1 for _ in itertools.takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False)))
+    short = [" ".join(own[end:][::-1]).strip(" ,:-") for own in words]
+    return short if all(short) and len(set(short)) == len(short) else list(names)
+
+
+def from_columns_of_k(grid: CellGrid, heads: Sequence[Header], family: NumberedColumns) -> LongGrid:
+    """One row for each K and each row of the table; what names the rows says what they are."""
+    places, others = family.places, [i for i in range(len(heads)) if i not in family.places]
+    workers = dict(zip(places, map(str, family.numbers), strict=True))
+    corner = re.split(r"\s*[/\\|]\s*", grid.headers[others[0]]) if others else []
+    nouns = [word for word in family.words if word in WORKER_NOUNS]
+    k_header = nouns[0] if nouns else next((heads[i].text for i in others if k_unit_of(heads[i].text)), "K")
+    if len(corner) == 2 and k_unit_of(corner[1]):  # size/threads above the rows of each size
+        k_header = corner[1]
+    titled = [i for i in others if value_meaning(heads[i].text) is not None and not worker_unit(heads[i].text)]
+    names = [parse_header(str(cell)) for cell in grid.columns[others[0]]] if len(others) == 1 and not titled else []
+    is_metric = any(
+        value_meaning(name.text) is not None and (name.unit is not None or {*name.base} <= METRIC_WORDS)
+        for name in names  # time (s), throughput, img/s beside the rows, and nothing more
+    )
+    if is_metric and not all(name.is_repeat for name in names):
+        labels = [str(cell) for cell in grid.columns[others[0]]]
+        cells = [cells_of([grid.columns[i][row] for i in places]) for row in range(grid.rows)]
+        counts = [workers[i] for i in places]
+        headers, columns = (k_header, *labels), (counts, *cells)
+        lines = [*range(1, len(places) + 1)]
+        turned = replace(grid, headers=headers, columns=columns, lines=lines, row_word="column")
+        return LongGrid(turned, None, 0, how="k-in-headers", laid=places)
+    rows, absent = _laid_down(grid, places, by_column=False)
+    with_unit = next((heads[i].text for i in places if heads[i].unit), None)
+    timed = " ".join(family.words) if any(value_meaning(heads[i].text) for i in places) else None
+    headers_of = [k_header, heads[titled[0]].text if titled else with_unit or timed or "value"]
+    columns_of: list[Cells] = [[workers[i] for _, i in rows], cells_of([grid.columns[i][row] for row, i in rows])]
+    for i in others:
+        labels = [str(cell).strip() for cell in grid.columns[i]]
+        numbered = [str(j) for j in range(1, len(labels) + 1)] == labels and not heads[i].says("series")
+        runs = [label for label in labels if not is_summary(label)]
+        repeats = numbered or (bool(runs) and all(parse_header(label).is_repeat for label in runs))
+        name = "row" if i in titled or worker_unit(heads[i].text) else corner[0] if len(corner) == 2 else heads[i].text
+        headers_of.append("repeat" if repeats else name)
+        columns_of.append(cells_of([grid.columns[i][row] for row, _ in rows]))
+    lines = [grid.lines[row] for row, _ in rows]
+    long = replace(grid, headers=tuple(headers_of), columns=tuple(columns_of), lines=lines)
+    uses = tuple(ColumnUse(heads[i].text, Role.VALUE, f"the observations at K = {workers[i]}") for i in places)
+    return LongGrid(long, 1, 0, uses, absent, "k-in-headers", laid=places)
+
+
+def from_header_row(grid: CellGrid) -> CellGrid:
+    """The grid with K from its header row where no column counts workers; else the grid as it is."""
+    heads = [parse_header(header) for header in grid.headers]
+    families = [own for own in numbered_columns(heads) if own.may_be_workers and len(own.places) < len(heads)]
+    has_counts = any(worker_unit(h) and holds_counts(c) for h, c in zip(grid.headers, grid.columns, strict=True))
+    return from_columns_of_k(grid, heads, families[0]).grid if families and not has_counts else grid
+
+
+def with_product(grid: CellGrid, pair: tuple[int, int]) -> LongGrid:
+    """The grid with a first column that is the product of two others: ranks x threads, nodes x GPUs per node."""
+    a, b = (counts_of(grid.columns[i]).values for i in pair)
+    name = f"{grid.headers[pair[0]].strip()} x {grid.headers[pair[1]].strip()}"
+    product: Cells = a * b
+    whole = replace(grid, headers=(name, *grid.headers), columns=(product, *grid.columns))
+    return LongGrid(whole, None, 0, how="product", parts=(pair[0] + 1, pair[1] + 1))
