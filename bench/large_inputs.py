@@ -25,7 +25,7 @@ import sys, time
 from pathlib import Path
 from scalecurve.errors import ScalecurveError
 from scalecurve.formats.latencies import read_latencies
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import load_any as load
 begin, worked = time.perf_counter(), time.process_time()
 outcome = "refused"
 try:

@@ -40,6 +40,7 @@ SIMULATORS = tuple(MODULES)
 MOST_REPEATS = 4
 RECORDINGS = ("own", "mpi", "barrier", "steps", "work")
 COVERED = 0.953
+LEAST_PUBLISHED = 3
 COMM, STRAG, JIT, IMB, CONT, SER, REP, OTH, NON = ANSWERS
 IN_TIMES: dict[str, dict[str, float]] = {
     "loss in a constant part": {SER: 3.0, COMM: 1.5, CONT: 1.0},
@@ -311,7 +312,8 @@ def published_shift(cases: list[Case]) -> np.ndarray:
     published = np.array([counted.count(cause) + 1.0 for cause in ANSWERS])
     here = (right_of(cases) / right_of(cases).sum(axis=1, keepdims=True)).sum(axis=0) + 1.0
     shift: np.ndarray = np.log(published / published.sum()) - np.log(here / here.sum())
-    shift[[ANSWERS.index(OTH), ANSWERS.index(NON)]] = 0.0  # nobody publishes these
+    few = [i for i, cause in enumerate(ANSWERS) if counted.count(cause) < LEAST_PUBLISHED]
+    shift[few] = 0.0  # serial work or none is seldom what a paper is about
     return shift
 
 

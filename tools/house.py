@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 import sys
 import tokenize
 from collections import Counter, defaultdict
@@ -22,7 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1] / "src" / "scalecurve"
 NOT_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 MUTANTS = ROOT.parents[1] / "out" / "mutants.json"
-CURVES = ("laws/contract.py", "fitting/models.py", "forecasting/experts.py", "diagnosis/shapes.py")
+CURVES = ("fitting/models.py", "forecasting/experts.py", "diagnosis/shapes.py")  # beside that of laws
+SHARED = re.compile(r"laws\.terms|laws\.formula|every_law")
 HEADERS = ("auditing/claim_table.py", "training/inputs/measured_table.py")  # beside the one of formats/headers.py
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -70,8 +72,7 @@ def figures(total: int) -> list[tuple[str, str, str]]:
     """What is asked of the house: the row, how it stands, what is asked."""
     grades, share = tangled()
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in (*CURVES, *HEADERS) if (ROOT / path).exists()}
-    catalogues = [path for path in CURVES if path in texts and "Term" not in texts[path]]
-    terms = any("class Term(" in path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
+    catalogues = [path for path in CURVES if path in texts and not SHARED.search(texts[path])]
     engines = [path for path in HEADERS if path in texts and "formats.headers" not in texts[path]]
     schemas = ROOT / "schemas.json"
     tests = sum(code_lines(path.read_text(encoding="utf-8")) for path in (ROOT.parents[1] / "tests").rglob("*.py"))
@@ -79,7 +80,7 @@ def figures(total: int) -> list[tuple[str, str, str]]:
         ("code lines under src", f"{total:,}", "<= 38,000"),
         ("functions of radon grade D or worse", str(grades), "<= 25"),
         ("functions above a cognitive complexity of 15", f"{share:.1%}", "<= 3%"),
-        ("catalogues of curves", str(len(catalogues) + terms), "1"),
+        ("catalogues of curves", str(1 + len(catalogues)), "1"),
         ("header engines", str(1 + len(engines)), "1"),
         ("hand-written schema lines", str(len(schemas.read_text().splitlines()) if schemas.exists() else 0), "0"),
         ("runs of 6 lines that stand twice", str(repeated()), "fewer"),

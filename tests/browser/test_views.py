@@ -338,7 +338,7 @@ def test_a_link_reproduces_the_view(open_page: Callable[..., Any], settle: Calla
     [
         ("#laws?serial=banana&sereal=0.3", ['"banana", cannot be read; took 0.05', 'sets "sereal"']),
         ("#laws?serial=&largest=1e999", ['serial, "", cannot be read', '"1e999", cannot be read']),
-        ("#training?measure=bogus", ['"bogus" is not known; took "compute share']),
+        ("#training?measure=bogus", ['"bogus" is not known; took "useful work per accelerator']),
         ("#mechanisms?topic=zzz", ['"zzz" is not known']),
         ("#data?regime=what&z.text=!!!!", ["text", '"what" is not known']),
         ("#nosuch?serial=1", ['names a view "nosuch"']),

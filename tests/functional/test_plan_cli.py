@@ -15,7 +15,7 @@ ONE = ["plan", "--model", "llama3-8b", "--cluster", "h100-ib400"]
 
 
 def test_a_sweep_answers_as_text_json_and_csv(capsys):
-    assert run([*SWEEP, "--global-batch", "1M", "--critical-batch", "4Mi"]) == 0
+    assert run([*SWEEP, "--global-batch", "1M", "--critical-batch", "4Mi", "--verbose"]) == 0
     text = capsys.readouterr().out
     assert "rounded from 1,000,000" in text
     assert "cost-effective scale" in text

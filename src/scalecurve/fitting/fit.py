@@ -10,6 +10,7 @@ import numpy as np
 
 from scalecurve.analysis.curve import thinned
 from scalecurve.document import (
+    Answer,
     Block,
     Cell,
     Column,
@@ -71,9 +72,34 @@ class Fits(Result):
     def best_name(self) -> str | None:
         return self.laws[0].name if len(self.tied) <= 1 else None
 
-    def __repr__(self) -> str:
-        answer = f"{' and '.join(self.tied)} tie" if len(self.tied) > 1 else f"best {self.laws[0].name}"
-        return f"<Fits of {self.name}: {answer}, {len(self.laws)} laws>"
+    @property
+    def answer(self) -> Answer:
+        codes = {finding.code: finding for finding in self.findings}
+        best = self.laws[0]
+        share = [(name, e) for name, e in best.parameters.items() if not name.endswith("_at_one")]
+        values = ", ".join(f"{name} {_percent(e.value)}" for name, e in share)
+        if len(self.tied) > 1:
+            way_out = f"measure K = {self.parting_k}" if self.parting_k else "measure more K"
+            decision = f"Do not choose a law yet: the data cannot tell {and_list(self.tied)} apart."
+            return Answer(decision=decision, reason=self.undecided_reason, next=way_out)
+        if "lack-of-fit" in codes:
+            none = f"{best.name} does not fit" if len(self.laws) == 1 else f"No law fits, not even {best.name}"
+            decision = f"{none}: it misses the means by {best.misfit:.1%}, more than the noise."
+            return Answer(decision=decision, next="scalecurve diagnose names what bends the curve instead")
+        decision = f"{best.name} explains the curve" + (f": {values}." if values else ".")
+        if len(self.laws) == 1:
+            decision = f"{best.name} was the only law fitted" + (f": {values}." if values else ".")
+        ends = [f"{name} {_percent(e.low)} to {_percent(e.high)}" for name, e in share if e.low is not None and e.high]
+        sure = f"At {self.level:.0%}: {', '.join(ends)}." if ends else None
+        reason = f"It misses the measured means by {best.misfit:.1%}."
+        return Answer(
+            decision=decision, confidence=sure, reason=reason, next="scalecurve forecast says what comes next"
+        )
+
+    @property
+    def undecided_reason(self) -> str:
+        """What tied laws say beyond the data, in a word."""
+        return f"All of them predict left-out K about as well; {self.laws[0].name} is first by score."
 
     def __getitem__(self, name: str) -> Fit:
         for fit in self.laws:
@@ -110,9 +136,6 @@ class Fits(Result):
         ]
 
     def body(self) -> Document:
-        best = self.undecided() if len(self.tied) > 1 else f"{self.laws[0].name} predicts left-out K best"
-        if len(self.laws) == 1:
-            best = f"only {self.laws[0].name} was fitted, so no other law was compared"
         columns = [Column("law", "left"), Column("score", meaning="predictive log density, higher is better")]
         columns += [Column("misfit"), Column("parameter", "left"), Column("value"), Column("low"), Column("high")]
         rows: list[list[Cell | str | None]] = []
@@ -123,10 +146,15 @@ class Fits(Result):
                 rows.append([*head, name, f"{estimate.value:.4g}", *ends])
                 head = ["", "", ""]
         caption = f"Laws by predictive density of left-out K; intervals at {self.level:.0%}"
-        blocks: list[Block] = [Paragraph(f"{best[0].upper()}{best[1:]}."), table(columns, rows, caption=caption)]
+        blocks: list[Block] = [table(columns, rows, caption=caption)]
         same = [f"{fit.name} reduces to {fit.reduces_to}" for fit in self.laws if fit.reduces_to]
-        blocks += [Paragraph(f"Larger laws whose extra terms add nothing: {', '.join(same)}.")] if same else []
-        return Document(f"Fits of {self.name}", (*blocks, FindingList(self.findings)))
+        details = (Paragraph(f"Larger laws whose extra terms add nothing: {', '.join(same)}."),) if same else ()
+        return Document(f"Fits of {self.name}", (*blocks, FindingList(self.findings)), details)
+
+
+def _percent(value: float | None) -> str:
+    """A share of T(1) as people say it: 4.9 %; per mille and less keep three digits."""
+    return "?" if value is None else f"{100 * value:.3g} %"
 
 
 def fit(

@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Block, Column, Document, FindingList, Heading, JsonRecord, Paragraph, Result, table
+from scalecurve.document import (
+    Answer,
+    Block,
+    Column,
+    Document,
+    FindingList,
+    Heading,
+    JsonRecord,
+    Paragraph,
+    Result,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -72,8 +83,17 @@ class GridFit(Result):
     findings: tuple[Finding, ...]
     surface: Surface
 
-    def __repr__(self) -> str:
-        return f"<GridFit of {self.name}: {self.formula}, {len(self.rows)} points>"
+    @property
+    def answer(self) -> Answer:
+        reason = f"{self.formula} explains the {len(self.rows)} points within {self.misfit:.1%}."
+        if not self.growth:
+            return Answer(decision=reason, next="scalecurve fit --hold 0.8 says how the size must grow with K")
+        hold, rate = next(iter(self.growth.items()))
+        decision = f"To keep an efficiency of {hold:.0%}, grow the problem as {self.k_unit}^{rate.value:.2f}."
+        ends = None
+        if rate.low is not None and rate.high is not None:
+            ends = f"The exponent lies between {rate.low:.2f} and {rate.high:.2f} at {self.level:.0%}."
+        return Answer(decision=decision, confidence=ends, reason=reason)
 
     @property
     def formula(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from scalecurve.document import Document, FindingList, JsonRecord, Result, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
@@ -71,8 +71,16 @@ class GridForecast(Result):
 
     JSON = "name level rows findings"
 
-    def __repr__(self) -> str:
-        return f"<GridForecast of {self.name}: {len(self.rows)} points>"
+    @property
+    def answer(self) -> Answer:
+        row = next((row for row in reversed(self.rows) if row.time is not None), None)
+        if row is None or row.time is None:
+            return Answer(decision="No size and K asked for is near enough to the measured ones to forecast.")
+        shown, between = _time_words(self.quantity)
+        e = f", efficiency {row.efficiency.value:.0%}" if row.efficiency else ""
+        decision = f"At size {format_count(row.size)} on {row.k} {self.k_unit} T is {shown(row.time.value)}{e}."
+        sure = f"T lies within {between(row.time.low or 0.0, row.time.high or 0.0)} at {self.level:.0%}."
+        return Answer(decision=decision, confidence=sure, next=None if not row.grey else "measure nearer to this point")
 
     def __getitem__(self, place: int) -> GridForecastRow:
         return self.rows[place]
@@ -86,9 +94,7 @@ class GridForecast(Result):
         return size_curves(self.surface, sizes, float(max(row.k for row in self.rows)))
 
     def body(self) -> Document:
-        seconds = self.quantity is Quantity.SECONDS
-        in_time = format_seconds if seconds else format_rate
-        between = format_seconds_range if seconds else "{:.4g}..{:.4g}".format
+        in_time, between = _time_words(self.quantity)
         cells: list[list[str | None]] = []
         for row in self.rows:
             texts: list[str | None] = []
@@ -98,10 +104,17 @@ class GridForecast(Result):
                 texts += [None if own is None else shown(own.value), ends]
             note = "refused" if row.time is None else "grey" if row.grey else ""
             cells.append([format_count(row.size), str(row.k), *texts, note])
-        what = "T" if seconds else "T (of one unit of work)"
+        what = "T" if self.quantity is Quantity.SECONDS else "T (of one unit of work)"
         head = ["size", f"K ({self.k_unit})", what, "interval", "E", "interval", ""]
         caption = f"Intervals at {self.level:.0%}, {AVERAGED}"
         return Document(f"Forecast of {self.name}", (table(head, cells, caption=caption), FindingList(self.findings)))
+
+
+def _time_words(quantity: Quantity) -> tuple[Callable[[float], str], Callable[[float, float], str]]:
+    """How T and its interval are written: in a unit of time, or as a plain number."""
+    if quantity is Quantity.SECONDS:
+        return format_seconds, format_seconds_range
+    return format_rate, "{:.4g}..{:.4g}".format
 
 
 def forecast_grid(

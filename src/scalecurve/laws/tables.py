@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Block, Document, Paragraph, Result, table
+from scalecurve.document import Answer, Block, Document, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.laws import LAW_NAMES, amdahl, communication, stragglers
@@ -22,6 +22,8 @@ MOST_CASES = 100
 MOST_TABLES_SHOWN = 2
 SMALLEST_FIXED, LARGEST_FIXED = 1e-3, 1e7
 NONE = "none"
+WORTH_USING = 0.7
+MEASURE = "scalecurve fit runs.csv --regime strong finds the parameters of a measured program"
 DOUBLINGS = [1 << step for step in range(21)]
 
 Numbers = float | Sequence[float]
@@ -43,7 +45,7 @@ class LawRow:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LawAnswer:
     """One conclusion from a law: `value` for programs, `text` for people; None where there is no answer."""
 
     name: str
@@ -60,7 +62,7 @@ class LawCase:
     formula: str
     parameters: Mapping[str, float | str]
     rows: tuple[LawRow, ...]
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[LawAnswer, ...] = ()
     grows: bool = False
     ceiling: float | None = None
     regime: str | None = None
@@ -102,12 +104,32 @@ class LawTable(Result):
     cases: tuple[LawCase, ...]
     findings: tuple[Finding, ...] = ()
 
-    def __repr__(self) -> str:
-        if len(self.cases) != 1:
-            return f"<LawTable {self.law}, {len(self.cases)} parameter sets>"
-        case = self.cases[0]
-        parts = [case.label, *(f"{answer.label} {answer.text}" for answer in case.answers if "\n" not in answer.text)]
-        return f"<LawTable {self.law}: {', '.join(part for part in parts if part)}>"
+    @property
+    def answer(self) -> Answer | None:
+        case, *others = [case for case in self.cases if case.regime != "weak"] or self.cases
+        said = [answer for answer in case.answers if "\n" not in answer.text]
+        follows = f"{said[0].label}: {said[0].text}." if said else None
+        if others or not case.rows:
+            decision = (
+                f"{case.title}: {follows}" if not others else f"{case.title} at {len(self.cases)} parameter sets."
+            )
+            return Answer(
+                decision=decision.replace(": None", "."), next="one parameter set prints its rows" if others else None
+            )
+        known = [row for row in case.rows if row.efficiency is not None]
+        kept = [row for row in known if (row.efficiency or 0.0) >= WORTH_USING]
+        if not known:
+            return Answer(decision=f"{case.title}: {follows}")
+        last = known[-1]
+        if kept and kept[-1] is not last and self.law not in ("karp-flatt", "isoefficiency"):
+            after = known[known.index(kept[-1]) + 1]
+            decision = (
+                f"Use up to K = {kept[-1].k}: efficiency is {kept[-1].efficiency:.0%} there and {after.efficiency:.0%} "
+                f"at K = {after.k} (threshold {WORTH_USING:.0%})."
+            )
+        else:
+            decision = f"At K = {last.k} the speedup is {last.speedup:.4g} and the efficiency {last.efficiency:.0%}."
+        return Answer(decision=decision, reason=follows and f"{follows[0].upper()}{follows[1:]}", next=MEASURE)
 
     def content(self) -> dict[str, Any]:
         if len(self.cases) == 1:
@@ -237,16 +259,16 @@ def _cases(
         yield LawCase(title=law.title, formula=law.formula, parameters=values, rows=tuple(rows), grows=grows), values
 
 
-def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _peak(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The doubling of K up to a million with the largest speedup, of any law."""
     best = max(DOUBLINGS, key=lambda k: law.speedup(k, **values))
     top = law.speedup(best, **values)
     if best == DOUBLINGS[-1]:
-        return [Answer("limit", f"S at K = {best}, still rising", top, f"{top:.4g}")]
-    return [Answer("limit", f"largest S at a doubling, K = {best}", top, f"{top:.4g}")]
+        return [LawAnswer("limit", f"S at K = {best}, still rising", top, f"{top:.4g}")]
+    return [LawAnswer("limit", f"largest S at a doubling, K = {best}", top, f"{top:.4g}")]
 
 
-def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: float | None) -> list[Answer]:
+def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: float | None) -> list[LawAnswer]:
     """The first K with an efficiency below the one asked about; E of every law falls with K."""
     if below is None:
         return []
@@ -257,9 +279,9 @@ def _lost(workers: Sequence[int], law: Law, values: Mapping[str, float], below: 
     if first is not None:
         between = next(([a, b] for a, b in itertools.pairwise(workers) if a < first <= b), None)
     return [
-        Answer("first_k_below", f"first K with E < {below:g}", first, str(first or NONE)),
-        Answer("first_doubling_below", "first power of two", doubling, str(doubling or NONE)),
-        Answer("between", "between the table's K", between, " and ".join(map(str, between)) if between else NONE),
+        LawAnswer("first_k_below", f"first K with E < {below:g}", first, str(first or NONE)),
+        LawAnswer("first_doubling_below", "first power of two", doubling, str(doubling or NONE)),
+        LawAnswer("between", "between the table's K", between, " and ".join(map(str, between)) if between else NONE),
     ]
 
 
@@ -274,64 +296,64 @@ def _first_below(law: Law, values: Mapping[str, float], efficiency: float) -> in
     return high
 
 
-def _ceiling(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _ceiling(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """Amdahl's 1/s, and the share of it reached at the largest K."""
     top = amdahl.ceiling(values["serial"])
-    answers = [Answer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")]
+    answers = [LawAnswer("ceiling", "ceiling 1/s", top, "no limit" if top is None else f"{top:g}")]
     if workers and top is not None:
         share = amdahl.share_of_ceiling(workers[-1], values["serial"])
-        answers.append(Answer("share_of_ceiling", f"share of it at K = {workers[-1]}", share, f"{share:.1%}"))
+        answers.append(LawAnswer("share_of_ceiling", f"share of it at K = {workers[-1]}", share, f"{share:.1%}"))
     return answers
 
 
-def _memory_bound(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _memory_bound(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """As K grows, S tends to 1/s for growth 0, to a share of K for growth 1, and to K beyond it."""
     if values["growth"] == 0:
         return _ceiling((), law, values)
-    return [Answer("ceiling", "ceiling", None, "none, because the work grows with K")]
+    return [LawAnswer("ceiling", "ceiling", None, "none, because the work grows with K")]
 
 
-def _optimum(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _optimum(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The K that minimises T of the serial-plus-tree law."""
     best, closed = communication.best_k(**values), communication.best_k_closed_form(**values)
     doubling = communication.best_doubling(**values)
     return [
-        Answer("optimum", "best K (strong)", best, "no optimum" if best is None else str(best)),
-        Answer("optimum_closed_form", "(1-s) ln 2 / c", closed, NONE if closed is None else f"{closed:.2f}"),
-        Answer("optimum_doubling", "best power of two", doubling, str(doubling or NONE)),
+        LawAnswer("optimum", "best K (strong)", best, "no optimum" if best is None else str(best)),
+        LawAnswer("optimum_closed_form", "(1-s) ln 2 / c", closed, NONE if closed is None else f"{closed:.2f}"),
+        LawAnswer("optimum_doubling", "best power of two", doubling, str(doubling or NONE)),
     ]
 
 
-def _cancels(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
-    return [Answer("serial_identifiable", "serial share", False, "cancels, so weak scaling cannot determine it")]
+def _cancels(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
+    return [LawAnswer("serial_identifiable", "serial share", False, "cancels, so weak scaling cannot determine it")]
 
 
-def _peak_of_usl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _peak_of_usl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The K of highest throughput and the largest speedup."""
     peak, top = communication.peak_k(**values), communication.largest_speedup(**values)
     words = "never falls" if peak is None else f"{peak:.2f}" + (", below 1: use one worker" if peak < 1 else "")
-    limit = Answer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
-    return [Answer("peak_k", "peak K", peak, words), limit]
+    limit = LawAnswer("limit", "largest S", top, "no limit" if top is None else f"{top:.4g}")
+    return [LawAnswer("peak_k", "peak K", peak, words), limit]
 
 
-def _as_amdahl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _as_amdahl(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The serial share that Amdahl's law would need at the largest K."""
     if not workers:
         return []
     serial = amdahl.serial_from_scaled(values["serial_scaled"], workers[-1])
     label = f"Amdahl's serial share if f was measured at K = {workers[-1]}"
-    return [Answer("amdahl_serial", label, serial, f"{serial:.6g}")]
+    return [LawAnswer("amdahl_serial", label, serial, f"{serial:.6g}")]
 
 
-def _slowest(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[Answer]:
+def _slowest(workers: Sequence[int], law: Law, values: Mapping[str, float]) -> list[LawAnswer]:
     """The expected slowest of K, in means of one worker."""
     if not workers:
         return []
     slowest = stragglers.lognormal_maximum(workers[-1], values["spread"])
-    return [Answer("slowest", f"slowest of {workers[-1]}, in means", slowest, f"{slowest:.4f}")]
+    return [LawAnswer("slowest", f"slowest of {workers[-1]}, in means", slowest, f"{slowest:.4f}")]
 
 
-ANSWERS: dict[str, Callable[[Sequence[int], Law, Mapping[str, float]], list[Answer]]] = {
+ANSWERS: dict[str, Callable[[Sequence[int], Law, Mapping[str, float]], list[LawAnswer]]] = {
     "amdahl": _ceiling,
     "gustafson": _as_amdahl,
     "logcomm": _optimum,
@@ -350,7 +372,7 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
     texts = [f"K = {row['k']}: " + ("any" if row["serial"] is None else f"{row['serial']:.6f}") for row in rows]
     label = f"largest serial share with E >= {efficiency:g}"
     value = {"efficiency": efficiency, "rows": rows}
-    answer = Answer("serial_for_efficiency", label, value, "\n  " + "\n  ".join(texts))
+    answer = LawAnswer("serial_for_efficiency", label, value, "\n  " + "\n  ".join(texts))
     formula = "s = (1/E - 1)/(K - 1)"
     case = LawCase(title=amdahl.AMDAHL.title, formula=formula, parameters={}, rows=(), answers=(answer,))
     return LawTable(law="amdahl", cases=(case,))
@@ -376,17 +398,17 @@ def isoefficiency_table(
         rows.append(LawRow(k=k, time=time, speedup=k * efficiency, efficiency=efficiency, work=work))
     last = communication.last_k_with_serial_share(serial, hold) if serial_share else None
     missing = [row.k for row in rows if row.work is None]
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[LawAnswer, ...] = ()
     if last is not None:
         text = f"beyond K = {last:.4g} no amount of work holds E = {hold:g}: there is no isoefficiency function"
-        answers = (Answer("last_k", "limit", last, text),)
+        answers = (LawAnswer("last_k", "limit", last, text),)
     elif missing:
         counts = ", ".join(map(str, missing))
         text = f"no amount of work holds E = {hold:g} at K = {counts}: communication always costs something"
-        answers = (Answer("no_answer", "no answer", missing, text),)
+        answers = (LawAnswer("no_answer", "no answer", missing, text),)
     elif rows:
         answers = (
-            Answer("work_per_worker", f"work per worker at K = {rows[-1].k}", rows[-1].work, f"{rows[-1].work:.4g}"),
+            LawAnswer("work_per_worker", f"work per worker at K = {rows[-1].k}", rows[-1].work, f"{rows[-1].work:.4g}"),
         )
     grown = "log2 K" if growth == "log" else "K"
     case = LawCase(
@@ -418,6 +440,6 @@ def karp_flatt_table(workers: Sequence[int], speedups: Sequence[float]) -> LawTa
         formula="e = (1/S - 1/K)/(1 - 1/K)",
         parameters={},
         rows=tuple(rows),
-        answers=(Answer("serial_fraction", "serial share", shares, "".join(lines)),),
+        answers=(LawAnswer("serial_fraction", "serial share", shares, "".join(lines)),),
     )
     return LawTable(law="karp-flatt", cases=(case,))

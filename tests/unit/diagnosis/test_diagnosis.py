@@ -523,3 +523,21 @@ def test_threads_that_wait_for_cores_leave_no_cause_to_name() -> None:
 
     assert result.reason == "disturbed"
     assert "waited for a core" in result.answer.decision
+
+
+@pytest.mark.parametrize(
+    ("cause", "seconds"),
+    [
+        ("serial", lambda k: 0.1 + 0.9 / k),
+        ("communication", lambda k: 1 / k + 0.01 * np.log2(k)),
+        ("communication", lambda k: 1 / k + 0.003 * (k - 1)),
+        ("imbalance", lambda k: (1.5 if k > 1 else 1.0) / k),
+    ],
+)
+def test_times_that_follow_one_law_lead_with_the_cause_that_the_law_stands_for(
+    cause: str, seconds: Callable[[int], float]
+) -> None:
+    rng = np.random.default_rng(0)
+    curve = {k: (seconds(k) * np.exp(0.01 * rng.standard_normal(5))).tolist() for k in WORKERS}
+
+    assert diagnose(Study.from_samples(curve, regime="strong")).candidates[0] == cause

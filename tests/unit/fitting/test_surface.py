@@ -5,7 +5,7 @@ import pytest
 
 from scalecurve.errors import InputError
 from scalecurve.fitting.surface import SurfacePoints, fit_surface, surface_points, term_library
-from scalecurve.formats.loading import load
+from scalecurve.formats.loading import load_any as load
 
 SIZES, WORKERS = 1e4 * 2.0 ** np.arange(5), 2.0 ** np.arange(5)
 

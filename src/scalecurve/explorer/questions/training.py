@@ -42,14 +42,15 @@ CLUSTERS = (
     "h100-ib400", "a100-ib200", "h200-ib400", "b200-ib800", "mi300x-ib400", "h800-ib400", "h100-eth100", "v100-ib100",
 )  # fmt: skip
 DRAGGING = "While you drag: fewer layouts at every second P; on release the planner's own answer."
-JOBS = {"strong": "The fixed job", "batch grows": "With the batch growing", "weak": "With the model growing"}
+JOBS = {"strong": "The fixed job", "weak": "With the model growing"}
 STACKS = ("usual", "megatron-core", "megatron-lm", "fsdp", "torchtitan", "deepspeed-zero3", "jax")
 SIXTEENTHS = (8, 10, 12, 14, 15)  # a batch is one of these times a power of two, so that replicas divide it
 COMMUNICATION = ("tensor", "context", "expert", "data", "pipeline", "bubble")
 SHOWN = (
     "gpus", "layout", "global_batch_sequences", "global_batch_tokens", "step_seconds", "step_low", "step_high",
     "breakdown", "comm_frac", "efficiency", "mfu", "memory_bytes", "tokens_per_second", "usd_per_billion_tokens",
-    "tokens_factor", "speedup", "doubling_speedup", "run_tokens", "run_seconds", "run_usd",
+    "tokens_factor", "speedup", "useful_efficiency", "past_cap", "doubling_speedup", "next_doubling_speedup",
+    "run_tokens", "run_seconds", "run_usd",
 )  # fmt: skip
 
 
@@ -60,9 +61,9 @@ class TrainingRequest(Request):
     size: float = Field(70e9, ge=1e8, le=5e12, description="parameters, where model is `size`: the nearest shape")
     tokens_per_parameter: float = Field(20.0, ge=0.1, le=10_000, description="tokens per active parameter")
     batch_tokens: float = Field(
-        16_777_216, ge=1e3, le=1e10, description="global batch; the nearest that replicas divide"
+        16_777_216, ge=1e3, le=1e10, description="largest global batch; the nearest that replicas divide"
     )
-    grows: bool = Field(False, description="the batch grows with P up to the critical batch")
+    grows: bool = Field(True, description="the batch is chosen at each P, up to this one; false holds it")
     critical: str = Field("zhang", max_length=20, description="a law of the critical batch, or `measured`")
     critical_tokens: float = Field(8e6, ge=1e3, le=1e11, description="your gradient-noise scale, where it is measured")
     loss: float = Field(2.0, gt=0, le=20, description="for laws that are functions of the loss")
@@ -116,9 +117,10 @@ class TrainingRequest(Request):
         named = sizes if self.model == BY_SIZE else model.name
         own = self.cluster == OWN
         measured = self.critical == MEASURED
+        held = "" if self.grows or self.weak else "fixed:"
         options = {
             "model": named, "cluster": "own.toml" if own else self.cluster, "gpus": f"{COUNTS[0]}..{COUNTS[-1]}",
-            "seq": str(self.seq), "global_batch": f"{self.sequences}seq", "tokens": f"{self.tokens:.0f}",
+            "seq": str(self.seq), "global_batch": f"{held}{self.sequences}seq", "tokens": f"{self.tokens:.0f}",
             "critical_batch": f"{self.critical_tokens:.0f}" if measured else self.critical, "price": f"{self.price:g}",
         }  # fmt: skip
         if not measured and critical_batch_laws().get(self.critical, {}).get("variable") == "loss":
@@ -128,8 +130,8 @@ class TrainingRequest(Request):
             options["deadline"] = f"{self.deadline_days:g}d"
         if self.budget:
             options["budget"] = f"{self.budget:.0f}"
-        if self.weak or self.grows:
-            options["weak" if self.weak else "batch_grows"] = ""
+        if self.weak:
+            options["weak"] = ""
         return options
 
     @property
@@ -208,7 +210,7 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
             part for fault in problem.faults for part in (fault.message, fault.value, fault.remedy) if part
         )
         return common | {"rows": [], "refused": str(problem), "sentences": [f"The planner refuses: {sentence}."]}
-    lines = table_of(plan.document())
+    lines = _whole_table(plan)
     rows = [_row(row, asked.deadline_days * 86400.0) for row in plan.rows]
     if asked.exact:
         for row, (change, why) in zip(rows, layout_changes(plan.rows), strict=True):
@@ -230,6 +232,19 @@ def answer(asked: TrainingRequest) -> dict[str, Any]:
     }
 
 
+def _whole_table(plan: Plan) -> dict[str, Any]:
+    """The table that decides and the raw figures as one, the split in full."""
+    body = plan.body()
+    first, raw = table_of(body), table_of(replace(body, blocks=body.details))
+    kept = [place for place, column in enumerate(first["columns"]) if column["header"] != "split"]
+    return first | {
+        "columns": [first["columns"][place] for place in kept] + raw["columns"][1:],
+        "rows": [
+            [row[place] for place in kept] + more[1:] for row, more in zip(first["rows"], raw["rows"], strict=True)
+        ],
+    }
+
+
 def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     """One P: the planner's figures, what kind of split it is, and the ends of the 90 % interval of each measure."""
     values = row.to_dict()
@@ -237,7 +252,8 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     slow, fast = one.step.high or one.seconds, one.step.low or one.seconds
     ends = {}
     for name, value, rising in (
-        ("efficiency", one.efficiency, False), ("mfu", one.mfu, False),
+        ("useful_efficiency", row.useful_efficiency, False), ("efficiency", one.efficiency, False),
+        ("mfu", one.mfu, False),
         ("tokens_per_second", one.tokens_per_second, False), ("run_seconds", row.run_seconds, True),
         ("run_usd", row.run_usd, True),
     ):  # fmt: skip
@@ -245,7 +261,7 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
             low, high = value * one.seconds / slow, value * one.seconds / fast
             if rising:
                 low, high = value * fast / one.seconds, value * slow / one.seconds
-            ends[name] = [low, min(high, 1.0) if name == "efficiency" else high]
+            ends[name] = [low, min(high, 1.0) if name.endswith("efficiency") else high]
     chance = row.chance_within(deadline) if deadline else None
     shown = {name: values[name] for name in SHOWN}
     return shown | {
@@ -328,19 +344,13 @@ def _laws(asked: TrainingRequest) -> list[dict[str, Any]]:
 def _sentences(plan: Plan) -> list[str]:
     """How far, what the batch allows, and what was chosen."""
     first, last = plan.rows[0], plan.rows[-1]
-    best = next(row for row in plan.rows if row.gpus == plan.cost_effective_gpus)
-    paying = next(mark.meaning for mark in plan.marks if mark.name == "cost-effective scale")
     sentences = [
-        f"{JOBS[plan.regime]}: cost-effective up to {best.gpus:,} accelerators ({paying}). From {first.gpus:,} to "
-        f"{last.gpus:,} the compute share goes from {100 * first.outcome.efficiency:.0f} % to "
-        f"{100 * last.outcome.efficiency:.0f} % and MFU from {100 * first.mfu:.1f} % to {100 * last.mfu:.1f} %.",
+        plan.answer.decision,
+        f"{JOBS[plan.regime]}: cost-effective up to {plan.cost_effective.words} accelerators. From {first.gpus:,} to "
+        f"{last.gpus:,} the useful efficiency goes from {100 * first.useful_efficiency:.0f} % to "
+        f"{100 * last.useful_efficiency:.0f} % and MFU from {100 * first.mfu:.1f} % to {100 * last.mfu:.1f} %.",
     ]
-    caps = [
-        f"{mark.name} at {mark.gpus:,.0f} ({mark.meaning})" for mark in plan.marks if "cap" in mark.name and mark.gpus
-    ]
-    if caps:
-        sentences.append(f"Limits of data parallelism: {'; '.join(caps)}.")
-    return [*sentences, plan.choice] if plan.choice else sentences
+    return [*sentences, *(text for text in (plan.cap and plan.cap.sentence, plan.choice) if text)]
 
 
 @cache
@@ -365,10 +375,10 @@ def transformer_of_size(parameters: float) -> Transformer:
     12 L h^2 parameters in the layers (Kaplan et al. 2020); widths are multiples that tensor parallelism divides.
     """
     depth = (parameters / (12 * 128**2)) ** (1 / 3)
-    step, head = (2048, 128) if depth * 128 >= 4096 else (512, 64)
+    step, head = (4096, 128) if depth * 128 >= 16384 else (2048, 128) if depth * 128 >= 4096 else (512, 64)
     hidden = max(step, round(depth * 128 / step) * step)
     layers = parameters / (12 * hidden**2)
-    even = 16 if layers >= 64 else 8 if layers >= 24 else 4
+    even = 32 if layers >= 128 else 16 if layers >= 64 else 8 if layers >= 24 else 4
     count = max(even, round(layers / even) * even)
     return Transformer(hidden=hidden, layers=count, heads=hidden // head, vocab=VOCABULARY, seq=8192)
 

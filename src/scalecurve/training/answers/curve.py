@@ -1,24 +1,47 @@
-"""The curve over P: a row per P with what the whole run takes, marks on the axis, and the P that answers best."""
+"""The curve over P: a row per P with what the whole run takes, marks on the axis, and the P that answers best.
+
+Useful work is the currency: tokens that small batches would need.  A batch B processes 1 + B / B_crit times as many.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from scalecurve.document import JsonRecord
 from scalecurve.estimate import Estimate
 from scalecurve.findings import Finding, info, warning
 from scalecurve.training.answers.evaluation import StepOutcome, TrainingJob, evaluate_jobs
-from scalecurve.training.inputs.request import OBJECTIVES, GlobalBatch, PlanRequest
-from scalecurve.training.physics.run import CriticalBatch, Goodput, Reliability, goodput, loss_law
-from scalecurve.training.search.search import BestLayouts, SearchTask
+from scalecurve.training.inputs.request import OBJECTIVES, BatchChoice, PlanRequest, Target
+from scalecurve.training.physics.run import (
+    CriticalBatch,
+    DataParallelCap,
+    Goodput,
+    Reliability,
+    goodput,
+    loss_law,
+)
+from scalecurve.training.search.search import (
+    BestLayouts,
+    SearchTask,
+    batches_of,
+    choose_batches,
+    even_batch,
+    grown_models,
+    idle_counts,
+    search,
+)
 from scalecurve.units import format_count, format_seconds
 
 EFFORT_TOKENS = 20.0  # tokens per parameter where no budget of tokens is given (Hoffmann et al. 2022)
 DEFAULT_DEADLINE = 30 * 86400.0  # for --compute-optimal without --deadline
 PAYS = 1.7  # a doubling that gives less than this is not worth its price
 SHOWS = 0.02  # gradient traffic counts as exposed from this share of the step
+SURE = 0.9  # probability from which a deadline counts as met
+STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
+FROZEN_SAVES = 1.5  # times the rate that adapters may reach, since they need no gradients by weight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,34 +55,131 @@ class Optimal:
     law: str
 
 
-SURE = 0.9  # probability from which a deadline counts as met
-STATE_BYTES = 14.0  # bytes of a parameter in a checkpoint: bf16 weights, fp32 copy and two moments
+@dataclass(frozen=True, kw_only=True)
+class RunTerms:
+    """What the run of every row is held to: the target, the batch that may be chosen, the critical batch, and what
+    failures cost.  `target` None: no end of the run is known."""
+
+    target: Target | None
+    choice: BatchChoice
+    critical: CriticalBatch | None
+    reliability: Reliability | None = None
+    top: int = 1
+
+    def charge(self, task: SearchTask, batch_tokens: float) -> float:
+        """Tokens processed over tokens that small batches would need."""
+        return 1.0 if self.critical is None else self.critical.tokens_factor(batch_tokens / task.critical_growth)
+
+    def critical_sequences(self, task: SearchTask) -> float | None:
+        """The critical batch of this job in sequences."""
+        return None if self.critical is None else self.critical.tokens.value * task.critical_growth / task.seq
+
+    def stated_tokens(self, task: SearchTask) -> float | None:
+        """Tokens of the run as stated, more where the model grew."""
+        return None if self.target is None else self.target.tokens * task.tokens_growth
+
+    def useful_tokens(self, task: SearchTask) -> float | None:
+        """Tokens that small batches would need to reach the target."""
+        stated = self.stated_tokens(task)
+        if stated is None or self.target is None or self.target.at_batch is None or self.critical is None:
+            return stated
+        return stated / self.critical.tokens_factor(self.target.at_batch)
+
+    def goodput(self, task: SearchTask, gpus: int) -> Goodput:
+        states = STATE_BYTES * task.model.parameters
+        return goodput(gpus, self.reliability, states=states, node=task.cluster.node)
+
+    def useful_rate(self, task: SearchTask, best: BestLayouts) -> float:
+        """Useful tokens per second of the best layout; 0 without one."""
+        if not best.layouts:
+            return 0.0
+        tokens = best.sequences * task.seq
+        return tokens / best.seconds / self.charge(task, tokens) * self.goodput(task, best.gpus).factor
+
+
+@dataclass(frozen=True)
+class Use:
+    """What is done with P accelerators: the best layouts, on all of them or on fewer, and the job that is split."""
+
+    gpus: int
+    best: BestLayouts
+    task: SearchTask
+
+
+def best_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms, *, largest: int) -> list[Use]:
+    """At each P the layouts that do most useful work, on P or with some accelerators idle: useful work never falls.
+    Fewer accelerators are tried as far as the peak of the machine lets them be better."""
+    critical = terms.critical_sequences(task)
+
+    def found(some: Sequence[int]) -> dict[int, BestLayouts]:
+        best = choose_batches(task, some, largest, critical, fixed=terms.choice.fixed, top=terms.top)
+        return dict(zip(some, best, strict=True))
+
+    best = found(counts)
+    peak = task.cluster.peak(task.precision) / float(task.model.shape(task.seq).flop_per_token)
+    peak *= FROZEN_SAVES if task.adapters else 1.0
+    rates = {count: terms.useful_rate(task, one) for count, one in best.items()}
+    fewer = {count: [some for some in idle_counts(count) if some * peak > rates[count]] for count in counts}
+    more = sorted({some for others in fewer.values() for some in others} - set(best))
+    best |= found(more)
+    rates |= {count: terms.useful_rate(task, best[count]) for count in more}
+    return [
+        Use(count, best[max((count, *fewer[count]), key=lambda some: (rates[some], some))], task) for count in counts
+    ]
+
+
+def grown_uses(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> list[Use]:
+    """The job as it grows from the first P it fits on (compute-optimal: parameters and tokens as the square root of P):
+    the largest batch keeps the work of an accelerator, the critical batch grows with the tokens.  Of a few models
+    of about that size the one is taken that splits best."""
+    uses: list[Use] = []
+    start: int | None = None
+    for count in counts:
+        own, largest = task, terms.choice.largest.sequences
+        if start is not None:
+            tried = []
+            for model, more in grown_models(task.model, count / start):
+                grown, most = replace(task, model=model, tokens_growth=more), even_batch(largest * more)
+                [best] = choose_batches(grown, [count], most, terms.critical_sequences(grown))
+                tried.append((terms.useful_rate(grown, best) * model.active_parameters, grown, most))
+            _, own, largest = max(tried, key=lambda one: one[0])
+        uses += best_uses(own, [count], terms, largest=largest)
+        start = count if start is None and uses[-1].best.layouts else start
+    return uses
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRow(JsonRecord):
     """The best layout at P, and what the whole run takes with it.
 
-    `run_tokens` are the tokens to process, with the extra that batches near or beyond the critical one are charged.
+    `run_tokens` are the tokens to process: those that small batches would need, times `tokens_factor` for the batch.
+    `raw_tokens` are the tokens as stated.  Accelerators that the layout leaves idle are paid for.
     """
 
+    gpus: int
     outcome: StepOutcome
     alternatives: tuple[StepOutcome, ...]
     goodput: Goodput
     tokens_factor: float
     run_tokens: float | None
-    speedup: float = 1.0
-    doubling: float | None = None  # speedup over half as many accelerators, per effective token
+    raw_tokens: float | None
+    past_cap: bool | None = None  # None where no cap is known
+    speedup: float = 1.0  # in useful work, over the first row
+    useful_efficiency: float = 1.0  # useful work per accelerator over that of the best row
+    doubling: float | None = None  # useful work over that of half as many accelerators
+    next_doubling: float | None = None  # useful work of twice as many accelerators over this
     optimal: Optimal | None = None
 
     JSON = """
-        **outcome goodput tokens_factor effective_tokens_per_second usd_per_billion_effective_tokens speedup
-        doubling_speedup=doubling run_tokens run_seconds run_gpu_hours run_usd run_joules run_kwh run_kg_co2
-        compute_optimal=optimal loss=optimal.loss alternatives"""
+        **outcome gpus idle_gpus=idle goodput tokens_factor wasted_tokens_share=wasted past_cap
+        effective_tokens_per_second usd_per_billion_effective_tokens speedup useful_efficiency
+        doubling_speedup=doubling next_doubling_speedup=next_doubling run_tokens run_seconds run_gpu_hours run_usd
+        run_joules run_kwh run_kg_co2 raw_run_seconds compute_optimal=optimal loss=optimal.loss alternatives"""
 
     @property
-    def gpus(self) -> int:
-        return self.outcome.gpus
+    def idle(self) -> int:
+        """Accelerators without work."""
+        return self.gpus - self.outcome.gpus
 
     @property
     def step_seconds(self) -> float:
@@ -75,25 +195,42 @@ class PlanRow(JsonRecord):
         return 1.0 / self.tokens_factor
 
     @property
+    def wasted(self) -> float:
+        """The share of tokens that a small batch would not have needed."""
+        return 1.0 - self.statistical_efficiency
+
+    @property
     def token_rate(self) -> Estimate:
-        """Tokens per second with the step's interval."""
-        return _rate(self.outcome.tokens, self.outcome.step)
+        """Useful tokens per second with the step's interval."""
+        return _rate(self.effective_tokens_per_second * self.outcome.seconds, self.outcome.step)
 
     @property
     def work_rate(self) -> Estimate:
-        """Model FLOP per second with the step's interval: what compares models of different size."""
-        return _rate(self.outcome.mfu * self.outcome.peak * self.gpus * self.outcome.seconds, self.outcome.step)
+        """Useful model FLOP per second with the step's interval: what compares models of different size."""
+        return _rate(self.useful_work * self.outcome.seconds, self.outcome.step)
 
     @property
     def effective_tokens_per_second(self) -> float:
-        """Tokens that count: throughput, less failures and stragglers, over the charge for the batch."""
+        """Useful tokens: throughput, less failures and stragglers, over the charge for the batch."""
         return self.outcome.tokens_per_second * self.goodput.factor / self.tokens_factor
 
     @property
+    def useful_work(self) -> float:
+        """FLOP per second that small batches would have needed too: 6 x active parameters x useful tokens."""
+        return 6.0 * self.outcome.job.model.active_parameters * self.effective_tokens_per_second
+
+    def seconds_for(self, tokens: float | None) -> float | None:
+        return None if tokens is None else tokens / (self.outcome.tokens_per_second * self.goodput.factor)
+
+    @property
     def run_seconds(self) -> float | None:
-        if self.run_tokens is None:
-            return None
-        return self.run_tokens / (self.outcome.tokens_per_second * self.goodput.factor)
+        """Seconds to the target."""
+        return self.seconds_for(self.run_tokens)
+
+    @property
+    def raw_run_seconds(self) -> float | None:
+        """Seconds of exactly the tokens stated, whatever they are worth at this batch."""
+        return self.seconds_for(self.raw_tokens)
 
     def chance_within(self, seconds: float) -> float | None:
         """The probability that the run ends within these seconds, from the interval of its step."""
@@ -131,7 +268,9 @@ class PlanRow(JsonRecord):
     @property
     def usd_per_billion_effective_tokens(self) -> float | None:
         per_token = self.outcome.usd_per_billion_tokens
-        return None if per_token is None else per_token * self.tokens_factor / self.goodput.factor
+        if per_token is None:
+            return None
+        return per_token * self.tokens_factor / self.goodput.factor * self.gpus / self.outcome.gpus
 
 
 def _rate(amount: float, step: Estimate) -> Estimate:
@@ -140,54 +279,45 @@ def _rate(amount: float, step: Estimate) -> Estimate:
 
 
 def build_rows(
-    tasks: Sequence[SearchTask],
-    best: Sequence[BestLayouts],
-    batch: GlobalBatch,
-    critical: CriticalBatch | None,
-    reliability: Reliability | None,
-    *,
-    tokens: float | None,
+    uses: Sequence[Use], terms: RunTerms, cap: DataParallelCap | None, beyond: Sequence[Use] = ()
 ) -> tuple[PlanRow, ...]:
-    """A row for each P with a layout.  `tokens` is the budget of the run; None gives each row's model its own.
-
-    The budget is what the batch asked for needs, and other batches are charged or credited against it, so that runs at
-    a grown batch compare with those at the fixed one.  Speedup is per effective token over the smallest P; where models
-    grow it is per effective FLOP, since larger models compute more per token.
-    """
+    """A row for each P with a layout.  Speedup is useful work over the smallest P's; `beyond` are other P, for what the
+    next doubling gives."""
+    all_uses = [use for use in (*uses, *beyond) if use.best.layouts]
     jobs = [
         TrainingJob(
-            model=task.model, cluster=task.cluster, stack=task.stack, layout=layout, seq=task.seq,
-            precision=task.precision, adapter=task.adapters,
+            model=use.task.model, cluster=use.task.cluster, stack=use.task.stack, layout=layout, seq=use.task.seq,
+            precision=use.task.precision, adapter=use.task.adapters,
         )
-        for task, one in zip(tasks, best, strict=True)
-        for layout in one.layouts
+        for use in all_uses
+        for layout in use.best.layouts
     ]  # fmt: skip
-    outcomes = iter(evaluate_jobs(jobs, tasks[0].calibration))
-    rows: list[PlanRow] = []
-    for task, one in zip(tasks, best, strict=True):
-        if not one.layouts:
-            continue
-        outcome, *others = [next(outcomes) for _ in one.layouts]
-        active = task.model.active_parameters
-        charged = EFFORT_TOKENS * active if tokens is None else tokens
-        factor = 1.0
-        if critical is not None:
-            factor = critical.tokens_factor(outcome.tokens / task.critical_growth)
-            charged *= factor / critical.tokens_factor(batch.tokens)
-        states = STATE_BYTES * task.model.parameters
-        useful = goodput(outcome.gpus, reliability, states=states, node=task.cluster.node)
-        row = PlanRow(
-            outcome=outcome, alternatives=tuple(others), goodput=useful,
-            tokens_factor=factor, run_tokens=charged,
+    outcomes = iter(evaluate_jobs(jobs, uses[0].task.calibration))
+    rows = []
+    for use in all_uses:
+        outcome, *others = [next(outcomes) for _ in use.best.layouts]
+        factor, useful = terms.charge(use.task, outcome.tokens), terms.useful_tokens(use.task)
+        rows.append(
+            PlanRow(
+                gpus=use.gpus, outcome=outcome, alternatives=tuple(others),
+                goodput=terms.goodput(use.task, outcome.gpus), tokens_factor=factor,
+                run_tokens=None if useful is None else useful * factor, raw_tokens=terms.stated_tokens(use.task),
+                past_cap=None if cap is None else use.gpus > cap.accelerators,
+            )
         )  # fmt: skip
-        if rows:
-            first = rows[0]
-            speedup = row.effective_tokens_per_second / first.effective_tokens_per_second
-            speedup *= 1.0 if tokens is not None else active / first.outcome.job.model.active_parameters
-            half = next((other for other in rows if other.gpus * 2 == row.gpus), None)
-            row = replace(row, speedup=speedup, doubling=None if half is None else speedup / half.speedup)
-        rows.append(row)
-    return tuple(rows)
+    work = {row.gpus: row.useful_work for row in rows}
+    shown = rows[: len([use for use in uses if use.best.layouts])]
+    most = max((row.useful_work / row.gpus for row in rows), default=1.0)
+    return tuple(
+        replace(
+            row,
+            speedup=row.useful_work / rows[0].useful_work,
+            useful_efficiency=row.useful_work / row.gpus / most,
+            doubling=row.useful_work / work[row.gpus // 2] if row.gpus % 2 == 0 and row.gpus // 2 in work else None,
+            next_doubling=work[row.gpus * 2] / row.useful_work if row.gpus * 2 in work else None,
+        )
+        for row in shown
+    )
 
 
 def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget: float | None) -> Optimal:
@@ -197,7 +327,7 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
     seconds = deadline or DEFAULT_DEADLINE
     if budget is not None and hourly:
         seconds = min(seconds, budget / (hourly * row.gpus) * 3600.0)
-    rate = row.outcome.mfu * row.outcome.peak * row.gpus * row.goodput.factor / row.tokens_factor
+    rate = row.outcome.mfu * row.outcome.peak * row.outcome.gpus * row.goodput.factor / row.tokens_factor
     law = loss_law(law_name)
     parameters, tokens = law.optimal(rate * seconds)
     loss = law.loss(parameters, tokens)
@@ -206,7 +336,7 @@ def compute_optimal(row: PlanRow, law_name: str, deadline: float | None, budget:
 
 @dataclass(frozen=True, kw_only=True)
 class LargestRun:
-    """The most tokens that this model can be trained on within a deadline and a budget, and the P that does it."""
+    """The most useful tokens that this model can be trained on within deadline and budget, and the P that does it."""
 
     gpus: int
     tokens: float
@@ -217,7 +347,7 @@ class LargestRun:
     def sentence(self) -> str:
         price = "" if self.usd is None else f" and {self.usd:,.0f} USD"
         return (
-            f"The largest run within the limits: {format_count(self.tokens)} tokens on P {self.gpus:,}, in "
+            f"The largest run within the limits: {format_count(self.tokens)} useful tokens on P {self.gpus:,}, in "
             f"{format_seconds(self.seconds)}{price}."
         )
 
@@ -235,9 +365,9 @@ def largest_run(rows: Sequence[PlanRow], deadline: float | None, budget: float |
         paid = math.inf if budget is None or hourly is None else budget / hourly * 3600.0
         seconds = min(deadline or math.inf, paid)
         usd = row.outcome.job.cluster.dollars(row.gpus, seconds)
-        tokens = row.outcome.tokens_per_second * row.goodput.factor * seconds
-        runs.append((tokens / row.tokens_factor, LargestRun(gpus=row.gpus, tokens=tokens, seconds=seconds, usd=usd)))
-    return max(runs, key=lambda run: (run[0], -run[1].gpus))[1]
+        tokens = row.effective_tokens_per_second * seconds
+        runs.append(LargestRun(gpus=row.gpus, tokens=tokens, seconds=seconds, usd=usd))
+    return max(runs, key=lambda run: (run.tokens, -run.gpus))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,31 +379,75 @@ class Mark:
     meaning: str
 
 
-def smallest_replica(rows: Sequence[PlanRow]) -> int:
-    """The fewest accelerators of one replica among the rows."""
-    return min(row.outcome.layout.tp * row.outcome.layout.pp * row.outcome.layout.cp for row in rows)
+@dataclass(frozen=True)
+class CostEffective(JsonRecord):
+    """The P up to which doublings pay, and the range of P that the interval of step times allows.  `ended`: doublings
+    still pay at the end of the sweep."""
+
+    gpus: int
+    low: int
+    high: int
+    ended: bool
+
+    @property
+    def words(self) -> str:
+        """`1,024 (512 to 2,048)`."""
+        return f"{self.gpus:,}" if self.low == self.high else f"{self.gpus:,} ({self.low:,} to {self.high:,})"
+
+
+POWER = math.log2(PAYS)  # P to this power is a fair price: twice as many accelerators for PAYS times the work
+
+
+def cost_effective(rows: Sequence[PlanRow], by_batch: int | None = None) -> CostEffective:
+    """The P that gets most for a fair price: the largest W(P) / P^POWER, with W the upper envelope of useful work.
+    Layouts jump; this place on the envelope does not hang on one dip.  `by_batch` is that P where the batch was chosen
+    (`scale_by_batch`).  The range holds every P that may be it, given how well a ratio of steps is known."""
+    envelope = accumulate((row.useful_work for row in rows), max)
+    worth = {row.gpus: math.log(work) - POWER * math.log(row.gpus) for row, work in zip(rows, envelope, strict=True)}
+    best = by_batch if by_batch in worth else max(worth, key=lambda gpus: (round(worth[gpus], 9), gpus))
+    margin = rows[0].outcome.calibration.ratio_width
+    near = [gpus for gpus, value in worth.items() if value >= max(worth.values()) - margin] + [best]
+    last = rows[-1]
+    ended = best == last.gpus and (last.next_doubling is None or last.next_doubling >= PAYS)
+    return CostEffective(best, min(near), max(near), ended)
+
+
+def scale_by_batch(task: SearchTask, counts: Sequence[int], terms: RunTerms) -> int | None:
+    """The cost-effective P where the batch is chosen too: for each batch the P that gets most for a fair price, then
+    the batch that does most useful work so.  A smaller critical batch never asks for a larger batch, and the largest P
+    of any batch up to the chosen one is taken, so it never asks for more accelerators either.  None where nothing is
+    to be chosen."""
+    if terms.critical is None or terms.choice.fixed:
+        return None
+    sizes = [(count, size) for count in counts for size in batches_of(count, terms.choice.largest.sequences)]
+    best: dict[int, tuple[float, int]] = {}
+    for one in search(task.scan, sizes):
+        if one.layouts:
+            rate = one.sequences / one.seconds * terms.goodput(task, one.gpus).factor
+            worth = math.log(rate) - POWER * math.log(one.gpus)
+            best[one.sequences] = max(best.get(one.sequences, (-math.inf, 0)), (worth, one.gpus))
+    if not best:
+        return None
+    charged = {size: best[size][0] - math.log(terms.charge(task, size * task.seq)) for size in sorted(best)}
+    chosen = max(charged, key=lambda size: (charged[size], -size))
+    return max(gpus for size, (_, gpus) in best.items() if size <= chosen)
 
 
 def find_marks(
     task: SearchTask,
     rows: Sequence[PlanRow],
-    best: Sequence[BestLayouts],
-    batch: GlobalBatch,
-    critical: CriticalBatch | None,
-    regime: str,
+    uses: Sequence[Use],
+    caps: dict[str, DataParallelCap],
+    effective: CostEffective,
 ) -> tuple[Mark, ...]:
     """The caps, where splitting the model becomes forced, where traffic shows, where doublings stop paying."""
-    copies, node = smallest_replica(rows), task.cluster.node
+    node = task.cluster.node
     marks = [Mark(name="node boundary", gpus=node, meaning=f"{node:,} accelerators share the fast links")]
-    if critical:
-        replicas = critical.tokens.value / task.seq
-        size = f"{format_count(critical.tokens.value)} tokens{critical.equivalent}"
-        meaning = f"the critical batch, {size}, holds {replicas:,.0f} sequences: dp above that wastes data"
-        marks.append(Mark(name="statistical cap", gpus=replicas * copies, meaning=meaning))
-    if regime == "strong":
-        meaning = f"the batch holds {batch.sequences:,} sequences, so dp cannot exceed that"
-        marks.append(Mark(name="granularity cap", gpus=float(batch.sequences * copies), meaning=meaning))
-    forced = next((one for one in best if one.layouts and not one.data_parallel_fits), None)
+    marks += [
+        Mark(name=name, gpus=float(cap.accelerators), meaning=f"{cap.limited_by}: {cap.formula}")
+        for name, cap in caps.items()
+    ]
+    forced = next((use.best for use in uses if use.best.layouts and not use.best.data_parallel_fits), None)
     if forced is None:
         meaning = "data parallelism alone is possible throughout"
     elif forced.data_parallel_valid:
@@ -289,24 +463,14 @@ def find_marks(
     marks.append(Mark(name="all-reduce no longer hidden", gpus=visible, meaning=meaning))
     if len(rows) == 1:
         return tuple(marks)
-    if not never_stops_paying(rows):
-        meaning = f"the last P before a doubling gives less than {PAYS:g}x the effective tokens"
-    elif all(row.doubling is None for row in rows):
-        meaning = "at least: no two P of the sweep are a doubling apart, so where doublings stop paying does not show"
+    if effective.ended:
+        meaning = f"at least: every doubling up to here gives {PAYS:g}x the useful work or more"
     else:
-        meaning = f"at least: every doubling in the sweep still gives {PAYS:g}x the effective tokens or more"
-    return (*marks, Mark(name="cost-effective scale", gpus=cost_effective(rows), meaning=meaning))
-
-
-def cost_effective(rows: Sequence[PlanRow]) -> int:
-    """The last P before a doubling gives less than PAYS times the effective tokens, or the last of the sweep."""
-    place = next((place for place, row in enumerate(rows) if (row.doubling or PAYS) < PAYS), len(rows))
-    return rows[max(place - 1, 0)].gpus
-
-
-def never_stops_paying(rows: Sequence[PlanRow]) -> bool:
-    """No doubling of the sweep gives less than PAYS, so it ended before the cost-effective scale showed."""
-    return all(row.doubling is None or row.doubling >= PAYS for row in rows)
+        meaning = f"from here on a doubling gives less than {PAYS:g}x the useful work"
+        meaning += (
+            "" if effective.low == effective.high else f"; {effective.low:,} to {effective.high:,} by the interval"
+        )
+    return (*marks, Mark(name="cost-effective scale", gpus=effective.gpus, meaning=meaning))
 
 
 @dataclass(frozen=True)

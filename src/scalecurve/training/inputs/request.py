@@ -61,18 +61,22 @@ class PlanRequest:
         default=None, metadata=about("Sequence length in tokens (default: the model's).", "8192", kind=int)
     )
     global_batch: float | str | None = field(
-        default=None, metadata=about("Global batch: 4Mi (tokens) or '512 sequences'.", '"4Mi"')
+        default=None,
+        metadata=about("Largest global batch: 4Mi (tokens) or '512 sequences'; fixed:4Mi holds it.", '"4Mi"'),
     )
     critical_batch: float | str | None = field(
         default=None,
-        metadata=about("Critical batch in tokens, or a law: kaplan, mccandlish, zhang, merrill, deepseek.", '"8Mi"'),
+        metadata=about(
+            "Critical batch in tokens, a law (zhang, merrill, kaplan, ...), or a file with your gradient noise.",
+            '"8Mi"',
+        ),
     )
     definition: str | None = field(
         default=None,
         metadata=about("What the critical batch means: double (2x data) or overhead (20 % more steps).", '"double"'),
     )
     batch_grows: bool = field(
-        default=False, metadata=about("Let the batch grow with P, up to the critical batch.", "false", kind=bool)
+        default=False, metadata=about("No largest batch: only the critical batch limits it.", "false", kind=bool)
     )
     weak: bool = field(
         default=False, metadata=about("Grow model, tokens and batch with P; shows both curves.", "false", kind=bool)
@@ -81,7 +85,11 @@ class PlanRequest:
         default=None, metadata=about("Loss reached against P by a law: chinchilla.", '"chinchilla"', metavar="LAW")
     )
     tokens: float | str | None = field(
-        default=None, metadata=about("Tokens to train on (default: 20 per active parameter).", '"15T"')
+        default=None,
+        metadata=about("Tokens that small batches would need (default 20 per parameter); 15T@16Mi: at 16Mi.", '"15T"'),
+    )
+    learning_rate: str | None = field(
+        default=None, metadata=about("Learning rate and its batch, to scale with the batch: 3e-4@4Mi.", '"3e-4@4Mi"')
     )
     loss: float | None = field(
         default=None, metadata=about("Loss, for critical-batch laws that are functions of it.", "2.0", kind=float)
@@ -276,6 +284,49 @@ def read_batch(batch: float | str, seq: int) -> GlobalBatch:
         hint = f"write '{value:g} sequences' or '{value:g} tokens'"
         raise InputError(Fault(f"no whole number of sequences of {seq:,} tokens", "batch", str(batch), hint))
     return whole_sequences(batch, seq)
+
+
+@dataclass(frozen=True)
+class BatchChoice:
+    """The largest batch that a user accepts, and whether it must be exactly this one."""
+
+    largest: GlobalBatch
+    fixed: bool
+
+    @property
+    def sentence(self) -> str:
+        return f"{'batch' if self.fixed else 'largest batch'} {self.largest.sentence}"
+
+
+def read_batch_choice(batch: float | str, seq: int) -> BatchChoice:
+    """`4Mi` is the largest batch accepted; `fixed:4Mi` is the batch."""
+    held, colon, size = batch.strip().partition(":") if isinstance(batch, str) else ("", "", "")
+    if colon and held.strip().lower() != "fixed":
+        raise InputError(Fault("not a batch", "batch", str(batch), "write 4Mi, or fixed:4Mi"))
+    return BatchChoice(read_batch(size if colon else batch, seq), bool(colon))
+
+
+@dataclass(frozen=True)
+class Target:
+    """How far a run trains: as far as `tokens` get it at a batch of `at_batch` tokens, or, where that is None, at a
+    batch far below the critical one.  `stated` is False for the rule of tokens per parameter."""
+
+    tokens: float
+    at_batch: float | None = None
+    stated: bool = True
+
+    @property
+    def words(self) -> str:
+        """`15T tokens at a batch of 16.78M`."""
+        at = "small batches" if self.at_batch is None else f"a batch of {format_count(self.at_batch)}"
+        return f"{format_count(self.tokens)} tokens at {at}"
+
+
+def read_target(tokens: float | str, seq: int) -> Target:
+    """`15T`, or `15T@16Mi` for a recipe that is known."""
+    amount, at, batch = tokens.partition("@") if isinstance(tokens, str) else (tokens, "", "")
+    count = read_count(amount, "tokens", above=0.0)
+    return Target(count, float(read_batch(batch, seq).tokens) if at else None)
 
 
 def batch_sequences(batch: float | str, seq: int) -> int:

@@ -1,5 +1,7 @@
 """A whole run: what a larger batch is charged (critical batch), the loss it reaches, and the time lost to failures.
 
+Useful work is counted in the tokens that small batches would need for the same progress.
+
 McCandlish et al. 2018:  steps = S_min (1 + B_c / B),  tokens = E_min (1 + B / B_c),  B_c = E_min / S_min.
 Two definitions are in use: `double` is this B_c (twice the least data at B = B_c); `overhead` is the batch with 20 %
 more steps than linear scaling, 0.2 B_c on the same hyperbola.
@@ -9,16 +11,19 @@ Loss as a function of parameters and tokens: L(N, D) = E + A / N^a + B / D^b, wi
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from scalecurve.document import JsonRecord
-from scalecurve.errors import Fault, InputError
+from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.estimate import Estimate
+from scalecurve.files import read_text
 from scalecurve.hardware.accelerators import plain_name, unknown_name
 from scalecurve.training.inputs.request import read_count
 from scalecurve.training.inputs.transformer import training_table
@@ -51,8 +56,86 @@ class CriticalBatch(JsonRecord):
         return f" (where a run needs twice the data; {stated})"
 
     def tokens_factor(self, batch_tokens: float) -> float:
-        """Tokens / E_min = 1 + B/B_c: what each effective token costs."""
+        """Tokens / E_min = 1 + B/B_c: what each useful token costs."""
         return 1.0 + batch_tokens / self.tokens.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataParallelCap(JsonRecord):
+    """How far replicas alone reach: batch / (sequences of a replica x seq) replicas of so many accelerators.  The
+    batch, in tokens with its interval, is the smaller of the critical one and the largest accepted."""
+
+    batch: Estimate
+    limited_by: str
+    seq: int
+    sequences_per_replica: int  # micro-batch x accumulation
+    accelerators_per_replica: int
+
+    JSON = """
+        batch_tokens*=batch limited_by sequences_per_replica replicas accelerators_per_replica accelerators
+        accelerators_low=low accelerators_high=high"""
+
+    @property
+    def replicas(self) -> int:
+        return self.replicas_of(self.batch.value)
+
+    @property
+    def accelerators(self) -> int:
+        return self.replicas * self.accelerators_per_replica
+
+    @property
+    def low(self) -> int | None:
+        return None if self.batch.low is None else self.replicas_of(self.batch.low) * self.accelerators_per_replica
+
+    @property
+    def high(self) -> int | None:
+        return None if self.batch.high is None else self.replicas_of(self.batch.high) * self.accelerators_per_replica
+
+    def replicas_of(self, batch_tokens: float) -> int:
+        return max(int(batch_tokens // (self.seq * self.sequences_per_replica)), 1)
+
+    @property
+    def formula(self) -> str:
+        """`1.049M tokens / 8,192 = 128 replicas x 16 accelerators = 2,048`."""
+        several = "" if self.sequences_per_replica == 1 else f"({self.sequences_per_replica} x {self.seq:,})"
+        return (
+            f"{format_count(self.batch.value)} tokens / {several or f'{self.seq:,}'} = {self.replicas:,} replicas x "
+            f"{self.accelerators_per_replica:,} accelerators = {self.accelerators:,}"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The cap in words, with its range where the critical batch has one."""
+        size = f"{format_count(self.batch.value)} tokens / {self.seq:,}"
+        if self.sequences_per_replica > 1:
+            size += f" / {self.sequences_per_replica} sequences"
+        total = f"{self.accelerators:,}"
+        if self.low is not None and self.high is not None and self.low < self.high:
+            total += f" ({self.low:,} to {self.high:,})"
+        several = "s" if self.accelerators_per_replica > 1 else ""
+        return (
+            f"Data parallelism alone ends at {self.replicas:,} replicas ({self.limited_by}, {size}); with "
+            f"{self.accelerators_per_replica:,} accelerator{several} each, at {total}."
+        )
+
+
+def data_parallel_cap(
+    critical: CriticalBatch | None, largest: float | None, *, seq: int, per_replica: int, sequences: int = 1
+) -> DataParallelCap | None:
+    """The cap by the smaller of the critical batch and the largest accepted, both in tokens; None where neither is."""
+    if largest is not None and (critical is None or largest <= critical.tokens.value):
+        batch, limited_by = Estimate(largest, method="given"), "the largest batch"
+    elif critical is not None:
+        batch, limited_by = critical.tokens, "the critical batch"
+        if largest is not None and batch.has_interval:
+            high = min(batch.high or largest, largest)
+            batch = Estimate(batch.value, batch.low, high, batch.level, batch.method)
+    else:
+        return None
+    return DataParallelCap(
+        batch=batch, limited_by=limited_by, seq=seq, sequences_per_replica=sequences,
+        accelerators_per_replica=per_replica,
+    )  # fmt: skip
 
 
 @cache
@@ -68,8 +151,10 @@ def read_critical_batch(
     tokens: float | None = None,
     loss: float | None = None,
     compute: float | None = None,
+    seq: int | None = None,
 ) -> CriticalBatch | None:
-    """Tokens in the named definition, or a law's name evaluated at this job's tokens, loss or compute (FLOP)."""
+    """Tokens in the named definition, a law's name evaluated at this job's tokens, loss or compute (FLOP), or a file
+    with a gradient noise scale, whose samples are sequences of `seq` tokens."""
     if batch is None:
         return None
     if definition not in DEFINITIONS:
@@ -78,14 +163,48 @@ def read_critical_batch(
     if isinstance(batch, str) and plain_name(batch) in critical_batch_laws():
         variables = {"tokens": tokens, "loss": loss, "compute": compute, "none": 1.0}
         return critical_batch_by_law(plain_name(batch), variables)
+    if isinstance(batch, str) and batch.lower().endswith(".json"):
+        return critical_batch_of_file(Path(batch), seq)
     if isinstance(batch, str) and not batch[:1].isdecimal():
         raise unknown_name("critical batch", batch, critical_batch_laws())
     count = read_count(batch, "critical-batch")
-    if count <= 0:
-        raise InputError(Fault("the critical batch is above 0 tokens", value=str(batch)))
+    if count < 1:
+        raise InputError(Fault("the critical batch is at least 1 token", value=str(batch)))
     value = count / (OVERHEAD if definition == "overhead" else 1.0)
     estimate = Estimate(value, method="given")
     return CriticalBatch(tokens=estimate, given_as=definition, given_tokens=count, source="given")
+
+
+def critical_batch_of_file(path: Path, seq: int | None) -> CriticalBatch:
+    """The gradient noise scale B_simple, which predicts the critical batch (McCandlish et al. 2018): of a study that
+    `scalecurve measure` wrote, or of an object with `tokens` (or `samples`, `value` in samples), `low` and `high`."""
+    hint = 'give a study whose job reported its gradients, or {"tokens": 4e6, "low": 3e6, "high": 5e6}'
+    try:
+        content = json.loads(read_text(path, hint=hint))
+    except (ValueError, RecursionError) as problem:
+        raise FormatError(Fault(f"not JSON: {problem}", remedy=hint), subject=str(path)) from None
+    found = content if isinstance(content, dict) else {}
+    for finding in found.get("findings") or ():
+        if isinstance(finding, dict) and finding.get("code") == "gradient-noise-scale":
+            found = finding.get("evidence") or {}
+    unit = seq or 1
+    value, size = next(
+        ((found[key], size) for key, size in (("tokens", 1), ("samples", unit), ("value", unit)) if key in found),
+        (None, 1),
+    )
+    ends = [found.get("low"), found.get("high")]
+    numbers = [number for number in (value, *ends) if number is not None]
+    if value is None or not all(
+        isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number < math.inf
+        for number in numbers
+    ):
+        raise FormatError(Fault("no gradient noise scale above 0 in it", remedy=hint), subject=str(path))
+    low, high = (None if end is None else end * size for end in ends)
+    if low is None or high is None or not low <= value * size <= high:
+        low = high = None
+    level = float(found.get("level") or 0.95) if low is not None else None
+    estimate = Estimate(value * size, low, high, level, "gradient noise scale")
+    return CriticalBatch(tokens=estimate, given_as="double", given_tokens=value * size, source=f"measured, {path.name}")
 
 
 def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> CriticalBatch:
@@ -103,7 +222,7 @@ def critical_batch_by_law(name: str, variables: Mapping[str, float | None]) -> C
         value = float(law["scale"] * variable ** law["power"]) / share
     except OverflowError:
         value = math.inf
-    if not (math.isfinite(value) and value > 0):
+    if not 1 <= value < math.inf:
         raise InputError(
             Fault(
                 f"the {name} law gives no batch here", kind, f"{variable:g}", remedy="give the critical batch as tokens"

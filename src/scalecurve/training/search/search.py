@@ -3,28 +3,27 @@
 The space is a table of degrees (tp, pp, cp, ep, dp) crossed with micro-batch, recomputation, interleaving and sharding.
 Terms that depend on few of these are computed on their few values and meet by broadcasting.
 
-With P the job stays fixed (`search_strong`), or its batch grows up to the critical one, or model, tokens and batch grow
-(`search_growing`).
+`choose_batches` takes at each P the batch that reaches the target soonest; `grown_models` are the jobs of weak scaling.
+What is found at one P never depends on which others are asked.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from scalecurve.training.inputs.capabilities import can_run
 from scalecurve.training.inputs.cluster import Cluster
-from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, grid_of_layouts, place_ranks
-from scalecurve.training.inputs.request import GlobalBatch
+from scalecurve.training.inputs.layout import Grid, Layout, Recompute, Schedule, place_ranks
 from scalecurve.training.inputs.stack import Device, Stack, StackCalibration, device_of
 from scalecurve.training.inputs.transformer import Array, Shape, Transformer, as_array
 from scalecurve.training.physics.memory import USABLE, memory
-from scalecurve.training.physics.run import CriticalBatch
 from scalecurve.training.physics.steptime import step_time
 
 LONG_CONTEXT = 16384  # tokens from which any split of the sequence is tried; below it powers of two
@@ -35,16 +34,18 @@ MAX_TP = 64
 UNUSUAL = 0.05  # what a layout that splits short sequences must gain beyond a tie
 TIE = 0.02  # layouts this close in time are equal, and the one that experts prefer wins
 CANDIDATES = 4096  # fastest entries at each P that are compared
-NEAR = (0.85, 1.05)  # times the batch that is meant: what one that divides well may be
 EMPTY = 0.05  # share of the places of a pipeline that may be without a layer
 CRITICAL_POWER = 0.47  # critical batch ~ tokens^0.47 (Zhang et al. 2024)
-EVEN_BATCHES = 5  # batches that divide well, tried where the batch grows
+AT_ONCE = 16384  # configurations of one call, so that its arrays stay in the cache
+SLOWER = 1.1  # times the best of the scan: batches beyond are not searched whole
+UNEVEN = 0.06  # of a grown batch, by which it may be rounded down to divide well
 USUAL_TOKENS = 2**22  # of a batch that is not given: with what most published runs of 7 to 100 billion parameters begin
 NEAR_BATCHES = 6  # batches tried, nearest first
+ROUND = 64  # accelerators: a count that is no multiple of them may leave some idle
+MANY_REPLICAS = 64  # over which sharded states are thin enough
+MOST_OF_A_REPLICA = 8192
 FAR = 0.5  # a batch that differs by more than this share is no neighbour
 AS_FAST = 0.95  # of the best candidate's tokens/s: among these the nearest is proposed
-
-MODEL_DEGREES = ("tp", "pp", "cp")  # what splits the model, and stays as P grows where nothing is lost by it
 
 Mask = npt.NDArray[np.bool_]
 
@@ -75,6 +76,9 @@ COARSE = Axes(
     sharding=((0, False), (1, False), (2, False), (3, False)),
     powers_of_two=True,
 )
+SCAN = Axes(  # enough to tell which batches are worth a whole search
+    micro=(1, 2), chunks=(1, 4), modes=FULL.modes, sharding=((0, False), (1, False), (2, False), (3, False)),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +95,12 @@ class SearchTask:
     max_tp: int = MAX_TP
     usable: float = USABLE
     axes: Axes = FULL
-    critical_growth: float = 1.0  # this job's critical batch over that of the job the plan started from
+    tokens_growth: float = 1.0  # this job's tokens over those of the job the plan started from
+
+    @property
+    def critical_growth(self) -> float:
+        """Its critical batch over that of the job the plan started from."""
+        return float(self.tokens_growth**CRITICAL_POWER)
 
     @property
     def device(self) -> Device:
@@ -121,6 +130,11 @@ class SearchTask:
         return self.model.is_moe and self.stack.expert_ranks == "data"
 
     @property
+    def scan(self) -> SearchTask:
+        """The same with fewer layouts, or this one where they are few already."""
+        return self if self.axes.powers_of_two else replace(self, axes=SCAN)
+
+    @property
     def usable_bytes(self) -> float:
         return self.usable * self.cluster.accelerator.capacity
 
@@ -131,8 +145,15 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // value for value in small)}))
 
 
-def degrees(task: SearchTask, gpus: int, sequences: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """(tp, pp, cp, ep, dp) with tp pp cp dp = gpus that this model and batch allow.
+def degrees(task: SearchTask, gpus: int, sequences: int) -> list[tuple[int, int, int, int, int]]:
+    """(tp, pp, cp, ep, dp) with tp pp cp dp = gpus that this model and batch allow."""
+    scarce = gpus > sequences * task.cluster.node  # not even tensor ranks throughout the node leave enough
+    return [split for split in splits(task, gpus, scarce=scarce) if sequences % split[-1] == 0]
+
+
+@lru_cache(maxsize=256)
+def splits(task: SearchTask, gpus: int, *, scarce: bool) -> list[tuple[int, int, int, int, int]]:
+    """(tp, pp, cp, ep, dp) that this model allows, whatever the batch.
 
     Stages have equal depth, or few places are empty (126 layers in 128, 61 in 64, 32 in 33).
     """
@@ -141,16 +162,16 @@ def degrees(task: SearchTask, gpus: int, sequences: int) -> Iterator[tuple[int, 
     depths = [pp for pp, places in empty.items() if places <= EMPTY * (model.layers + places)]
     stages = {pp for pp in depths if not even or pp & (pp - 1) == 0 or model.layers % pp == 0}
     able = task.stack.degrees
+    experts = divisors(model.experts) if model.experts and "ep" in able else (1,)
+    found = []
     for tp in divisors(gpus) if "tp" in able else (1,):
         if tp > task.max_tp or model.heads % tp or model.hidden % tp or (even and tp & (tp - 1)):
             continue
-        scarce = gpus > sequences * task.cluster.node  # not even tensor ranks throughout the node leave enough
         for cp in contexts_of(task, gpus // tp, scarce=scarce) if "cp" in able else (1,):
-            for pp in divisors(gpus // tp // cp) if "pp" in able else (1,):
+            for pp in stages.intersection(divisors(gpus // tp // cp) if "pp" in able else (1,)):
                 dp = gpus // (tp * cp * pp)
-                if pp in stages and sequences % dp == 0:
-                    experts = divisors(model.experts) if model.experts and "ep" in able else (1,)
-                    yield from ((tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0)
+                found += [(tp, pp, cp, ep, dp) for ep in experts if tp * cp * dp % ep == 0]
+    return sorted(found)
 
 
 def contexts_of(task: SearchTask, ranks: int, *, scarce: bool) -> list[int]:
@@ -176,54 +197,68 @@ def micro_batches(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> tuple[i
 
 @dataclass(frozen=True)
 class Space:
-    """The grid of one search and where it is valid; the first axis runs over `gpus`."""
+    """The valid layouts of several sizes, one after the other; `place` says of which size each is."""
 
     grid: Grid
-    valid: Mask
-    gpus: npt.NDArray[np.int64]
-    micros: tuple[int, ...]
+    hybrid: Mask
+    place: npt.NDArray[np.int64]
 
 
 def space(task: SearchTask, sizes: Sequence[tuple[int, int]]) -> Space:
-    """All layouts for each (gpus, global batch in sequences)."""
+    """All valid layouts for each (gpus, global batch in sequences).  Axis after axis is crossed with what was valid
+    without it, so that nothing is made that a rule refuses."""
     axes, layers = task.stack_axes, task.model.layers
-    table = [(gpus, sequences, *split) for gpus, sequences in sizes for split in degrees(task, gpus, sequences)]
-    columns = np.array(table or [(0, 0, 1, 1, 1, 1, 1)], dtype=np.float64).T
-    gpus, sequences, tp, pp, cp, ep, dp = (column.reshape(-1, 1, 1, 1, 1) for column in columns)
-    micros = micro_batches(task, sizes)
-    micro = as_array(micros).reshape(1, -1, 1, 1, 1)
-    mode = as_array([mode for mode, _ in axes.modes]).reshape(1, 1, -1, 1, 1)
-    split = np.array([split for _, split in axes.modes]).reshape(1, 1, -1, 1, 1)
-    chunks = as_array(axes.chunks).reshape(1, 1, 1, -1, 1)
-    zero = as_array([stage for stage, _ in axes.sharding]).reshape(1, 1, 1, 1, -1)
-    hybrid = np.array([part for _, part in axes.sharding]).reshape(1, 1, 1, 1, -1)
-    near = place_ranks(tp, cp, dp, pp, ep, float(task.cluster.node))
-    accumulation = sequences / (dp * micro)
-    shard = np.where(hybrid, near["dp_inner"], dp)
-    grid = Grid(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else as_array(1.0), interleave=chunks,
-        micro=micro,
-        accumulation=accumulation, zero=zero,
-        shard=shard, recompute=mode, sequence_parallel=as_array(split), regather=as_array(1.0),
-        data_overlap=as_array(task.stack.data_overlap), tensor_overlap=as_array(task.stack.tensor_overlap), **near,
-    )  # fmt: skip
+    table = [
+        (place, sequences, *split)
+        for place, (gpus, sequences) in enumerate(sizes)
+        for split in degrees(task, gpus, sequences)
+    ]
+    columns = np.array(table, dtype=np.float64).reshape(-1, 7).T
+    micros, chunks = as_array(micro_batches(task, sizes)), as_array(axes.chunks)
+    short = task.seq < LONG_CONTEXT  # several short sequences are not split as well
+    each = columns[1][:, None] / (columns[6][:, None] * micros)
+    row, which = np.nonzero((np.mod(each, 1.0) == 0) & ((columns[4][:, None] == 1) | (micros == 1) | (not short)))
+    pp, steps = columns[3][row, None], each[row, which, None]
     dual = (pp > 1) & (np.mod(pp, 2) == 0) & task.stack.dualpipe
-    grid = replace(grid, schedule=np.where(dual, float(Schedule.DUALPIPE), float(Schedule.ONE_F_ONE_B)))
     places = pp * chunks
-    chunked = (pp > 1) & (np.mod(accumulation, pp) == 0) & (places <= layers)
-    chunked &= ~dual
+    chunked = (pp > 1) & ~dual & (np.mod(steps, pp) == 0) & (places <= layers)
     chunked &= np.mod(-layers, places) <= np.minimum(3.0, places / 4.0)
-    valid = (
-        (gpus > 0)
-        & (np.mod(accumulation, 1.0) == 0)
-        & (~split | ((tp > 1) & (np.mod(task.seq, tp) == 0)))
-        & ((chunks == 1) | chunked)
+    kept, chunk = np.nonzero((chunks == 1) | chunked)
+    row, which = row[kept], which[kept]
+
+    split = np.array([split for _, split in axes.modes])[:, None]
+    zero = as_array([stage for stage, _ in axes.sharding])
+    part = np.array([part for _, part in axes.sharding])
+    tp, pp, cp, dp = (columns[number][row, None, None] for number in (2, 3, 4, 6))
+    near = place_ranks(columns[2], columns[4], columns[6], columns[3], columns[5], float(task.cluster.node))
+    inner = near["dp_inner"][row, None, None]
+    kept, mode, sharding = np.nonzero(
+        (~split | ((tp > 1) & (np.mod(task.seq, tp) == 0)))
         & ((zero == axes.sharding[0][0]) | (dp * cp > 1))
-        & can_run(task.stack, task.model, grid)
-        & (~hybrid | ((shard > 1) & (shard < dp) & (np.mod(dp, shard) == 0)))
-        & ((cp == 1) | (micro == 1) | (task.seq >= LONG_CONTEXT))  # several short sequences are not split as well
+        & (~part | ((inner > 1) & (inner < dp) & (np.mod(dp, inner) == 0)))
     )
-    return Space(grid, valid, columns[0].astype(np.int64), micros)
+    row, which, chunk = row[kept], which[kept], chunk[kept]
+    place, _, tp, pp, cp, ep, dp = columns[:, row]
+    near = {name: values[row] for name, values in near.items()}
+    hybrid = part[sharding]
+    dualpipe = (pp > 1) & (np.mod(pp, 2) == 0) & task.stack.dualpipe
+    grid = Grid(
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else as_array(1.0),
+        interleave=chunks[chunk], micro=micros[which],
+        accumulation=each[row, which], zero=zero[sharding], shard=np.where(hybrid, near["dp_inner"], dp),
+        recompute=as_array([float(kind) for kind, _ in axes.modes])[mode], sequence_parallel=as_array(split[mode, 0]),
+        regather=as_array(1.0), data_overlap=as_array(task.stack.data_overlap),
+        tensor_overlap=as_array(task.stack.tensor_overlap),
+        schedule=np.where(dualpipe, float(Schedule.DUALPIPE), float(Schedule.ONE_F_ONE_B)), **near,
+    )  # fmt: skip
+    able = np.flatnonzero(np.broadcast_to(can_run(task.stack, task.model, grid), place.shape))
+    return Space(part_of(grid, able), hybrid[able], place[able].astype(np.int64))
+
+
+def part_of(grid: Grid, entries: slice | npt.NDArray[np.int64]) -> Grid:
+    """Some configurations of a flat grid."""
+    values = {entry.name: getattr(grid, entry.name) for entry in fields(Grid)}
+    return Grid(**{name: value[entries] if value.ndim else value for name, value in values.items()})
 
 
 def evaluate_grid(device: Device, shape: Shape, grid: Grid) -> tuple[Array, Array]:
@@ -238,159 +273,147 @@ class BestLayouts:
     gpus: int
     sequences: int  # the global batch that was to be split
     layouts: tuple[Layout, ...]
+    seconds: float  # of a step of the first; infinite without one
     tried: int
     least_bytes: float | None  # of all layouts, whether they fit or not
     data_parallel_fits: bool  # some layout with tp = pp = cp = 1 fits
     data_parallel_valid: bool  # some layout with tp = pp = cp = 1 honours the batch, whether it fits or not
 
 
-def search(
-    task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1, neighbour: Layout | None = None
-) -> list[BestLayouts]:
-    """The fastest `top` layouts that fit, for each (gpus, sequences); among equals those that split the model as
-    `neighbour`, the layout of the P before.  A search is made once, whatever the price."""
-    free = replace(task.cluster, usd_per_gpu_hour=None, price_source=None)
-    return list(_search(replace(task, cluster=free), tuple(sizes), top, neighbour))
+def search(task: SearchTask, sizes: Sequence[tuple[int, int]], *, top: int = 1) -> list[BestLayouts]:
+    """The fastest `top` layouts that fit, for each (gpus, sequences), whatever else is asked.  Each is searched once,
+    whatever the price."""
+    free = replace(task, cluster=replace(task.cluster, usd_per_gpu_hour=None, price_source=None), tokens_growth=1.0)
+    known = _searched(free, top)
+    missing = tuple(dict.fromkeys(size for size in sizes if size not in known))
+    if missing:
+        known |= dict(zip(missing, _search(free, missing, top), strict=True))
+    return [known[size] for size in sizes]
 
 
-@lru_cache(maxsize=256)
-def _search(
-    task: SearchTask, sizes: tuple[tuple[int, int], ...], top: int, neighbour: Layout | None
-) -> tuple[BestLayouts, ...]:
+@lru_cache(maxsize=64)
+def _searched(task: SearchTask, top: int) -> dict[tuple[int, int], BestLayouts]:
+    """What is known of a task, filled by `search`."""
+    return {}
+
+
+def _search(task: SearchTask, sizes: Sequence[tuple[int, int]], top: int) -> Iterator[BestLayouts]:
     places = space(task, sizes)
-    device = task.device
-    whole = places.valid.shape
-    totals = evaluate_grid(device, task.model.shape(task.seq), places.grid)
-    seconds, held = (np.broadcast_to(values, whole) for values in totals)
-    fits = places.valid & (held <= task.usable_bytes)
-    best: list[BestLayouts] = []
-    for gpus, sequences in sizes:
-        rows = np.flatnonzero(places.gpus == gpus)
-        valid, fitting = places.valid[rows], fits[rows]
-        plain = places.grid.tp[rows] * places.grid.pp[rows] * places.grid.cp[rows] == 1
-        chosen = _ranked(task, places, rows, seconds, held, fits, top, neighbour) if fitting.any() else ()
-        neighbour = chosen[0] if chosen else neighbour
-        best.append(
-            BestLayouts(
-                gpus=gpus,
-                sequences=sequences,
-                layouts=chosen,
-                tried=int(valid.sum()),
-                least_bytes=float(held[rows][valid].min()) if valid.any() else None,
-                data_parallel_fits=bool((plain & fitting).any()),
-                data_parallel_valid=bool((plain & valid).any()),
-            )
+    device, shape = task.device, task.model.shape(task.seq)
+    count = len(places.place)
+    parts = [slice(start, start + AT_ONCE) for start in range(0, count, AT_ONCE)]
+    held, seconds = np.empty(count), np.full(count, np.inf)
+    for part in parts:
+        held[part] = memory(device, shape, part_of(places.grid, part)).total
+    fitting = np.flatnonzero(held <= task.usable_bytes)
+    for start in range(0, len(fitting), AT_ONCE):
+        some = fitting[start : start + AT_ONCE]
+        seconds[some] = step_time(device, shape, part_of(places.grid, some)).total
+    ends = np.searchsorted(places.place, np.arange(len(sizes) + 1))
+    plain = places.grid.tp * places.grid.pp * places.grid.cp == 1
+    for (gpus, sequences), start, end in zip(sizes, ends, ends[1:], strict=False):
+        entries = np.arange(start, end)
+        chosen = _ranked(task, places, entries[np.isfinite(seconds[start:end])], seconds, held, top)
+        yield BestLayouts(
+            gpus=gpus,
+            sequences=sequences,
+            layouts=tuple(_layout(places, index) for index in chosen),
+            seconds=float(seconds[chosen[0]]) if chosen else math.inf,
+            tried=int(end - start),
+            least_bytes=float(held[start:end].min()) if end > start else None,
+            data_parallel_fits=bool((plain[start:end] & np.isfinite(seconds[start:end])).any()),
+            data_parallel_valid=bool(plain[start:end].any()),
         )
-    return tuple(best)
 
 
 def _ranked(
-    task: SearchTask, places: Space, rows: npt.NDArray[np.int64], seconds: Array, held: Array, fits: Mask, top: int,
-    neighbour: Layout | None,
-) -> tuple[Layout, ...]:  # fmt: skip
-    """The layouts of these rows that fit, fastest first; among layouts within TIE of one another the preferred.  Of
-    layouts equal in time and memory only the preferred is kept: the others are no alternative."""
-    shape = (len(rows), *seconds.shape[1:])
-    handicap = 1.0 + UNUSUAL * ((places.grid.cp[rows] > 1) & (task.seq < LONG_CONTEXT))
-    times = np.where(fits[rows], seconds[rows] * handicap, np.inf).ravel()
-    sizes = held[rows].ravel()
-    most = min(max(CANDIDATES, 8 * top), len(times))
-    near = np.flatnonzero(times <= min(np.partition(times, most - 1)[most - 1], np.finfo(float).max))
-    left = near[np.argsort(times[near], kind="stable")][:most]
+    task: SearchTask, places: Space, fitting: npt.NDArray[np.int64], seconds: Array, held: Array, top: int
+) -> list[int]:
+    """The layouts that fit, fastest first; among layouts within TIE of one another the preferred.  Of layouts equal in
+    time and memory only the preferred is kept: the others are no alternative."""
+    handicap = 1.0 + UNUSUAL * ((places.grid.cp[fitting] > 1) & (task.seq < LONG_CONTEXT))
+    times = seconds[fitting] * handicap
+    order = np.argsort(times, kind="stable")[: max(CANDIDATES, 8 * top)]
+    left, times = fitting[order], times[order]
     ordered: dict[tuple[str, str], int] = {}
     while len(left) and len(ordered) < top:
-        tied = times[left] <= times[left[0]] * (1.0 + TIE)
-        group = left[tied]
-        order = np.lexsort(preferences(task, places, rows, shape, group, neighbour)[::-1])
-        for index in group[order]:
-            ordered.setdefault((f"{times[index]:.9g}", f"{sizes[index]:.9g}"), int(index))
+        tied = int(np.searchsorted(times, times[0] * (1.0 + TIE), side="right"))
+        group = left[:tied]
+        for place in np.lexsort(preferences(task, places.grid, group)[::-1]):
+            ordered.setdefault((f"{times[place]:.9g}", f"{held[group[place]]:.9g}"), int(group[place]))
             if len(ordered) >= top:
                 break
-        left = left[~tied]
-    return tuple(_layout(task, places, rows, shape, index) for index in ordered.values())[:top]
+        left, times = left[tied:], times[tied:]
+    return list(ordered.values())
 
 
-def preferences(
-    task: SearchTask, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...],
-    group: npt.NDArray[np.int64], neighbour: Layout | None,
-) -> list[npt.NDArray[np.float64]]:  # fmt: skip
+def preferences(task: SearchTask, grid: Grid, group: npt.NDArray[np.int64]) -> list[Array]:
     """What experts look at among layouts of equal time, most important first, smaller is better: tensor parallelism
-    within the node, short sequences whole, the degrees of the neighbouring P, few stages, little recomputation, then
-    all that is simpler."""
-    row, micro, mode, chunk, sharding = np.unravel_index(group, shape)
-    at = rows[row]
-    tp, pp, cp, ep = (getattr(places.grid, name)[at, 0, 0, 0, 0] for name in ("tp", "pp", "cp", "ep"))
-    axes = task.stack_axes
-    modes = axes.modes
-    recompute = as_array([float(kind) for kind, _ in modes])[mode]
-    split = as_array([float(part) for _, part in modes])[mode]
-    zero = as_array([stage + 0.5 * part for stage, part in axes.sharding])[sharding]
-    chunks = as_array(axes.chunks)[chunk]
-    size = as_array(places.micros)[micro]
-    elsewhere = np.zeros(len(group))
-    if neighbour is not None:
-        elsewhere = ((tp != neighbour.tp) | (pp != neighbour.pp) | (cp != neighbour.cp)).astype(np.float64)
+    within the node, short sequences whole, few stages, little recomputation, then all that is simpler."""
+    names = ("tp", "pp", "cp", "ep", "interleave", "micro", "zero", "shard", "dp", "recompute", "sequence_parallel")
+    tp, pp, cp, ep, chunks, size, zero, shard, dp, recompute, split = (getattr(grid, name)[group] for name in names)
     many = sum((degree > 1).astype(np.float64) for degree in (tp, pp, cp, ep, chunks))
     short = ((cp > 1) & (task.seq < LONG_CONTEXT)).astype(np.float64)
     usual_split = np.where((tp > 1) & task.stack.splits_sequence, 1.0 - split, split)
     return [
-        np.maximum(tp / task.cluster.node, 1.0), short, elsewhere, pp, recompute, as_array(many), zero, usual_split,
-        tp * cp, chunks, ep, -size,
+        np.maximum(tp / task.cluster.node, 1.0), short, pp, recompute, as_array(many), zero + 0.5 * (shard < dp),
+        usual_split, tp * cp, chunks, ep, -size,
     ]  # fmt: skip
 
 
-def _layout(task: SearchTask, places: Space, rows: npt.NDArray[np.int64], shape: tuple[int, ...], index: int) -> Layout:
-    """The layout at a flat index into the rows of one P."""
-    grid, axes = places.grid, task.stack_axes
-    row, micro, mode, chunk, sharding = (int(place) for place in np.unravel_index(index, shape))
-    at = rows[row]
-    tp, pp, dp, cp, ep = (int(getattr(grid, name)[at, 0, 0, 0, 0]) for name in ("tp", "pp", "dp", "cp", "ep"))
-    zero, hybrid = axes.sharding[sharding]
-    recompute, split = axes.modes[mode]
+def _layout(places: Space, index: int) -> Layout:
+    """The layout at an index into the space."""
+    grid = places.grid
+    names = ("tp", "pp", "dp", "cp", "ep", "micro", "accumulation", "interleave", "zero")
+    degrees_of_it: dict[str, Any] = {name: int(getattr(grid, name)[index]) for name in names}
     return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, etp=tp if task.splits_experts else 1, micro=places.micros[micro],
-        accumulation=int(grid.accumulation[at, micro, 0, 0, 0]), interleave=axes.chunks[chunk], zero=zero,
-        shard=int(grid.shard[at, 0, 0, 0, sharding]) if hybrid else None,
-        recompute=recompute.name.lower(), sequence_parallel=split,
-        schedule="dualpipe" if grid.schedule[at, 0, 0, 0, 0] == Schedule.DUALPIPE else "1f1b",
-    )  # fmt: skip
+        **degrees_of_it,
+        etp=int(grid.etp[index]) if grid.etp.ndim else 1,
+        shard=int(grid.shard[index]) if places.hybrid[index] else None,
+        recompute=Recompute(int(grid.recompute[index])).name.lower(),
+        sequence_parallel=bool(grid.sequence_parallel[index]),
+        schedule="dualpipe" if grid.schedule[index] == Schedule.DUALPIPE else "1f1b",
+    )
 
 
-Searched = tuple[list[BestLayouts], list[SearchTask]]  # the best layouts at each P, and the task that was split there
+NEAR_SIZE = 0.15  # a grown model may miss its size by this much where its layers then divide better
+NEAR_WIDTH = 0.08  # and its width by this much, where its heads do
+ABOUT_OPTIMAL = (0.8, 1.0, 1.25)  # times the optimal size: the loss at equal compute hardly differs
 
 
-HALVINGS = 6  # of the layers of a grown model: pipelines of 4 to 128 stages
-NEAR_SIZE = 0.06  # a grown model may miss its size by this much where its layers then divide better
+def grown_models(model: Transformer, scale: float) -> list[tuple[Transformer, float]]:
+    """Models for `scale` times the compute rate at constant time to train, each with the growth of its tokens and of
+    its largest batch.
 
-
-def grown_model(model: Transformer, scale: float) -> tuple[Transformer, float, float]:
-    """Compute goes as N D with D ~ N, so N and D each grow by sqrt(scale) at constant time to train.  The batch keeps
-    the work per accelerator and step (N B / P); the critical batch grows by D^0.47.  Width and depth grow by about the
-    cube root of N, in numbers of heads and layers that divide well; a model whose layers are counted kind by kind grows
-    in width alone.  Returns the model for `scale` times the compute rate and the factors by which its batch and its
-    critical batch grow."""
-    size = scale**0.5
+    Compute goes as N D with D ~ N where it is optimal, so N and D each grow by about sqrt(scale).  The batch keeps the
+    work per accelerator and step (N B / P).  Width and depth grow by about the cube root of N, in numbers of heads and
+    layers that divide well; a model whose layers are counted kind by kind grows in width alone.
+    """
     deeper = replace(model, layers=model.layers + 4).parameters > model.parameters
     unit = model.groups if model.kv_heads else 8 if model.heads >= 32 else 4 if model.heads >= 8 else 1
-    wide = model.heads * size ** (1.0 / 3.0 if deeper else 1.0 / 2.0)
-    wider = [_wider(model, max(count, 1) * unit) for count in (math.floor(wide / unit), math.ceil(wide / unit))]
-    even = 4 if model.layers >= 32 else 2 if model.layers >= 8 else 1
-    grown = []
-    for one in wider if deeper else ():
-        layer = (replace(one, layers=one.layers + even).parameters - one.parameters) / even
-        layers = one.layers + (size * model.parameters - one.parameters) / layer
-        depths = {_multiple(layers, even * 2**power) for power in range(HALVINGS)}
-        grown += [replace(one, layers=depth, name=f"{model.name} x{size:.2g}") for depth in depths]
-    grown = grown or [replace(one, name=f"{model.name} x{size:.2g}") for one in wider]
+    shapes = {}
+    for share in ABOUT_OPTIMAL:
+        size = share * scale**0.5
+        wide = model.heads * size ** (1.0 / 3.0 if deeper else 1.0 / 2.0)
+        grown = replace(
+            _wider(model, unit * most_even(wide / unit, NEAR_WIDTH)), name=f"{model.name} x{scale**0.5:.2g}"
+        )
+        if deeper:
+            layer = (replace(grown, layers=grown.layers + 4).parameters - grown.parameters) / 4
+            layers = max(grown.layers + (size * model.parameters - grown.parameters) / layer, 1.0)
+            grown = replace(grown, layers=most_even(layers, NEAR_SIZE))
+        shapes[grown] = scale * model.parameters / grown.parameters
+    return list(shapes.items())
 
-    def misfit(one: Transformer) -> tuple[float, ...]:
-        """Far from the size, then few halvings of its layers into stages, then the distance."""
-        distance = abs(math.log(one.parameters / (size * model.parameters)))
-        return (max(distance, NEAR_SIZE), -(one.layers & -one.layers), distance)
 
-    bigger = min(grown, key=misfit)
-    grew = bigger.parameters / model.parameters
-    return bigger, scale / grew, grew**CRITICAL_POWER
+def most_even(value: float, near: float) -> int:
+    """The whole number within this share of a value that the largest power of two divides, the nearest of several; the
+    nearest whole number where none is within."""
+    for power in reversed(range(max(int(value), 1).bit_length())):
+        count = round(value / (1 << power)) << power
+        if count and abs(count / value - 1.0) <= near:
+            return count
+    return max(round(value), 1)
 
 
 def _wider(model: Transformer, heads: int) -> Transformer:
@@ -406,96 +429,89 @@ def _multiple(value: float, unit: int) -> int:
     return max(round(value / unit), 1) * unit
 
 
-def even_batches(sequences: float, gpus: int) -> tuple[int, ...]:
-    """The few batches near so many sequences that divide best: multiples of the powers of two in P, the next below and
-    above each; the nearest whole number where none is near enough."""
-    units = [2**power for power in reversed(range((gpus & -gpus).bit_length()))]
-    near = dict.fromkeys(way(sequences / unit) * unit for unit in units for way in (math.ceil, math.floor))
-    enough = [count for count in near if NEAR[0] * sequences <= count <= max(NEAR[1] * sequences, 1.0)]
-    return tuple(sorted(enough[:EVEN_BATCHES])) or (max(round(sequences), 1),)
+def even_batch(sequences: float) -> int:
+    """At most so many sequences, rounded down within UNEVEN to a multiple of a power of two."""
+    unit = 1 << math.floor(math.log2(max(UNEVEN * sequences, 1.0)))
+    return max(math.floor(sequences / unit) * unit, 1)
 
 
-def usual_batch(seq: int, gpus: int) -> int:
-    """Sequences of a batch of about USUAL_TOKENS that divide over P accelerators, or over as many replicas as P has."""
-    target = USUAL_TOKENS / seq
-    if gpus <= target:
-        return round(target / gpus) * gpus
-    return min(divisors(gpus), key=lambda count: abs(math.log(count / max(target, 1.0))))
+def batches_of(gpus: int, largest: int) -> tuple[int, ...]:
+    """Batches tried on P accelerators, in sequences, largest first: the largest accepted and its halvings, a sequence
+    for each accelerator or each group of 2, 4, 8 ..., and the most of whole such groups."""
+    groups = [gpus >> power for power in range((gpus & -gpus).bit_length())]
+    doubled = [gpus << power for power in range(64) if gpus << power <= largest]
+    halved = [largest >> power for power in range((largest & -largest).bit_length())]
+    counts = {*groups, *doubled, *halved, *(largest // group * group for group in groups)}
+    return tuple(sorted((count for count in counts if 1 <= count <= largest), reverse=True))
 
 
-def search_near(
-    task: SearchTask,
-    gpus: int,
-    sequences: float,
-    critical: CriticalBatch | None,
-    *,
-    top: int,
-    neighbour: Layout | None,
-) -> BestLayouts:
-    """The best layouts with a batch near `sequences`: the one that gives the most effective tokens per second; among
-    equals the one that splits the model as the neighbour."""
-    tried = [search(task, [(gpus, count)], top=top, neighbour=neighbour)[0] for count in even_batches(sequences, gpus)]
-    limit = math.inf if critical is None else critical.tokens.value * task.critical_growth / task.seq
-    shape = task.model.shape(task.seq)
-    found = [one for one in tried if one.layouts]
-    if not found:
-        return tried[-1]
-    rates = []
-    for one in found:
-        seconds = step_time(task.device, shape, layout_grid(task, one.layouts[0])).total.item()
-        rates.append(one.sequences / seconds / (1.0 + one.sequences / limit))
-    equal = [place for place, rate in enumerate(rates) if rate * (1.0 + TIE) >= max(rates)]
-    return found[min(equal, key=lambda place: (moved(found[place].layouts[0], neighbour), -rates[place]))]
+def choose_batches(
+    task: SearchTask, gpus: Sequence[int], largest: int, critical: float | None, *, fixed: bool = False, top: int = 1
+) -> list[BestLayouts]:
+    """The best layouts at each P with the batch, in sequences up to `largest`, that reaches the target soonest.
 
+    A batch B needs (1 + critical / B) times the least number of steps (McCandlish et al. 2018).  Where no critical
+    batch is known no batch is charged, and the largest that P shares well is taken; a fixed one is taken as it is.  A
+    quick scan drops what is SLOWER than the best of it; what is left is searched whole.
+    """
+    tried = {count: (largest,) if fixed else batches_of(count, largest) for count in gpus}
+    if critical is None:
+        even = [count for count in gpus if largest % (count // (count & -count)) == 0]
+        whole = search(task, [(count, largest) for count in even], top=top)
+        tried |= {one.gpus: (largest,) for one in whole if one.layouts}
 
-def moved(layout: Layout, neighbour: Layout | None) -> bool:
-    """Whether the model is split in another way than the neighbour's."""
-    return neighbour is not None and any(getattr(layout, name) != getattr(neighbour, name) for name in MODEL_DEGREES)
+    def cost(one: BestLayouts) -> float:
+        """Seconds to the target, up to a factor that all batches share."""
+        return one.seconds * (1.0 / one.sequences if critical is None else 1.0 + critical / one.sequences)
 
-
-def layout_grid(task: SearchTask, layout: Layout) -> Grid:
-    stack = task.stack
-    return grid_of_layouts(
-        [layout], task.cluster.node, data_overlap=stack.data_overlap, tensor_overlap=stack.tensor_overlap
-    )
-
-
-def search_strong(task: SearchTask, gpus: Sequence[int], batch: GlobalBatch, *, top: int = 1) -> Searched:
-    """The fixed job at every P."""
-    best = search(task, [(count, batch.sequences) for count in gpus], top=top)
-    return best, [task] * len(best)
-
-
-def search_growing(
-    task: SearchTask,
-    gpus: Sequence[int],
-    batch: GlobalBatch,
-    critical: CriticalBatch | None,
-    *,
-    weak: bool,
-    top: int = 1,
-) -> Searched:
-    """The job as it grows from the first P it fits on; smaller P stay without a layout.  The batch grows with P up to
-    about the critical batch, where it is smaller; with `weak` the model, its tokens and its critical batch grow too."""
-    limit = math.inf if critical is None else critical.tokens.value / task.seq
-    best: list[BestLayouts] = []
-    tasks: list[SearchTask] = []
-    start: int | None = None
-    before: Layout | None = None
+    if any(len(counts) > 1 for counts in tried.values()) and task.scan != task:
+        scanned = search(task.scan, [(count, size) for count in gpus for size in tried[count]])
+        least = {count: min(cost(one) for one in scanned if one.gpus == count) for count in gpus}
+        near = {count: [one for one in scanned if one.gpus == count and cost(one) <= SLOWER * least[count]]
+                for count in gpus if math.isfinite(least[count])}  # fmt: skip
+        tried |= {count: tuple(one.sequences for one in ones) for count, ones in near.items()}
+    found = search(task, [(count, size) for count in gpus for size in tried[count]], top=top)
+    alike = 1.0 + (TIE if critical is None else 0.0)
+    best = []
     for count in gpus:
-        more, own = 1.0 if start is None else count / start, task
-        if weak and start is not None:
-            model, more, critical_factor = grown_model(task.model, more)
-            own = replace(task, model=model, critical_growth=critical_factor)
-        sequences = min(batch.sequences * more, limit * own.critical_growth)
-        if sequences == batch.sequences * more and more.is_integer():  # as given, or so many times it
-            best += search(own, [(count, int(sequences))], top=top, neighbour=before)
-        else:
-            best.append(search_near(own, count, sequences, critical, top=top, neighbour=before))
-        tasks.append(own)
-        before = best[-1].layouts[0] if best[-1].layouts else before
-        start = count if start is None and best[-1].layouts else start
-    return best, tasks
+        here = [one for one in found if one.gpus == count]
+        least_here = min(map(cost, here))
+        best.append(next((one for one in here if cost(one) <= alike * least_here), here[0]))
+    return best
+
+
+def idle_counts(gpus: int) -> list[int]:
+    """Counts that P accelerators may use while the others stay idle, largest first: whole nodes by the dozen, and every
+    power of two below P."""
+    powers = [1 << power for power in reversed(range(gpus.bit_length())) if 1 << power < gpus]
+    whole = gpus // ROUND * ROUND
+    return [whole, *powers] if powers and powers[0] < whole < gpus else powers
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The fewest accelerators that hold one replica, and the sequences of a step that keep it busy: a micro-batch for
+    each stage of its pipeline."""
+
+    accelerators: int
+    sequences: int
+
+
+@lru_cache(maxsize=256)
+def smallest_replica(task: SearchTask) -> Replica | None:
+    """By powers of two, with the stack's own sharding of states over MANY_REPLICAS; tensor ranks fill the node before
+    stages are made.  None where MOST_OF_A_REPLICA hold none."""
+    dp = MANY_REPLICAS
+    axes = Axes(micro=(1,), chunks=(1,), modes=FULL.modes, sharding=((task.stack.zero, False),), powers_of_two=True)
+    small = replace(task, axes=axes, max_tp=min(task.max_tp, task.cluster.node))
+    sizes = [1 << power for power in range(MOST_OF_A_REPLICA.bit_length())]
+    places = space(small, [(dp * size, dp * MANY_REPLICAS) for size in sizes])
+    held = np.broadcast_to(memory(task.device, task.model.shape(task.seq), places.grid).total, places.place.shape)
+    fitting = np.flatnonzero((held <= task.usable_bytes) & (places.grid.dp == dp))
+    if not len(fitting):
+        return None
+    size, _, stages = min(zip(places.place[fitting], places.grid.cp[fitting], places.grid.pp[fitting], strict=True))
+    return Replica(sizes[int(size)], int(stages))
 
 
 def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
@@ -503,14 +519,7 @@ def nearest_batch(task: SearchTask, gpus: int, sequences: int) -> int | None:
     whole = {gpus // (tp * pp * cp) for tp, pp, cp, *_ in degrees(task, gpus, 0)}
     near = {max(round(sequences / replicas), 1) * replicas for replicas in whole}
     near = {count for count in near if abs(count / sequences - 1.0) <= FAR}
-    device = task.device
-    rates: dict[int, float] = {}
-    for count in sorted(near, key=lambda count: (abs(count - sequences), count))[:NEAR_BATCHES]:
-        [best] = search(task, [(gpus, count)])
-        if best.layouts:
-            grid = layout_grid(task, best.layouts[0])
-            rates[count] = count / float(step_time(device, task.model.shape(task.seq), grid).total.item())
-    if not rates:
-        return None
-    fast = [count for count, rate in rates.items() if rate >= AS_FAST * max(rates.values())]
-    return min(fast, key=lambda count: (abs(count - sequences), count))
+    nearest = sorted(near, key=lambda count: (abs(count - sequences), count))[:NEAR_BATCHES]
+    rates = {one.sequences: one.sequences / one.seconds for one in search(task, [(gpus, count) for count in nearest])}
+    fast = [count for count, rate in rates.items() if rate > 0.0 and rate >= AS_FAST * max(rates.values())]
+    return min(fast, key=lambda count: (abs(count - sequences), count), default=None)

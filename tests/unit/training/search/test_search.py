@@ -12,20 +12,23 @@ from scalecurve.training import plan_training
 from scalecurve.training.answers.evaluation import TrainingJob, evaluate_jobs
 from scalecurve.training.inputs.capabilities import capability_faults
 from scalecurve.training.inputs.cluster import cluster_preset
-from scalecurve.training.inputs.layout import Grid, Layout, layout_faults
+from scalecurve.training.inputs.layout import Layout, layout_faults
 from scalecurve.training.inputs.stack import calibration_of, device_of, read_stack, stacks
 from scalecurve.training.inputs.transformer import model_preset
 from scalecurve.training.search.search import (
     COARSE,
     FULL,
-    LONG_CONTEXT,
     TIE,
     UNUSUAL,
     SearchTask,
+    batches_of,
+    choose_batches,
     degrees,
     evaluate_grid,
-    even_batches,
+    even_batch,
+    part_of,
     search,
+    smallest_replica,
     space,
 )
 
@@ -71,8 +74,7 @@ def brute_force(task: SearchTask, gpus: int, sequences: int) -> list[tuple[float
             continue
         outcome = outcome_of(task, layout)
         if outcome.memory_bytes <= task.usable * task.cluster.accelerator.capacity:
-            unusual = UNUSUAL if layout.cp > 1 and task.seq < LONG_CONTEXT else 0.0  # what it must gain beyond a tie
-            found.append((outcome.seconds * (1.0 + unusual), layout))
+            found.append((outcome.seconds * (1.0 if cp == 1 else 1.0 + UNUSUAL), layout))  # short sequences stay whole
     return sorted(found, key=lambda entry: entry[0])
 
 
@@ -95,20 +97,12 @@ def test_random_entries_of_a_space_equal_one_evaluation_at_a_time():
     places = space(task, [(16, 64), (32, 64)])
     device = device_of(task.cluster, task.stack, task.calibration.constants)
     shape = task.model.shape(task.seq)
-    totals = evaluate_grid(device, shape, places.grid)
-    size = places.valid.shape
-    seconds, held = (np.broadcast_to(values, size).ravel() for values in totals)
+    seconds, held = evaluate_grid(device, shape, places.grid)
     rng = np.random.default_rng(3)
-    for index in rng.choice(np.flatnonzero(places.valid), 200):
-        one = Grid(
-            **{
-                name: np.broadcast_to(getattr(places.grid, name), size).flat[index].reshape(())
-                for name in Grid.__dataclass_fields__
-            }
-        )
-        alone_seconds, alone_bytes = evaluate_grid(device, shape, one)
-        assert float(alone_seconds) == pytest.approx(seconds[index], rel=1e-12)
-        assert float(alone_bytes) == pytest.approx(held[index], rel=1e-12)
+    for index in rng.choice(len(places.place), 200):
+        alone_seconds, alone_bytes = evaluate_grid(device, shape, part_of(places.grid, np.array([index])))
+        assert float(alone_seconds[0]) == pytest.approx(seconds[index], rel=1e-12)
+        assert float(alone_bytes[0]) == pytest.approx(held[index], rel=1e-12)
 
 
 def test_every_layout_found_is_allowed_and_fits():
@@ -155,10 +149,38 @@ def test_equal_layouts_go_to_the_one_experts_prefer():
         before = best
 
 
-def test_a_batch_is_rounded_to_one_that_divides_without_losing_much():
-    assert even_batches(488.3, 512) == (448, 480, 488, 496, 512)
-    assert even_batches(512, 512) == (512,)
-    assert even_batches(0.4, 8) == (1,)
+def test_a_grown_batch_is_rounded_down_to_one_that_divides():
+    assert [even_batch(count) for count in (0.4, 1, 7, 488.3, 512, 731)] == [1, 1, 7, 480, 512, 704]
+
+
+def test_batches_tried_are_accepted_and_shared_by_some_replicas():
+    assert batches_of(64, 512) == (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+    assert {500, 250, 125} <= set(batches_of(1000, 512))
+    for gpus, largest in ((48, 500), (1001, 512), (8, 3)):
+        assert all(1 <= count <= largest for count in batches_of(gpus, largest))
+
+
+@pytest.mark.parametrize("critical", [16.0, 128.0, 4096.0])
+def test_the_batch_chosen_reaches_the_target_soonest(critical):
+    """Every batch searched whole, one at a time: none is faster to the target."""
+    task = make_task("llama2-7b")
+    for chosen in choose_batches(task, [16, 128, 1024], 1024, critical):
+        every = search(task, [(chosen.gpus, count) for count in batches_of(chosen.gpus, 1024)])
+        best = min(one.seconds * (1 + critical / one.sequences) for one in every)
+        assert chosen.seconds * (1 + critical / chosen.sequences) == best
+
+
+def test_the_smallest_replica_holds_the_states():
+    """ZeRO-1 keeps 2 bytes of weights and 2 to 4 of gradients a parameter on every replica: a larger model needs more
+    accelerators, and fully sharded states need one."""
+    names = ("llama3-8b", "llama3-70b", "llama3-405b")
+    replicas = [smallest_replica(make_task(name, "h100", seq=8192)) for name in names]
+    sizes = [replica.accelerators for replica in replicas]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 1
+    assert 405e9 * 4 / sizes[2] < 80e9
+    assert [replica.sequences for replica in replicas] == [max(size // 8, 1) for size in sizes]  # stages
+    assert smallest_replica(make_task("llama3-70b", "h100", stack="fsdp", seq=8192)).accelerators == 1
 
 
 @pytest.mark.parametrize("stack", sorted({stack.name for stack in stacks().values()}))

@@ -10,9 +10,9 @@ import { View } from "../view.js";
 
 /** @type {Params} */
 export const TRAINING = {
-  model: "size", size: 70e9, tokens_per_parameter: 20, batch_tokens: 16777216, grows: false, seq: 8192, critical: "zhang", critical_tokens: 8e6, loss: 2,
+  model: "size", size: 70e9, tokens_per_parameter: 20, batch_tokens: 16777216, grows: true, seq: 8192, critical: "zhang", critical_tokens: 8e6, loss: 2,
   cluster: "h100-ib400", own_tflops: 1000, own_memory: 96, own_memory_rate: 4, own_inner: 450, own_outer: 50, own_node: 8, precision: "usual", stack: "usual",
-  price: 2.5, deadline_days: 0, budget: 0, at: 1024, measure: "efficiency",
+  price: 2.5, deadline_days: 0, budget: 0, at: 1024, measure: "useful_efficiency",
 };
 const LARGEST = 131072;
 const COUNTS = Array.from({ length: 15 }, (_, power) => 8 << power);
@@ -25,6 +25,7 @@ const STYLES = /** @type {Record<string, {color: string, marker: string}>} */ ({
   "data only": { color: "var(--green)", marker: "dot" }, tensor: { color: "var(--blue)", marker: "square" }, pipeline: { color: "var(--orange)", marker: "triangle" }, "tensor + pipeline": { color: "var(--purple)", marker: "diamond" },
 });
 const MEASURES = /** @type {Record<string, {label: string, short: string, format: (value: number) => string, scale: "linear" | "log10", max?: number}>} */ ({
+  useful_efficiency: { label: "useful work per accelerator, against the best P", short: "useful efficiency", format: percent, scale: "linear", max: 1 },
   efficiency: { label: "compute share, 1/(1 + comm_frac)", short: "compute share", format: percent, scale: "linear", max: 1 },
   mfu: { label: "MFU, share of the peak", short: "MFU", format: percent, scale: "linear" },
   tokens_per_second: { label: "tokens per second", short: "tokens/s", format: (value) => short(value), scale: "log10" },
@@ -33,7 +34,7 @@ const MEASURES = /** @type {Record<string, {label: string, short: string, format
 });
 
 /** Columns of the plan as the tiles name them. @type {Record<string, string>} */
-const TILES = { GPUs: "accelerators", layout: "split", step: "time of a step", "90 %": "90 % interval of it", charged: "data needed, against a small batch", compute: "compute share", run: "time of the run", USD: "cost of the run, USD", memory: "memory used on each" };
+const TILES = { GPUs: "accelerators", layout: "split", step: "time of a step", "90 %": "90 % interval of it", charged: "data needed, against a small batch", useful: "useful efficiency", "next x2": "useful work of twice as many", cap: "side of the cap", compute: "compute share", run: "time of the run", USD: "cost of the run, USD", memory: "memory used on each" };
 
 /** @param {string} value */
 const same = (value) => ({ value, label: value });
@@ -45,8 +46,8 @@ const CONTROLS = [
   { id: "at", label: "Look closely at", kind: "range", values: COUNTS, format: (value) => `${whole(value)} GPUs`, help: "or click in a chart" },
   { id: "model", label: "Model", kind: "choice", open: true, group: "The job", options: [{ value: "size", label: "plain decoder by its size" }] },
   { id: "size", label: "Parameters", kind: "range", values: [70e9], format: billions, shown: (params) => params.model === "size" },
-  { id: "batch_tokens", label: "Global batch", kind: "range", values: BATCHES, format: (value) => short(value), help: "tokens per step, in whole sequences that replicas divide" },
-  { id: "grows", label: "The batch grows with P, up to the critical batch", kind: "toggle" },
+  { id: "batch_tokens", label: "Largest global batch", kind: "range", values: BATCHES, format: (value) => short(value), help: "tokens per step, in whole sequences that replicas divide" },
+  { id: "grows", label: "Choose the batch at each P, up to this one", kind: "toggle" },
   { id: "tokens_per_parameter", label: "Tokens per active parameter", kind: "range", min: 1, max: 2000, scale: "log", format: (value) => short(value) },
   { id: "seq", label: "Sequence length", kind: "range", min: 512, max: 131072, scale: "log2", format: whole },
   { id: "critical", label: "Critical batch", kind: "choice", open: true, options: ["zhang", "merrill", "kaplan", "deepseek"].map(same), help: "published laws differ by a factor of eight and more" },
@@ -70,11 +71,11 @@ const CONTROLS = [
 const PRESETS = [
   { label: "A 70B model, 16M tokens a step", params: {} },
   { label: "The same with a critical batch of 1M: the cap comes early", params: { critical: "measured", critical_tokens: 1e6 } },
-  { label: "The same with the batch growing to the critical batch", params: { grows: true, batch_tokens: 2097152 } },
-  { label: "Llama 3 405B, 16M tokens a step, with the published MFU", params: { model: "llama3-405b", measure: "mfu", at: 16384, tokens_per_parameter: 38 } },
-  { label: "GPT-3 175B on A100 as in 2021, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-lm", seq: 2048, batch_tokens: 3145728, tokens_per_parameter: 1.7, measure: "mfu" } },
-  { label: "MegaScale 175B on A100, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-core", seq: 2048, batch_tokens: 12582912, tokens_per_parameter: 1.7, measure: "mfu", at: 8192 } },
-  { label: "DeepSeek-V3 on H800, experts, with the published rate", params: { model: "deepseek-v3", cluster: "h800-ib400", precision: "fp8", seq: 4096, batch_tokens: 62914560, tokens_per_parameter: 400, measure: "tokens_per_second", at: 2048 } },
+  { label: "The same with the batch held at 16M tokens", params: { grows: false } },
+  { label: "Llama 3 405B, 16M tokens a step, with the published MFU", params: { model: "llama3-405b", grows: false, measure: "mfu", at: 16384, tokens_per_parameter: 38 } },
+  { label: "GPT-3 175B on A100 as in 2021, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-lm", seq: 2048, batch_tokens: 3145728, grows: false, tokens_per_parameter: 1.7, measure: "mfu" } },
+  { label: "MegaScale 175B on A100, with the published MFU", params: { model: "gpt3-175b", cluster: "a100-ib200", stack: "megatron-core", seq: 2048, batch_tokens: 12582912, grows: false, tokens_per_parameter: 1.7, measure: "mfu", at: 8192 } },
+  { label: "DeepSeek-V3 on H800, experts, with the published rate", params: { model: "deepseek-v3", cluster: "h800-ib400", precision: "fp8", seq: 4096, batch_tokens: 62914560, grows: false, tokens_per_parameter: 400, measure: "tokens_per_second", at: 2048 } },
   { label: "Llama 3 8B on 15T tokens, in 30 days", params: { model: "llama3-8b", batch_tokens: 4194304, tokens_per_parameter: 1875, deadline_days: 30, measure: "run_seconds", at: 2048 } },
 ];
 
@@ -154,7 +155,7 @@ export class TrainingView extends View {
   growing(settings) {
     latest("training-weak", async () => {
       try {
-        const asked = settings.map((each) => ask("training", { ...request(each.params), grows: false, weak: true, exact: true }));
+        const asked = settings.map((each) => ask("training", { ...request(each.params), grows: true, weak: true, exact: true }));
         const answers = await Promise.all(asked);
         if (JSON.stringify(request(this.params)) !== JSON.stringify(request(settings[0].params))) return;
         this.drawCurve(this.grown, answers, settings, true);
@@ -177,7 +178,7 @@ export class TrainingView extends View {
       this.showCommands(answer.commands, answer.files);
     }
     const heading = this.curve.element.querySelector("h2");
-    if (heading) heading.textContent = this.params.grows ? "The batch grows up to the critical batch" : "Strong: the job is fixed";
+    if (heading) heading.textContent = this.params.grows ? "Strong: one model, the batch chosen at each P" : "Strong: one model, one batch";
     this.drawCurve(this.curve, answers, settings, false);
     const none = !answer.rows.length;
     for (const element of [this.shares.element, this.parts.element, this.facts, this.tilesHead, this.formula]) element.hidden = none;
@@ -188,7 +189,7 @@ export class TrainingView extends View {
     if (!answer.exact) return; // while dragging only the curve and the tiles follow
     this.showShares(answer);
     this.showParts(answer, row);
-    this.formula.textContent = `${row.formula}\nbatch: ${whole(answer.sequences)} sequences of ${whole(answer.seq)} = ${whole(answer.batch_tokens)} tokens asked; model: ${answer.model.words}`;
+    this.formula.textContent = `${row.formula}\nlargest batch: ${whole(answer.sequences)} sequences of ${whole(answer.seq)} = ${whole(answer.batch_tokens)} tokens; model: ${answer.model.words}`;
     this.showNotes(answer);
   }
 
@@ -203,7 +204,7 @@ export class TrainingView extends View {
     const now = answers[0];
     const params = this.params;
     const name = String(params.measure);
-    const measure = MEASURES[name] ?? MEASURES.efficiency;
+    const measure = MEASURES[name] ?? MEASURES.useful_efficiency;
     const points = (/** @type {any[]} */ rows) => rows.filter((row) => row[name] !== null).map((row) => ({ x: row.gpus, y: row[name], low: row.ends[name]?.[0], high: row.ends[name]?.[1] }));
     const rows = now.rows;
     const splits = [...new Set(rows.map((/** @type {any} */ row) => row.split))];

@@ -1,0 +1,107 @@
+"""The ceiling of training in useful work: what must hold for any job, and how the curve moves with the model."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalecurve.errors import InputError
+from scalecurve.explorer.questions.training import nearest_shape
+from scalecurve.training import plan_training
+from scalecurve.training.search.search import COARSE
+
+MODELS = ("llama3-8b", "llama3-70b", "mixtral-8x7b")
+COUNTS = tuple(16 << power for power in range(9))
+ROUNDING = 1 - 1e-9
+GPUS = (64, 512, 2048, 4096, 8192, 16384, 32768)
+
+jobs = st.fixed_dictionaries(
+    {
+        "model": st.sampled_from(MODELS),
+        "cluster": st.sampled_from(("h100-ib400", "a100-ib200")),
+        "batch": st.sampled_from(("1Mi", "16Mi", "3Mi")),
+        "seq": st.just(8192),
+        "reliability": st.booleans(),
+    }
+)
+critical_batches = st.floats(4.5, 8.5).map(lambda power: 10.0**power)
+
+
+def plan(job, **others):
+    """The plan of a job, of fewer layouts so that hundreds are quick; None where nothing fits."""
+    try:
+        return plan_training(**job, **others, axes=COARSE)
+    except InputError:
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(job=jobs, critical=st.tuples(critical_batches, critical_batches), at=st.integers(0, len(COUNTS) - 1))
+def test_a_smaller_critical_batch_never_helps_and_one_p_has_one_answer(job, critical, at):
+    large, small = (plan(job, gpus=COUNTS, critical_batch=size) for size in sorted(critical, reverse=True))
+    if large is None or small is None:
+        return
+    for row, less in zip(large.rows, small.rows, strict=True):
+        assert less.run_seconds >= row.run_seconds * ROUNDING
+        assert less.run_usd >= row.run_usd * ROUNDING
+    assert small.cap.accelerators <= large.cap.accelerators
+    assert small.cost_effective_gpus <= large.cost_effective_gpus
+    for swept in (large, small):
+        assert all(after.useful_work >= row.useful_work * ROUNDING for row, after in pairwise(swept.rows))
+    alone = plan(job, gpus=[COUNTS[at]], critical_batch=max(critical))
+    row = large.row(COUNTS[at])
+    if alone is not None and row is not None:
+        [same] = alone.rows
+        assert (same.outcome, same.run_seconds, same.run_usd) == (row.outcome, row.run_seconds, row.run_usd)
+
+
+@settings(max_examples=40, deadline=None)
+@given(job=jobs, power=st.integers(6, 11))
+def test_twice_the_critical_batch_costs_half_as_many_tokens_again(job, power):
+    """1 + 2 is 1.5 times 1 + 1 (McCandlish et al. 2018)."""
+    sequences = 2**power
+    rows = [
+        plan(job | {"batch": f"fixed:{size}seq"}, gpus=[512], critical_batch=float(sequences * job["seq"]))
+        for size in (sequences, 2 * sequences)
+    ]
+    if all(rows):
+        at, twice = (one.rows[0].run_tokens for one in rows)
+        assert twice / at == pytest.approx(1.5)
+
+
+@pytest.fixture(scope="module")
+def sizes():
+    """7B to 1T on h100-ib400, with the batch chosen up to 16Mi tokens, at some P to 32,768."""
+    job = {"cluster": "h100-ib400", "gpus": GPUS, "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
+    return [plan_training(nearest_shape(size), **job) for size in (7e9, 13e9, 30e9, 70e9, 175e9, 405e9, 1e12)]
+
+
+def test_a_larger_model_moves_the_cap_to_the_right_and_lifts_the_curve(sizes):
+    caps = [one.cap.accelerators for one in sizes]
+    assert caps == sorted(caps)
+    at_cap = [one.row(one.cap.accelerators).useful_efficiency for one in sizes]
+    assert at_cap == sorted(at_cap)
+    scales = [one.cost_effective_gpus for one in sizes]
+    assert scales == sorted(scales)
+    for gpus in (2048, 8192, 32768):
+        lifted = [one.row(gpus).useful_efficiency for one in sizes]
+        assert all(after > before - 0.01 for before, after in pairwise(lifted))
+
+
+@pytest.mark.parametrize("size", [7e9, 70e9])
+def test_the_weak_curve_does_not_zigzag(size):
+    """The largest rise after a fall, in points of useful efficiency."""
+    job = {"gpus": "256..16384", "batch": "16Mi", "critical_batch": "zhang", "seq": 8192}
+    shares = [
+        100 * row.useful_efficiency for row in plan_training(nearest_shape(size), "h100-ib400", **job, weak=True).rows
+    ]
+    lowest, zigzag, highest = shares[0], 0.0, shares[0]
+    for share in shares:
+        if share > highest:
+            highest = lowest = share
+        lowest = min(lowest, share)
+        zigzag = max(zigzag, min(highest - lowest, share - lowest))
+    assert zigzag <= 5.0
