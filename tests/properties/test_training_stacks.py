@@ -147,7 +147,7 @@ def megatron_values(flag: dict, job: TrainingJob) -> dict:
         "shard": dp // int(flag.get("num-distributed-optimizer-instances", 1)),
         "states": [(2, stage >= 3), (gradient, stage >= 2), (optimizer, stage >= 1)],
         "mode": flag.get("recompute-granularity", "none"), "split": "sequence-parallel" in flag, "logits": 10,
-        "other": 1.0 - 4 * job.model.hidden / (8 * job.model.hidden + 4 * job.model.heads * job.model.head_size),
+        "other": 0.85 if not job.model.is_moe else 0.8,
     }  # fmt: skip
 
 

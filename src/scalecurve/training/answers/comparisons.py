@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding
 from scalecurve.training.answers.curve import PlanRow
@@ -32,10 +32,12 @@ class LayoutComparison(Result):
     other: StepOutcome
     findings: tuple[Finding, ...] = ()
 
-    JSON = "answer=sentence slower fits=other.fits seconds_lost bytes_more best layout=other findings"
+    JSON = "sentence slower fits=other.fits seconds_lost bytes_more best layout=other findings"
 
-    def __repr__(self) -> str:
-        return f"<LayoutComparison {self.other.layout.short()} against {self.best.layout.short()}: {self.slower:+.1%}>"
+    @property
+    def answer(self) -> Answer:
+        text = self.sentence if len(self.sentence) <= 120 else self.sentence[:117].rsplit(" ", 1)[0] + " ..."
+        return Answer(decision=text, next="see every term: --layout with --explain")
 
     @property
     def slower(self) -> float:
@@ -90,7 +92,7 @@ class LayoutComparison(Result):
         columns = ["", "best", "this", "difference"]
         return Document(
             f"{self.other.layout.short()} against {self.best.layout.short()} on {self.best.gpus} accelerators",
-            (Paragraph(self.sentence), table(columns, steps), table(columns, sizes), FindingList(self.findings)),
+            (table(columns, steps), table(columns, sizes), FindingList(self.findings)),
         )
 
 
@@ -122,8 +124,18 @@ class ClusterComparison(Result):
 
     JSON = "clusters=names ratio_factor rows=records first second"
 
-    def __repr__(self) -> str:
-        return f"<ClusterComparison {' and '.join(self.names)}: {len(self.pairs)} P>"
+    @property
+    def answer(self) -> Answer:
+        row, other = self.pairs[-1]
+        speed = other.useful_work / row.useful_work
+        one, two = self.names
+        price = ""
+        if row.run_usd and other.run_usd:
+            price = f" and costs {other.run_usd / row.run_usd:.2f}x as much"
+        return Answer(
+            decision=f"At {row.gpus:,} GPUs {two} reaches the target {speed:.2f}x as fast as {one}{price}.",
+            confidence=f"The ratio is known within a factor of {self.ratio_factor:.2f} (90 %).",
+        )
 
     @property
     def names(self) -> tuple[str, str]:

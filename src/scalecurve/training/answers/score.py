@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from scalecurve.document import Column, Document, FindingList, Paragraph, Result, table
+from scalecurve.document import Answer, Column, Document, FindingList, Paragraph, Result, table
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info
 from scalecurve.training.answers.evaluation import StepOutcome, evaluate_jobs
@@ -176,6 +176,20 @@ class Score(Result):
     def __repr__(self) -> str:
         dense = self.to_dict()["dense"]
         return f"<Score of {len(self.scored)} rows: dense {dense['n']} configurations, median {dense['median']} %>"
+
+    @property
+    def answer(self) -> Answer:
+        data = self.content()
+        if not data["dense"]["n"] + data["moe"]["n"]:
+            return Answer(
+                decision="No row can be scored.", next="give rows with model, accelerator, layout, batch and step time"
+            )
+        middle = " and ".join(
+            f"{name} steps by {data[name]['median']:.1f} % (median)" for name in ("dense", "moe") if data[name]["n"]
+        )
+        held = f"Its 90 % intervals held {percent_text(data['coverage'])} of the rows."
+        return Answer(decision=f"The planner misses {middle}.", confidence=held,
+                      next="give rows of your own with --measured, or --score with --anchors 2")  # fmt: skip
 
     @property
     def configurations(self) -> list[ScoredStep]:

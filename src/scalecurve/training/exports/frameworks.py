@@ -185,7 +185,7 @@ def nemo_settings(job: TrainingJob) -> Settings:
         "launch": {"nnodes": flags["nnodes"], "nproc-per-node": flags["nproc-per-node"]},
         "model": model | {"virtual_pipeline_model_parallel_size": flags.get("num-virtual-stages-per-pipeline-rank")},
         "train": {"micro_batch_size": job.layout.micro, "global_batch_size": job.layout.sequences},
-        "ddp": ddp,
+        "ddp": dict(ddp, grad_reduce_in_fp32="grad-reduce-in-bf16" not in flags),
         "mixed_precision": NEMO_PRECISIONS[job.precision],
     }
 
