@@ -10,7 +10,17 @@ import click
 import scalecurve as sc
 from scalecurve.analysis.side_by_side import for_each_curve, side_by_side
 from scalecurve.cli.inputs import SHARE, WORKERS, Parsed, curves_options, level_option, studies_options
-from scalecurve.cli.output import Output, Plot, SectionedCommand, emit, emit_drawn, output_options, plot_option, working
+from scalecurve.cli.output import (
+    Output,
+    Plot,
+    SectionedCommand,
+    emit,
+    emit_drawn,
+    note,
+    output_options,
+    plot_option,
+    working,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.study import Study, StudySet
 from scalecurve.units import parse_count
@@ -176,6 +186,8 @@ def forecast(
         with working("forecasting T(N, K)", output):
             grid = sc.forecast_grid(study, size=size, at=at, level=level, extrapolate=extrapolate)
         emit_drawn(grid, plot, output)
+        if isinstance(study, StudySet) and any(one.node_size for _, one in study.items()):
+            note("--node-size is not used for T(N, K): forecast one size without --size to use it", output)
         return
     from scalecurve.forecasting.prediction import siblings_in
 

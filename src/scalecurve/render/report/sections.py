@@ -41,7 +41,7 @@ PANEL = (4.3, 3.7)  # inches of one panel of a curve, which a phone and half a d
 PLAIN_DOWNLOAD = 60_000  # bytes; larger files are packed
 FRONT = {  # how many blocks of a part stand at the front, and the title of the others in the appendix
     "why": (1, "The evidence for the cause"),
-    "forecast": (2, "How the forecast was made"),
+    "forecast": (4, "How the forecast was made"),
     "cost": (2, "What each K costs"),
 }
 
