@@ -218,7 +218,7 @@ def server() -> Iterator[str]:
 def test_answers_of_404_are_no_goodput(server: str) -> None:
     curve = measure_load(server + "missing", rates=[50], seconds=0.4, slo=0.1)
     assert curve.points[0].goodput == 0
-    assert str(curve).splitlines()[0] == "Load and latency: 20 of 20 requests failed"
+    assert str(curve).splitlines()[0] == "No load can be recommended: 20 of 20 requests failed."
     assert curve.replicas == {}
 
 
