@@ -2,8 +2,8 @@
 
 Evidence is weighed: `weights.json` says for each kind of record how far each number of the evidence speaks for each
 cause (log odds, one table a record), learned from simulated programs whose mechanisms are known and shifted to how
-often each cause was the measured one in published studies (`labelled_cases.csv`, unverified).  `tools/calibrate_diagnosis.py`
-writes it and prints how often the answers are right on the simulator that was left out.
+often each cause was the measured one in published studies (`labelled_cases.csv`, unverified).
+`tools/calibrate_diagnosis.py` writes it and prints how often the answers are right on the simulator that was left out.
 """
 
 from __future__ import annotations

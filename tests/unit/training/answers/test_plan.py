@@ -308,7 +308,7 @@ def test_more_accelerators_never_do_less_useful_work():
 def test_adapters_without_tokens_have_no_end():
     plan = plan_training("llama3-70b", "h100", gpus=8, batch="64 sequences", adapters=True)
     assert plan.rows[0].run_seconds is None
-    assert plan.answer.decision.startswith("Use 8 GPUs: ") and "tokens/s" in plan.answer.decision
+    assert "tokens/s" in plan.answer.decision
     assert "USD" not in str(plan)
     stated = plan_training("llama3-70b", "h100", gpus=8, batch="64 sequences", adapters=True, tokens="100M")
     assert stated.rows[0].run_seconds > 0
