@@ -1,13 +1,15 @@
 """The normal, Student's and binomial distributions, under scipy.special's names and for arrays as there.
 
-Loading scipy.special takes a third of a second, more than a table needs in all (docs/decisions/0122).  Tests compare
-these with scipy.
+Loading scipy.special takes a third of a second, more than a table needs in all (docs/decisions/0122); where it is
+loaded already, or the array is large, it answers, being faster.  Tests compare both.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
+import sys
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from statistics import NormalDist
 
 import numpy as np
@@ -18,28 +20,48 @@ Floats = NDArray[np.float64]
 MANY = 1e5  # degrees of freedom from which Student's t is the normal with a small correction
 TERMS = 400  # of the continued fraction, which needs fewer than 200 below MANY
 TINY = 1e-300
+LARGE = 512  # elements from which loading scipy pays
 
 
+def unless_scipy(function: Callable[..., Floats]) -> Callable[..., Floats]:
+    """The function, or scipy's of the same name where that is loaded or the arrays are large."""
+
+    @wraps(function)
+    def chosen(*values: ArrayLike) -> Floats:
+        if "scipy.special" not in sys.modules and max(np.size(value) for value in values) < LARGE:
+            return function(*values)
+        from scipy import special
+
+        return np.asarray(getattr(special, function.__name__)(*values))
+
+    return chosen
+
+
+@unless_scipy
 def ndtr(x: ArrayLike) -> Floats:
     """The chance that a standard normal variable is below x."""
     return np.asarray(np.frompyfunc(_normal, 1, 1)(np.asarray(x, float)), float)
 
 
+@unless_scipy
 def ndtri(p: ArrayLike) -> Floats:
     """The value that a standard normal variable stays below with chance p."""
     return np.asarray(np.frompyfunc(_normal_quantile, 1, 1)(np.asarray(p, float)), float)
 
 
+@unless_scipy
 def stdtr(degrees: ArrayLike, t: ArrayLike) -> Floats:
     """The chance that Student's t with these degrees of freedom is below t."""
     return np.asarray(np.frompyfunc(_student, 2, 1)(np.asarray(degrees, float), np.asarray(t, float)), float)
 
 
+@unless_scipy
 def stdtrit(degrees: ArrayLike, p: ArrayLike) -> Floats:
     """The value that Student's t with these degrees of freedom stays below with chance p."""
     return np.asarray(np.frompyfunc(_student_quantile, 2, 1)(np.asarray(degrees, float), np.asarray(p, float)), float)
 
 
+@unless_scipy
 def bdtr(successes: ArrayLike, trials: ArrayLike, p: ArrayLike) -> Floats:
     """The chance of at most this many successes in so many trials of chance p."""
     arrays = (np.asarray(value, float) for value in (successes, trials, p))
@@ -67,7 +89,7 @@ def _student(degrees: float, t: float) -> float:
     return tail if t < 0 else 1 - tail
 
 
-@cache
+@lru_cache(4096)
 def _student_quantile(degrees: float, p: float) -> float:
     """By halving between powers of two, on the side where the tail is small."""
     if not (0 < p < 1 and degrees > 0):

@@ -365,7 +365,7 @@ def largest_change(entries: Sequence[HistoryEntry], *, level: float) -> Change |
 
 def scan(values: FloatArray) -> tuple[float, int, FloatArray]:
     """The p-value of the largest change of the mean, its place, and the change at every place in standard errors."""
-    from scalecurve.distributions import stdtr
+    from scipy.special import stdtr
 
     count = len(values)
     sigma = math.sqrt(float(np.mean(np.diff(values) ** 2)) / 2) or 1e-12

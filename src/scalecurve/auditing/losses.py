@@ -247,7 +247,7 @@ def _moderated(new: LogMeans, old: LogMeans) -> tuple[FloatArray, FloatArray]:
 
 
 def _quantile(degrees: FloatArray, tail: FloatArray | float) -> FloatArray:
-    from scalecurve.distributions import stdtrit
+    from scipy.special import stdtrit
 
     return np.asarray(stdtrit(degrees, 1.0 - tail), dtype=np.float64)
 
@@ -485,7 +485,7 @@ def _tested(
     k: int, tests: str, loss: float, losses: Losses, place: int, alpha: float, together: tuple[int, ...] = ()
 ) -> Regression:
     """One test as a row."""
-    from scalecurve.distributions import stdtr, stdtrit
+    from scipy.special import stdtr, stdtrit
 
     estimate, error, limit, degrees = (
         float(part[..., place].item()) for part in (losses.estimate, losses.error, losses.limit, losses.degrees)

@@ -230,7 +230,7 @@ def _parameters(study: Study, solved: Solutions, own: Solution, level: float, we
     """The law's parameters, then its value at one worker; no interval where many values fit exactly."""
     timed = study.quantity is Quantity.SECONDS
     if weighting == "absolute":
-        from scalecurve.distributions import stdtrit
+        from scipy.special import stdtrit
 
         values, covariance, freedom = refit_absolute(own, solved.points, study.quantity)
         half = float(stdtrit(freedom, 0.5 + level / 2)) * np.sqrt(np.diag(covariance))

@@ -207,7 +207,7 @@ class Surface:
 
     def quantiles(self, size: Array, k: Array, level: float) -> Array:
         """Rows (middle, low, high) of log T at each (size, k): quantiles over models, wider where sums have weight."""
-        from scalecurve.distributions import ndtr
+        from scipy.special import ndtr
 
         means, errors = self.log_times(size, k)
         errors = np.hypot(errors, DRIFT * self.points.doublings_beyond(size, k)[:, None]) + 1e-9
@@ -401,7 +401,7 @@ def _check_sizes(studies: StudySet) -> None:
 
 def normal_width(level: float) -> float:
     """Standard deviations either side of the mean that hold a share `level` of a normal distribution."""
-    from scalecurve.distributions import ndtri
+    from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
 

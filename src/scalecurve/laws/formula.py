@@ -52,8 +52,7 @@ def harmonic(k: Value) -> Value:
 def expected_largest(k: Value) -> Value:
     """E[max] of K standard normal draws, by Blom's formula (within 1 %)."""
     import numpy as np
-
-    from scalecurve.distributions import ndtri
+    from scipy.special import ndtri
 
     return np.where(k > 1, ndtri((k - 0.375) / (k + 0.25)), 0.0)
 

@@ -33,7 +33,7 @@ def expected_maximum(k: float, isf: Callable[[float], float]) -> float:
 
 def lognormal_maximum(k: float, sigma: float) -> float:
     """E[max of K] of a lognormal with mean 1 and log-standard-deviation sigma."""
-    from scalecurve.distributions import ndtri
+    from scipy.special import ndtri
 
     if sigma == 0:
         return 1.0
@@ -44,7 +44,7 @@ def lognormal_maximum(k: float, sigma: float) -> float:
 
 def normal_maximum(k: float, spread: float) -> float:
     """E[max of K] of a normal with mean 1 and standard deviation `spread`."""
-    from scalecurve.distributions import ndtri
+    from scipy.special import ndtri
 
     return expected_maximum(k, lambda p: 1.0 - spread * float(ndtri(p)))
 

@@ -209,6 +209,6 @@ def repeats_needed(cv: float, precision: float, level: float, most: int = 100_00
 
 def _quantile(n: int, level: float) -> float:
     """Student's t of n - 1 degrees of freedom, two-sided."""
-    from scalecurve.distributions import stdtrit
+    from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, (1 + level) / 2))

@@ -366,6 +366,6 @@ def expected_slowest(gpus: int, spread: float | None) -> float:
     (within 0.7 % for P from 8)."""
     if not spread or gpus < 2:
         return 1.0
-    from scalecurve.distributions import ndtri
+    from scipy.special import ndtri
 
     return 1.0 + spread * float(ndtri((gpus - 0.375) / (gpus + 0.25)))
