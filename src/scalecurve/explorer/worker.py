@@ -57,7 +57,18 @@ def main() -> None:
 
 
 def answer(name: str, body: bytes) -> tuple[int, bytes]:
-    """The HTTP status and the JSON of the answer to one question; never raises."""
+    """The HTTP status and the JSON of the answer to one question, its options named as in the commands that the page
+    prints; never raises."""
+    from scalecurve.errors import ON_COMMAND_LINE
+
+    language = ON_COMMAND_LINE.set(True)
+    try:
+        return _answer(name, body)
+    finally:
+        ON_COMMAND_LINE.reset(language)
+
+
+def _answer(name: str, body: bytes) -> tuple[int, bytes]:
     from pydantic import ValidationError
 
     from scalecurve.errors import InputError, MissingExtra, ScalecurveError
