@@ -176,12 +176,10 @@ def test_failed_runs_and_warm_ups_are_left_out_and_counted(tmp_path: Path, colum
         ("threads,status,time (s)\n1,odd,10\n1,ok,10\n2,ok,5\n", "status"),
         ("threads,foo,time (s)\n1,1,10\n1,2,100\n2,3,5\n2,4,50\n", "foo"),
         ("threads,size,time (s)\n1,10,10\n1,20,100\n2,30,5\n2,40,50\n", "size"),
-        ("nodes,gpus,time (s)\n1,4,10\n2,8,5\n", "gpus"),
         ("threads,solve (s),setup (s)\n1,4,10\n2,8,5\n", "setup"),
         ("strategy,cores,time (s)\nserial,1,455\nmclapply,8,66\nfuture,8,70\ntargets,1,448\n", "strategy"),
         ("dataset,gpus,time (s)\ncifar10,1,100\nimagenet,4,2400\n", "dataset"),
         ("threads,cpu time (ms),cuda time (ms)\n1,120,98\n2,70,51\n4,45,28\n", "cuda time"),
-        ("type,ranks,time (s)\nstrong,1,10\nstrong,2,5.2\nweak,1,10\nweak,2,10.4\n", "type"),
         ("# compile time in s, run time in ms\nthreads,time\n1,100\n2,53\n", "several units"),
     ],
 )
@@ -220,6 +218,40 @@ def test_machines_columns_and_tables_are_curves(tmp_path: Path, text: str, names
 
     assert isinstance(loaded, StudySet)
     assert set(loaded.studies) == names
+
+
+def test_of_counts_that_rise_together_the_finer_is_k(tmp_path: Path) -> None:
+    read = study(tmp_path, "nodes,gpus,time (s)\n1,4,10\n2,8,5\n")
+
+    assert (values(read), read.k_unit) == ({4: [10.0], 8: [5.0]}, "gpus")
+
+
+@pytest.mark.parametrize(("regime", "truth"), [("strong", {1: [10.0], 2: [5.2]}), ("weak", {1: [10.0], 2: [10.4]})])
+def test_of_rows_of_both_regimes_those_of_the_stated_one_are_read(tmp_path: Path, regime: str, truth: Values) -> None:
+    text = "type,ranks,time (s)\nstrong,1,10\nstrong,2,5.2\nweak,1,10\nweak,2,10.4\n"
+    read = _read(tmp_path, text, regime=regime)
+
+    assert values(read) == truth
+    (finding,) = [item for item in read.findings if item.code == "rows-left-out"]
+    assert finding.message == f"2 of 4 rows were left out: type is not {regime}"
+
+
+def test_columns_of_numbers_that_agree_at_every_k_are_repeats_and_that_is_said(tmp_path: Path) -> None:
+    read = study(tmp_path, "threads,1,2,3\n1,10,11,10.5\n2,6,6.1,5.9\n")
+
+    assert values(read) == {1: [10.0, 11.0, 10.5], 2: [6.0, 6.1, 5.9]}
+    assert {"columns-are-repeats", "seconds-assumed"} <= codes(read)
+
+
+def test_columns_of_numbers_that_differ_are_never_pooled(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "threads,1,2,3\n1,10,20,40\n2,5,10,21\n")
+
+    assert isinstance(loaded, StudySet)
+    assert [values(one) for one in loaded.studies.values()] == [
+        {1: [a], 2: [b]} for a, b in ((10, 5), (20, 10), (40, 21))
+    ]
+    with pytest.raises(sc.InputError, match="times or rates"):
+        load(tmp_path, "threads,1,2,3\n1,10,11,10.5\n2,19,18.5,19.3\n")
 
 
 def test_a_text_that_names_the_other_regime_is_pointed_at(tmp_path: Path) -> None:
@@ -350,7 +382,6 @@ def test_powers_units_below_the_header_and_rows_of_means_are_understood(
         ("GPUs,ETA (h)\n1,100\n2,55\n", "ETA"),
         ("nodes,timelimit\n1,01:00:00\n2,01:00:00\n", "timelimit"),
         ("instances,$/hour\n1,3.06\n2,6.12\n", "/hour"),
-        ("threads,1,2,3\n1,10,11,10.5\n2,6,6.1,5.9\n", "columns"),
     ],
 )
 def test_what_is_no_elapsed_time_or_no_count_is_refused(tmp_path: Path, text: str, names: str) -> None:
@@ -449,6 +480,7 @@ def test_a_note_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
     [
         ("nodes,GPUs/node,time (s)\n1,1,120\n1,4,40\n2,4,20\n4,4,11\n", {1: 120.0, 4: 40.0, 8: 20.0, 16: 11.0}),
         ("nodes,ppn,time (s)\n1,1,120\n2,2,40\n4,4,15\n", {1: 120.0, 4: 40.0, 16: 15.0}),
+        ("ranks,nt,time (s)\n1,1,120\n2,2,40\n4,4,15\n", {1: 120.0, 4: 40.0, 16: 15.0}),
         ("N NB P Q Time (s)\n9 1 1 1 120\n9 1 1 2 62.5\n9 1 2 2 34\n", {1: 120.0, 2: 62.5, 4: 34.0}),
         (
             "torchrun --nnodes=1 --nproc_per_node=4 a.py\nrate: 100 img/s\n"
@@ -456,7 +488,7 @@ def test_a_note_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:
             {4: 100.0, 16: 190.0},
         ),
     ],
-    ids=["GPUs/node", "ppn", "process grid", "torchrun"],
+    ids=["GPUs/node", "ppn", "ranks and threads", "process grid", "torchrun"],
 )
 def test_k_is_the_product_where_no_column_counts_all_workers(
     tmp_path: Path, text: str, truth: dict[int, float]
@@ -471,7 +503,6 @@ def test_k_is_the_product_where_no_column_counts_all_workers(
     ("text", "names"),
     [
         ("nodes,ppn,time (s)\n1,8,120\n2,4,62.5\n4,2,34\n", "ppn counts workers too"),
-        ("ranks,nt,time (s)\n1,1,120\n2,2,40\n4,4,15\n", "nt counts workers too"),
         ("P,Q,time (s)\n1,8,120\n2,4,110\n2,8,62.5\n", "P x Q"),
         ("setup,time (s)\n1 node (4 GPUs),120\n1 node (8 GPUs),62.5\n2 nodes (16 GPUs),34\n", "setup"),
         ("ranks,rank0 samples/s\n1,100\n2,95\n4,87.5\n", "rank0"),

@@ -20,6 +20,7 @@ from scalecurve.auditing.audit import RULES, Audit, audit
 from scalecurve.auditing.claim_table import read_claim_table
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.source import Source
+from scalecurve.render.terminal import to_text
 
 FOLDER = Path(os.environ.get("SCALECURVE_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 DATA = FOLDER / "curves_open.csv"
@@ -116,7 +117,9 @@ def test_scores_differ_between_tables_with_more_and_less_in_them() -> None:
 
     assert full.score >= bare.score + 30
     assert bare.grade == full.grade == "not stated"
-    asked = [line for line in str(bare).splitlines() if re.match(r"\d\. ", line)]
+    assert f"Next: ask: {bare.questions[0]}" in " ".join(str(bare).split())
+    whole = to_text(bare.document(), whole=True)
+    asked = [line for line in whole.splitlines() if re.match(r"\d\. ", line)]
     assert len(asked) == 3, "the three questions that would change the verdict most"
 
 

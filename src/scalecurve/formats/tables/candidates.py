@@ -45,11 +45,13 @@ from scalecurve.study.run import FloatArray, IntArray
 HEADER = "(header)"  # what --k-column says where K stands in the header row
 EMPTY = "(empty)"
 MOST_K, MOST_VALUES, MOST_COLUMNS = 8, 12, 400
+NEARLY_SAME = 1.15  # by how much repeats in columns without a name may differ
 _SAID = re.compile(
     r"(?:\bin\s+(?:units?\s+of\s+)?|[\[(]\s*(?:in\s+)?|(?P<word>(?:\b|_)units?\b)\W{1,3}(?:is\s|are\s|of\s)?)"
     r"(?P<unit>(?:[x×*]?\s*(?:10\^-?\d{1,2}|10+|1e-?\d{1,2})\s*[x×*]?\s*)?[^\s)\]{},;:]+)",
     re.IGNORECASE,
 )
+_PER_ITEM = re.compile(r"[A-Za-z]\s*/\s*(?:iter|step|epoch|item|sample|call|op|image|token|batch|run)", re.IGNORECASE)
 _MEASURE = re.compile(
     r"\b(?:(?:run|wall)?-?times?|timings?|durations?|latenc(?:y|ies)|elapsed|clock|measurements?|values|numbers|results"
     r"|throughputs?|performance|speed|bandwidth|rates?)\b",
@@ -190,7 +192,7 @@ def _shapes(
     """The table as it is, and made long where headers differ in a number only."""
     view = TableView(grid, options, mark)
     families = [own for own in numbered_columns(view.heads) if all(map(view.is_numeric, own.places))]
-    runs = [own for own in families if own.counts_runs]
+    runs = [own for own in families if own.counts_runs or _are_nameless_runs(view, own)]
     if runs and options.value_column is None and not options.melt:
         yield from ((from_columns_of_runs(grid, view.heads, own.places), own) for own in runs[:1])
         return
@@ -203,6 +205,22 @@ def _shapes(
                 yield from_columns_of_k(grid, view.heads, own), own
         if options.k_column != HEADER and rest:
             yield from_columns_of_curves(grid, own.places, " ".join(own.words) or "column"), own
+
+
+def _are_nameless_runs(view: TableView, family: NumberedColumns) -> bool:
+    """Whether columns 1, 2, 3 beside one of worker counts agree in every row and fall from row to row: repeats."""
+    rest = [i for i in range(view.width) if i not in family.places]
+    if family.words or not family.is_gapless or len(rest) != 1 or worker_unit(view.name(rest[0])) is None:
+        return False
+    counts = view.counts(rest[0])
+    values = np.array([view.numbers(i).values for i in family.places])
+    if len(set(counts.tolist())) < max(2, len(counts)) or not np.isfinite([*counts, *values.ravel()]).all():
+        return False
+    if values.min() <= 0:
+        return False
+    apart = float((values.max(axis=0) / values.min(axis=0)).max())
+    first, last = (values[:, int(place)].mean() for place in (counts.argmin(), counts.argmax()))
+    return apart <= NEARLY_SAME and bool(first / last > apart)
 
 
 def _workers(view: TableView, long: LongGrid, options: ReadOptions) -> list[int | tuple[int, int] | None]:
@@ -377,9 +395,17 @@ def _are_alike(view: TableView, places: Sequence[int]) -> bool:
         return False  # a profiler's time on the device and on the host, of one run
     if len({WORDS["whole"].intersection(head.words) for head in heads}) > 1:
         return False
+    if len({is_time_per_item(head) for head in heads}) > 1:
+        return False  # the time of a run and of one of its steps
     if len({head.statistic for head in heads}) > 1 or any(head.statistic is not None for head in heads):
         return False
     return len({_unit_words(head) for head in heads}) == 1
+
+
+def is_time_per_item(head: Header) -> bool:
+    """Whether a header names the time of one of many items: time/iter (s), seconds per step."""
+    is_rate = head.unit is not None and head.unit.quantity is not Quantity.SECONDS
+    return not is_rate and ("per" in head.words or _PER_ITEM.search(head.text) is not None)
 
 
 def _unit_words(head: Header) -> str | None:

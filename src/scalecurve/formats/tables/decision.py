@@ -173,7 +173,7 @@ def read_table(
 ) -> Reading:
     """The curves of one table by the reading that its evidence favours; a refusal offers commands that work."""
     if grid.headers[: len(HYPERFINE)] == HYPERFINE:
-        options = replace(options, unit=options.unit or 1.0)
+        options = _of_hyperfine(options)
     stated = regime_in(grid.caption)
     taken = options if options.regime is not None or stated is None else replace(options, regime=stated)
     ranked: list[Candidate] = []
@@ -193,6 +193,14 @@ def read_table(
     text = f"the text around the table says {stated} scaling"
     finding = info("regime-in-text", text, remedy="say --regime if it speaks of something else")
     return replace(reading, regime=stated, findings=(*reading.findings, finding))
+
+
+def _of_hyperfine(options: ReadOptions) -> ReadOptions:
+    """The options with what hyperfine writes into its CSV: the mean of the runs, in seconds, unless asked otherwise."""
+    if options.quantity not in (None, Quantity.SECONDS):
+        return options
+    column = options.value_column or "mean"
+    return replace(options, unit=options.unit or 1.0, quantity=Quantity.SECONDS, value_column=column)
 
 
 def measured_columns(grid: CellGrid, options: ReadOptions) -> tuple[Candidate, Meaning]:

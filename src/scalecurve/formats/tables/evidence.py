@@ -32,6 +32,7 @@ from scalecurve.study.run import FloatArray
 # Where several counts rise together, the one that names what is paid for is K.
 UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.35, "threads": 0.0, "nodes": -0.3}
 CERTAIN, SURE, LIKELY, HINT = 6.0, 4.0, 2.0, 1.0
+_PERCENTILE = re.compile(r"p\d{1,4}")
 _CLOCK = re.compile(r"\d{1,2}:\d\d:\d\d")
 CLOSE = 0.05  # how far a printed ratio may be from what follows from the times, on the log scale
 
@@ -114,8 +115,19 @@ def name_of_value(own: Candidate) -> float:
     score -= LIKELY if "serial" in head.words or "sequential" in head.words or "seq" in head.words else 0.0
     if is_load:
         score += LIKELY + HINT if meaning.quantity is not Quantity.SECONDS else -LIKELY if head.says("latency") else 0.0
+    score -= SURE if _is_latency_beside_rate(own) else 0.0
     plain = {*head.base} <= WORDS["time"] | WORDS["whole"] | WORDS["rate"] | WORDS["metric"]
     return score + _statistic(head) + (HINT if plain and meaning.quantity is Quantity.SECONDS else 0.0)
+
+
+def _is_latency_beside_rate(own: Candidate) -> bool:
+    """Whether the observations are latencies or percentiles of requests whose rate stands beside them."""
+    view, head = own.view, own.value_head
+    is_time = own.meaning is not None and own.meaning.quantity is Quantity.SECONDS
+    if not is_time or not (head.says("latency") or any(map(_PERCENTILE.fullmatch, head.words))):
+        return False
+    others = [view.numbers(i).unit or value_meaning(view.name(i)) for i in range(view.width) if i != own.value]
+    return any(one is not None and one.quantity is not Quantity.SECONDS for one in others)
 
 
 def _is_time_of_day(own: Candidate) -> bool:

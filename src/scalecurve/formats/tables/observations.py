@@ -22,6 +22,7 @@ from scalecurve.formats.headers import (
     ValueColumn,
     counted_per_worker,
     is_of_one_worker,
+    is_split,
     is_worker_time,
     k_unit_of,
     unit_of,
@@ -170,6 +171,9 @@ def _say_layout(work: TableWork) -> None:
     if long.how == "curves":
         text = f"each of these columns is a curve: {names}"
         work.findings.append(info("columns-are-curves", text, remedy="--value-column picks one"))
+    if long.how == "runs" and work.chosen.family is not None and not work.chosen.family.words:
+        text = f"the columns {names} agree in every row and were read as repeats"
+        work.findings.append(info("columns-are-repeats", text, remedy="--melt reads each of them as a curve"))
     if long.how == "product":
         text = f"K is {work.name(0)}, as no column counts all workers"
         work.findings.append(info("k-is-product", text, remedy="name another column with --k-column"))
@@ -625,7 +629,10 @@ def _splits(work: TableWork, workers: IntArray, series: Mapping[str, list[str]])
 def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> None:
     """What is said of a column that changes with K and names the machine or the program; another job is asked about."""
     head, name, regime = work.head(i), work.name(i), work.options.regime
-    if work.view.is_measured(i) or counted_per_worker(name):
+    if counted_per_worker(name):
+        _doubt_split(work, i)
+        return
+    if work.view.is_measured(i):
         return
     pairs = ", ".join(f"{k}: {by_k[k][:40] or '(empty)'}" for k in sorted(by_k)[:8])
     if head.says("machine") and not head.says("cpu"):
@@ -644,6 +651,17 @@ def _change_with_k(work: TableWork, i: int, by_k: dict[int, str]) -> None:
         text = f"{name} changes with K ({pairs}): what it does cannot be told apart from what K does"
         remedy = "keep it the same at every K, where it can be chosen"
         work.findings.append(info("parameter-changes", text, remedy=remedy, column=name))
+
+
+def _doubt_split(work: TableWork, i: int) -> None:
+    """Ask where K counts the nodes and each K has another number of workers on a node."""
+    k, name = work.chosen.k, work.name(i)
+    if k is None or work.options.k_column is not None or not is_split(work.name(k), name):
+        return
+    text = f"{name} counts workers too and changes with {work.name(k)}"
+    fault = Fault(text, remedy="say which of them is K, or their product, with --k-column")
+    ways = [{"k_column": own} for own in (work.name(k), f"{work.name(k)}*{name}", name)]
+    work.doubt("several-splits", fault, *ways)
 
 
 def _names_jobs(work: TableWork, by_k: dict[int, str]) -> bool:

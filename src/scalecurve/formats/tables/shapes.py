@@ -52,9 +52,14 @@ class NumberedColumns:
     @property
     def counts_runs(self) -> bool:
         """Whether they are numbered from 0 or 1 without a gap below a word for runs or times."""
-        steps = list(range(self.numbers[0], self.numbers[0] + len(self.numbers)))
         named = bool(self.words) and all(word in WORDS["repeat"] | WORDS["time"] for word in self.words)
-        return named and self.numbers[0] in (0, 1) and sorted(self.numbers) == steps
+        return named and self.is_gapless
+
+    @property
+    def is_gapless(self) -> bool:
+        """Whether they are numbered from 0 or 1 without a gap."""
+        steps = list(range(self.numbers[0], self.numbers[0] + len(self.numbers)))
+        return self.numbers[0] in (0, 1) and sorted(self.numbers) == steps
 
     @property
     def names_workers(self) -> bool:
@@ -109,6 +114,7 @@ def from_columns_of_runs(grid: CellGrid, heads: Sequence[Header], runs: Sequence
     others = [i for i in range(len(heads)) if i not in runs]
     rows, absent = _laid_down(grid, runs, by_column=False)
     name = re.sub(r"\s+(?=[\])])|(?<=[\[(])\s+", "", re.sub(r"[\s_-]*\d+", " ", heads[runs[0]].text, count=1)).strip()
+    name = name or "value"  # the headers are numbers only
     columns = [cells_of([grid.columns[i][row] for row, _ in rows]) for i in others]
     columns += [cells_of([grid.columns[i][row] for row, i in rows]), [str(runs.index(i) + 1) for _, i in rows]]
     headers = (*(grid.headers[i] for i in others), name, "run")
