@@ -273,7 +273,7 @@ def unlike_plan(_: str, body: dict[str, Any], page: dict[str, Any], folder: Path
         ("critical", "critical_batch"),
     ):
         found += unlike(key, page[key], plan[name])
-    _, text, _ = command_line(command, page["files"], folder)
+    _, text, _ = command_line(command, page["files"], folder, "--verbose")  # the page shows the details
     lines = [line.split() for line in text.splitlines()]
     found += [f"row {row} is not printed" for row in table_lines(page["table"]) if not is_printed(row, lines)]
     return found + missing_numbers(page["sentences"], text + json.dumps(plan))
@@ -355,7 +355,7 @@ def unlike_mechanism(question: str, body: dict[str, Any], page: dict[str, Any], 
 def unlike_data(question: str, body: dict[str, Any], page: dict[str, Any], folder: Path) -> list[str]:
     files = {body["name"]: body["text"]}
     told = printed(page["commands"][0], files, folder)
-    _, text, _ = command_line(page["commands"][0], files, folder)
+    _, text, _ = command_line(page["commands"][0], files, folder, "--verbose")  # the page shows the details
     known = re.sub(r"[\s─━-]+", "", text)
     plain = (
         re.sub(r"<[^>]+>", "\n", page["html"])

@@ -191,6 +191,9 @@ ASKED: dict[str, Callable[[Draw, Path], Any]] = {
     "load": lambda draw, _: sc.load(
         {draw(COUNTS): [draw(NUMBERS), 1.0], 2: [0.5]}, regime="strong", **some(draw, "baseline_k", "node_size")
     ),
+    "load_all": lambda draw, _: sc.load_all(
+        {size: draw(curves()) for size in (1000, 2000)}, regime=draw(REGIMES), **some(draw, "baseline_k", "node_size")
+    ),
     "measure": a_measurement,
     "merge": lambda draw, _: sc.merge([loaded(draw), loaded(draw)], allow_mixed=True),
     "next_runs": lambda draw, _: sc.next_runs(loaded(draw), **some(draw, "budget", "target", "run_seconds", "largest")),

@@ -103,8 +103,8 @@ def test_one_screen_by_default_and_all_of_it_without_a_height() -> None:
     document = sc.forecast(strong_study()).document()
     short = to_terminal(document, Screen(width=80, height=24))
     assert short.count("\n") <= 26
-    assert "--verbose shows all" in short
-    assert "--verbose" not in to_terminal(document, Screen(width=80))
+    assert "--verbose shows the rest" in short
+    assert "--verbose" not in to_terminal(document, Screen(width=80), whole=True)
 
 
 def test_the_sketch_shows_points_the_ideal_line_and_the_band() -> None:
