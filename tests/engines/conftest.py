@@ -99,7 +99,8 @@ def measure(tmp_path: Path) -> Measure:
             done = once("--resume")
         if check:
             assert done.returncode == 0, done.stderr + done.stdout
-        return done, sc.load(out)
+        studies = sc.load_all(out)
+        return done, studies.first if len(studies) == 1 else studies
 
     return run
 

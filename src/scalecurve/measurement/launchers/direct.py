@@ -216,8 +216,8 @@ def agents(job: LaunchJob, settings: MeasureSettings) -> Iterator[Command]:
     launcher = settings.launcher
     nodes, per_node = shape(job.k, settings)
     allocated = allocated_hosts() if nodes > 1 and not launcher.hosts else ()
-    if nodes > max(1, len(launcher.hosts or allocated)) and not launcher.wrap:
-        hint = "name hosts with wrap and endpoint, or start inside a Slurm allocation of as many nodes"
+    if allocated and nodes > len(allocated) and not launcher.wrap:
+        hint = f"the allocation has {len(allocated)}: ask for as many nodes, or name hosts with wrap and endpoint"
         raise InputError(Fault(f"K = {job.k} needs {nodes} nodes", where="launcher.workers_per_node", remedy=hint))
     hosts = launcher.hosts or allocated or ("localhost",)
     program = (launcher.program,) if launcher.program else (sys.executable, "-m", "torch.distributed.run")
