@@ -214,9 +214,7 @@ class AxesSettings(SettingsSection):
     ranks_per_node: Levels = ()
     threads: Levels = ()
     size: Sizes = ()
-    design: Literal["full", "one-at-a-time", "latin"] = "full"
-    points: Count | None = None
-    budget: Seconds | None = None
+    design: Literal["full", "one-at-a-time"] = "full"
 
 
 class MeasureSettings(SettingsSection):
@@ -372,26 +370,23 @@ def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
-    axes, faults = settings.axes, []
+    axes = settings.axes
     if axes is None:
         return []
-    if not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size):
-        faults.append(Fault("the axes are empty", where="axes", remedy="give nodes, ranks_per_node, threads or size"))
     placed = {nodes * ranks for nodes in axes.nodes or (1,) for ranks in axes.ranks_per_node or (1,)}
-    if (axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed:
-        hint = "leave workers out: they are nodes x ranks per node"
-        faults.append(Fault("the axes say how many workers there are", where="workers", remedy=hint))
-    if axes.size and (settings.total is not None or settings.per_worker is not None):
-        hint = "leave total and per_worker out: each size is one of them"
-        faults.append(Fault("sizes are given twice", where="axes.size", remedy=hint))
-    if axes.design == "latin" and axes.budget is not None and settings.expected_seconds is None:
-        hint = "say the time of one worker at the first size with --expected-seconds"
-        faults.append(Fault("a budget of time needs the time of a launch", where="axes.budget", remedy=hint))
     texts = " ".join((*settings.command, *settings.env.values()))
-    if len(axes.size) > 1 and not any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker")):
-        hint = "put {size}, {total} or {per_worker} into the command"
-        faults.append(Fault("the command is not told the size", where="command", remedy=hint))
-    return faults
+    told = any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker"))
+    rows = (
+        (not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size), "the axes are empty", "axes",
+         "give nodes, ranks_per_node, threads or size"),
+        ((axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed,
+         "the axes say how many workers there are", "workers", "leave workers out: they are nodes x ranks per node"),
+        (axes.size and (settings.total is not None or settings.per_worker is not None), "sizes are given twice",
+         "axes.size", "leave total and per_worker out: each size is one of them"),
+        (len(axes.size) > 1 and not told, "the command is not told the size", "command",
+         "put {size}, {total} or {per_worker} into the command"),
+    )  # fmt: skip
+    return [Fault(text, where=where, remedy=hint) for wrong, text, where, hint in rows if wrong]
 
 
 def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
