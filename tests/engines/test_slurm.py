@@ -93,7 +93,7 @@ def test_the_tool_killed_while_jobs_are_queued_finds_them_again(cluster: dict[st
     study = read_study(out)
     assert len(study.samples) == 2
     assert marker.read_text() == "xx"
-    assert study.runs[0].observed["slurm_job"] == pending[0].split()[0]
+    assert study.runs[0].observed["batch_job"] == pending[0].split()[0]
 
 
 @pytest.mark.parametrize("allocation", ["run", "array", "all"])

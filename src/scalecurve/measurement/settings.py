@@ -202,7 +202,6 @@ class LauncherSettings(SettingsSection):
     size_pattern: str | None = None
     size_check: Literal["on", "off"] = "on"
     prologue: tuple[str, ...] = ()
-    container: Annotated[str, Field(pattern=r"^(apptainer|singularity|docker|podman):\S+$")] | None = None
     slurm: SlurmSettings = SlurmSettings()
     batch: BatchSettings = BatchSettings()
 
