@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-STRONG = ("--regime", "strong", "--workers", "1,2", "--repeats", "3")
-LOAD = ("--regime", "strong", "--workers", "1,2,4", "--repeats", "3", "--k-unit", "clients")
+TABLE = Path(__file__).with_suffix(".toml")
 OPENMP = """
 #include <stdio.h>
 #include <omp.h>
@@ -49,7 +49,7 @@ DUCKDB = """
 import duckdb, sys, time
 own = duckdb.connect(config={"threads": int(sys.argv[1])})
 begin = time.perf_counter()
-print(own.sql("select sum(hash(i) % 97) from range(60000000) t(i)").fetchone(), time.perf_counter() - begin)
+print(own.sql("select sum(hash(i) % 97) from range(60000000) t(i)").fetchall()[0], time.perf_counter() - begin)
 """
 LIGHTGBM = """
 import sys, time, numpy as np, lightgbm
@@ -72,56 +72,6 @@ pair_coeff 1 1 1.0 1.0 2.5
 fix 1 all nve
 run 100
 """
-
-
-@dataclass(frozen=True)
-class Program:
-    """A row: the program that must be here, the words behind `scalecurve measure`, the server that must run."""
-
-    name: str
-    needs: str
-    words: tuple[str, ...]
-    server: str | None = None
-
-
-def rows(python: str) -> list[Program]:
-    """The programs; `python` has DuckDB and LightGBM, where they are installed."""
-    elapsed = ("--time-pattern", r"elapsed:? ([\d.]+) s")
-    return [
-        Program("pigz", "pigz", (*STRONG, "--", "pigz", "-9", "-k", "-c", "-p", "{workers}", "data")),
-        Program("zstd", "zstd", (*STRONG, "--", "zstd", "-12", "-f", "-q", "-T{workers}", "data", "-o", "data.zst")),
-        Program("xz", "xz", (*STRONG, "--", "xz", "-k", "-f", "-3", "--block-size=1MiB", "-T{workers}", "data")),
-        Program("lbzip2", "lbzip2", (*STRONG, "--", "lbzip2", "-k", "-f", "-n", "{workers}", "data")),
-        Program("OpenMP sum", "gcc", (*STRONG, *elapsed, "--", "env", "OMP_NUM_THREADS={workers}", "./openmp")),
-        Program("LAMMPS (MPI)", "lmp", (*STRONG, "--launcher", "mpi", "--mpirun", "mpirun.openmpi",
-                "--time-pattern", r"Loop time of (\S+)", "--", "lmp", "-in", "in.lj", "-log", "none")),
-        Program("make -j", "make", (*STRONG, "--", "make", "-s", "-j{workers}")),
-        Program("GNU parallel", "parallel", (*STRONG, "--", "parallel", "-j{workers}", "xz -9 -c data.small > /dev/null #",
-                ":::", "1", "2", "3", "4", "5", "6")),
-        Program("sysbench cpu", "sysbench", (*STRONG, "--rate-pattern", r"events per second:\s+([\d.]+)", "--rate-unit",
-                "events/s", "--", "sysbench", "cpu", "--time=1", "--threads={workers}", "run")),
-        Program("SQLite, K writers", "python3", (*LOAD[:6], "--k-unit", "clients", *elapsed, "--work-pattern",
-                r"rows written: (\d+)", "--", "python3", "sqlite.py", "{workers}")),
-        Program("ffmpeg", "ffmpeg", (*STRONG, "--", "ffmpeg", "-y", "-loglevel", "error", "-f", "lavfi", "-i",
-                "testsrc=size=640x360:rate=25:duration=6", "-c:v", "libx264", "-threads", "{workers}", "out.mp4")),
-        Program("DuckDB threads", python, (*STRONG, "--time-pattern", r"\) ([\d.]+)", "--", python, "duck.py", "{workers}")),
-        Program("LightGBM threads", python, (*STRONG, "--time-pattern", r"train seconds: ([\d.]+)", "--", python, "gbm.py",
-                "{workers}")),
-        Program("openssl speed", "openssl", (*STRONG, "--rate-pattern", r"(?m)^(?:sha256|SHA256)\s+([\d.]+)k", "--rate-unit",
-                "kB/s", "--", "openssl", "speed", "-seconds", "1", "-bytes", "16384", "-multi", "{workers}", "-evp", "sha256")),
-        Program("redis-benchmark", "redis-benchmark", (*LOAD, "--serves", "redis-server", "--rate-pattern",
-                r"throughput summary: ([\d.]+) requests per second", "--rate-unit", "requests/s", "--", "redis-benchmark",
-                "-p", "16379", "-n", "60000", "-c", "{workers}", "-t", "get"), "redis"),
-        Program("pgbench", "pgbench", (*LOAD, "--serves", "postgres", "--rate-pattern", r"tps = ([\d.]+)", "--rate-unit",
-                "transactions/s", "--", "pgbench", "-h", "/tmp", "-p", "15432", "-U", "postgres", "-S", "-T", "2", "-c",
-                "{workers}", "postgres"), "postgres"),
-        Program("nginx under wrk", "wrk", (*LOAD, "--serves", "nginx", "--rate-pattern", r"Requests/sec:\s+([\d.]+)",
-                "--rate-unit", "requests/s", "--", "wrk", "-t1", "-c{workers}", "-d2s", "--latency",
-                "http://127.0.0.1:18080/"), "nginx"),
-        Program("nginx under wrk, no --serves", "wrk", (*LOAD, "--rate-pattern", r"Requests/sec:\s+([\d.]+)",
-                "--rate-unit", "requests/s", "--", "wrk", "-t1", "-c{workers}", "-d2s", "http://127.0.0.1:18080/"),
-                "nginx"),
-    ]  # fmt: skip
 
 
 def prepare(folder: Path) -> None:
@@ -171,32 +121,37 @@ def start_server(kind: str, folder: Path, stack: ExitStack) -> None:
 def main() -> None:
     asked = sys.argv[1:]
     python = os.environ.get("PROGRAMS_PYTHON", sys.executable)
+    table = tomllib.loads(TABLE.read_text())
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
         prepare(folder)
         started: set[str] = set()
         print("| program | command | what it said | findings |\n|---|---|---|---|")
-        for row in rows(python):
-            if (asked and row.name not in asked) or shutil.which(row.needs) is None:
+        for program, row in table["programs"].items():
+            if (asked and program not in asked) or shutil.which(row["needs"].replace("PYTHON", python)) is None:
                 continue
-            if row.server and row.server not in started:
-                start_server(row.server, folder, stack)
-                started.add(row.server)
-            out = folder / "study.json"
-            words = [sys.executable, "-m", "scalecurve", "measure", "--force", "-o", str(out)]
-            done = subprocess.run([*words, *row.words], cwd=folder, capture_output=True, text=True)
-            said = next((line for line in (done.stdout or done.stderr).splitlines() if line.strip()), "nothing")
-            findings = json.loads(out.read_text())["findings"] if out.exists() else []
-            codes = ", ".join(sorted({f"`{item['code']}`" for item in findings if item["severity"] != "info"}))
-            command = " ".join(f"'{word}'" if set(word) & set(" ()|#\\$") else word for word in row.words)
-            command = command.replace("|", "\\|").replace(python, "python")
-            print(f"| {row.name} | `measure {command}` | {said} | {codes or 'none'} |", flush=True)
-            if os.environ.get("PROGRAMS_VERBOSE"):
-                print(done.stdout, done.stderr, sep="\n")
-                for item in findings:
-                    print("   ", item["code"], ":", item["message"], "->", item["remedy"])
-            out.unlink(missing_ok=True)
+            if row.get("server") and row["server"] not in started:
+                start_server(row["server"], folder, stack)
+                started.add(row["server"])
+            text = row["words"].replace("STRONG", table["strong"]).replace("LOAD", table["load"])
+            print(line_of(program, text, folder, python), flush=True)
+
+
+def line_of(program: str, text: str, folder: Path, python: str) -> str:
+    """Measure the program; the row of the table."""
+    out = folder / "study.json"
+    words = [sys.executable, "-m", "scalecurve", "measure", "--force", "-o", str(out)]
+    words += shlex.split(text.replace("PYTHON", python))
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    said = next((line for line in (done.stdout or done.stderr).splitlines() if line.strip()), "nothing")
+    findings = json.loads(out.read_text())["findings"] if out.exists() else []
+    codes = ", ".join(sorted({f"`{item['code']}`" for item in findings if item["severity"] != "info"}))
+    if os.environ.get("PROGRAMS_VERBOSE"):
+        for item in findings:
+            print("   ", item["code"], ":", item["message"], "->", item["remedy"])
+    command = text.replace("PYTHON", "python").replace("|", "\\|")
+    return f"| {program} | `measure {command}` | {said} | {codes or 'none'} |"
 
 
 if __name__ == "__main__":
