@@ -498,13 +498,12 @@ def debug_build(record: Record) -> Iterable[Finding]:
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
     placed = [(run.k, run.placement) for run in record.scaling if run.placement]
-    counts = {
-        "node-boundary": [(k, place.nodes or 0) for k, place in placed],
-        "numa-node-boundary": [(k, len(place.numa_nodes)) for k, place in placed],
-    }
-    for code, pairs in counts.items():
-        most = {k: max(count for own, count in pairs if own == k) for k, _ in pairs}
-        inside, beyond = [k for k in most if most[k] == 1], [k for k in most if most[k] > 1]
+    most: dict[str, dict[int, int]] = {"node-boundary": {}, "numa-node-boundary": {}}
+    for k, place in placed:
+        for own, count in zip(most.values(), (place.nodes or 0, len(place.numa_nodes)), strict=True):
+            own[k] = max(count, own.get(k, 0))
+    for code, counts in most.items():
+        inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
         if inside and beyond:
             yield say(code, last_inside=max(inside), first_beyond=min(beyond))
 
