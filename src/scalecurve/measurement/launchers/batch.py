@@ -251,7 +251,10 @@ class Batch(Launcher):
         last = () if any("{script}" in word for word in (*system.submit, *flags)) else ("{script}",)
         words = (*system.submit, *flags, *last)
         code, text = world.runner.capture([fill(word, values) for word in words], timeout=LONG_SECONDS)
-        numbers = search([("number", system.number, text.strip())])[0]
+        if settings.launcher.batch.number_pattern:
+            numbers = search([("number", system.number, text.strip())])[0]
+        else:  # at once: a tool that is killed before the number is written down would submit the job again
+            numbers = re.findall(system.number, text.strip(), re.MULTILINE)
         if code or not numbers:
             raise RunError(f"{words[0]} refused the job: {text.strip()[-400:]}")
         return numbers[0]
