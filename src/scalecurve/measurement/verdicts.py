@@ -498,7 +498,7 @@ def debug_build(record: Record) -> Iterable[Finding]:
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
     placed = [run for run in record.scaling if run.placement]
-    nodes = record.medians(lambda run: run.placement and run.placement.nodes, placed)
+    nodes = record.medians(lambda run: run.placement.nodes if run.placement else None, placed)
     numa = record.medians(lambda run: len(run.placement.numa_nodes) if run.placement else None, placed)
     for code, counts in (("node-boundary", nodes), ("numa-node-boundary", numa)):
         inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
