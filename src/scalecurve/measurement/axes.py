@@ -197,18 +197,13 @@ def run_grid(
 
 def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Path, failed: dict[str, str]) -> StudySet:
     """The sweeps measured so far as a set of curves; a sweep that never ran well is a finding."""
-    axes = settings.axes or AxesSettings()
-    over_threads = not axes.nodes and len(axes.ranks_per_node or settings.workers) == 1
-    hidden = {"threads"} if over_threads else set()
-    hidden |= set() if axes.nodes else {"ranks_per_node"}
     parts: dict[tuple[tuple[str, str], ...], list[Study]] = {}
     for one in sweeps:
         path = folder / f"{one.name}.json"
         study = read_study(path) if path.exists() else None
         if study is not None and len(study.samples):
-            facts = {name: own for name, own in one.cells[0].values.items() if name != "nodes" and getattr(axes, name)}
-            levels = tuple((name, format_level(own)) for name, own in facts.items() if name not in hidden)
-            parts.setdefault(levels, []).append(counted_in_cores(study, one.cells[0], axes, facts))
+            levels, part = part_of_curve(study, one.cells[0], settings)
+            parts.setdefault(levels, []).append(part)
     if not parts:
         raise RunError(next(reversed(failed.values()), "no launch gave a time; no run was made"))
     doubts: tuple[Finding, ...] = ()
@@ -217,28 +212,35 @@ def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Pat
         why = ": ".join(dict.fromkeys(line.strip()[:200] for line in (lines[0], lines[-1])))
         doubts = (say("cells-failed", count=len(failed), sweeps=len(sweeps), why=why),)
     curves = {name_of_levels(levels) or own[0].name: (levels, own) for levels, own in parts.items()}
+    axes = settings.axes or AxesSettings()
     return StudySet(
         studies={name: joined(name, own, doubts, axes) for name, (_, own) in curves.items()},
         axes={name: dict(levels) for name, (levels, _) in curves.items()},
     )
 
 
-def counted_in_cores(study: Study, cell: GridCell, axes: AxesSettings, facts: Mapping[str, float]) -> Study:
-    """The study of a sweep with K in cores, where the axes place threads or nodes, and the levels at every run."""
-    each = cell.threads if axes.nodes or axes.threads else 1
-    findings = study.findings
+def part_of_curve(study: Study, cell: GridCell, settings: MeasureSettings) -> tuple[tuple[tuple[str, str], ...], Study]:
+    """The levels that name the curve of a sweep, and its study: the levels at every run, and K in cores where the axes
+    place threads or nodes."""
+    axes, findings = settings.axes or AxesSettings(), study.findings
+    in_cores = bool(axes.nodes or axes.threads)
+    over_threads = not axes.nodes and len(axes.ranks_per_node or settings.workers) == 1
+    shown = {"size", *(() if over_threads else ("threads",)), *(("ranks_per_node",) if axes.nodes else ())}
+    facts = {name: own for name, own in cell.values.items() if name != "nodes" and getattr(axes, name)}
+    each = cell.threads if in_cores else 1
     if each > 1:  # the sweep counted its workers, the curve counts cores
         words = f"With {each} threads for each of K workers: "
         findings = tuple(
             replace(item, message=words + item.message, evidence=in_units_of(item.evidence, each)) for item in findings
         )
-    return replace(
+    part = replace(
         study,
         runs=tuple(replace(run, k=run.k * each, observed={**run.observed, "axes": facts}) for run in study.runs),
-        k_unit="cores" if axes.nodes or axes.threads else study.k_unit,
+        k_unit="cores" if in_cores else study.k_unit,
         node_size=(cell.ranks_per_node and cell.ranks_per_node * cell.threads) or study.node_size,
         findings=findings,
     )
+    return tuple((name, format_level(own)) for name, own in facts.items() if name in shown), part
 
 
 def joined(name: str, studies: Sequence[Study], doubts: Sequence[Finding], axes: AxesSettings) -> Study:

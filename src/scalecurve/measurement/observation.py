@@ -240,15 +240,14 @@ class Observer:
         if self.sampler is not None:  # daemons that a job leaves to themselves, as Ray does, are not waited for
             self.cpu_seconds = max(self.cpu_seconds, self.sampler.seconds["running"])
         swapped, self.end = _swapped_pages(), CpuReading.now()
-        both = swapped is not None and self.swap_before is not None
         files = {file for worker in self.workers for file in worker.mpi_libraries}
         facts: dict[str, Any] = {
             "cpu_seconds": self.cpu_seconds,
             "major_faults": self.major_faults,
-            "load_before": self.loads[0] if self.loads else None,
+            "load_before": next(iter(self.loads), None),
             "load_during": max(self.loads, default=None),
             "peak_process_bytes": self.peak_bytes or None,
-            "swapped_pages": (swapped or 0) - (self.swap_before or 0) if both else None,
+            "swapped_pages": None if swapped is None else swapped - (self.swap_before or 0),
             **self._others(wall, own),
             **self._states(wall),
             "energy": energy_now(SystemMachine()).since(self.energy_before) if self.energy_before else None,

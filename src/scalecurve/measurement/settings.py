@@ -398,18 +398,18 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
     used = {match[2] for text in texts for match in _MARK.finditer(text) if match[2]}
     hint = f"use {', '.join('{' + name + '}' for name in PLACEHOLDERS)}; write {{{{word}}}} for literal braces"
     unknown = [
-        Fault("unknown placeholder", where="command", value="{" + name + "}", remedy=hint)
-        for name in sorted(used - set(PLACEHOLDERS))
+        Fault("unknown placeholder", where="command", value=f"{{{name}}}", remedy=hint)
+        for name in sorted(used.difference(PLACEHOLDERS))
     ]
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
     amount, sizes = getattr(settings, fixed), [name for name in ("total", "per_worker") if name in used]
     listed = " and ".join(f"{{{name}}}" for name in sizes)
-    told_once = settings.launcher.name == "local" and settings.launcher.mode == "command" and len(settings.workers) > 1
-    what = f"the command is told {listed} but not how many workers to use" if sizes else ""
+    told_once = (settings.launcher.name, settings.launcher.mode) == ("local", "command") and len(settings.workers) > 1
+    told = f"the command is told {listed} but not how many workers to use"
     return unknown + faults_where(
         (sizes and amount is None and not (settings.axes and settings.axes.size), f"{fixed} is not given", fixed,
          f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"),
-        (told_once and "workers" not in used, what or "the command is the same at every K", "command",
+        (told_once and "workers" not in used, told if sizes else "the command is the same at every K", "command",
          "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"),
         (told_once and settings.regime is Regime.WEAK and amount is not None and not sizes,
          "per_worker is given but the command does not use it", "command",
