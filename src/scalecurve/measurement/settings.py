@@ -271,7 +271,19 @@ class MeasureSettings(SettingsSection):
     @property
     def is_local(self) -> bool:
         """Whether all workers share this machine, so that its cores are the limit."""
-        return self.launcher.name in LOCAL_LAUNCHERS and not self.launcher.hosts and self.launcher.address is None
+        elsewhere = self.launcher.hosts or self.launcher.address is not None or self.in_allocation
+        return self.launcher.name in LOCAL_LAUNCHERS and not elsewhere
+
+    @property
+    def in_allocation(self) -> bool:
+        """Whether torchrun starts its workers on the nodes of the Slurm allocation around the tool."""
+        own = self.launcher
+        return bool(
+            own.name == "torchrun"
+            and own.workers_per_node
+            and not (own.hosts or own.wrap)
+            and "SLURM_JOB_NODELIST" in os.environ
+        )
 
     def values_at(self, k: int) -> dict[str, object]:
         """Placeholder values at K.  Strong: the total is fixed and divided.  Weak: the total grows with K."""
