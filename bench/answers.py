@@ -25,7 +25,7 @@ COMMANDS = {  # name: (arguments, CPU seconds asked for where issue and guide na
     "cost": (f"cost {STRONG} --price 2.50", 0.40),
     "diagnose": (f"diagnose {STRONG}", 0.60),
     "fit": (f"fit {STRONG}", 0.60),
-    "straggler": ("straggler --step 1s --slow 5% --factor 3 --workers 1..64", 0.50),
+    "straggler": ("straggler --distribution lognorm:s=0.3 --workers 1,8,64,512 --backups 0,1,4", 0.50),
     "report": (f"report {STRONG.split()[0]} --regime strong -o {{out}}/report.html", 1.50),
     "next": (f"next {STRONG}", None),
     "regime": ("regime --workers 4,16,64 --total 50000", None),
@@ -35,8 +35,17 @@ COMMANDS = {  # name: (arguments, CPU seconds asked for where issue and guide na
     "assess": ("assess examples/proposals/doubling-256.toml", None),
     "scaleup": ("scaleup --faster 4 --big-price 20 --small-price 2 --law amdahl --serial 5%", None),
     "law": ("law amdahl --serial 5% --workers 1..512", None),
-    "collective": ("collective --bytes 1GB --workers 8..512", None),
-    "roofline": ("roofline --machine h100-sxm --kernel 'gemm:flops=1e12,bytes=1e9'", None),
+    "collective": ("collective cost --bytes 350MB --ranks 8..1024 --network nvlink+ib400", None),
+    "roofline": ("roofline place --machine h100 --precision bf16 --kernel gemm:2T:300MB --kernel norm:1G:2GB:1ms", None),
+    "workdepth": ("workdepth classic:reduction:1000 --workers 1..64", None),
+    "latency": ("latency replicas --rate 1000 --service 20ms --slo 100ms", None),
+    "latency tails": ("latency tails examples/course/answers.csv --fan-out 1,10,100", None),
+    "fit grid": ("fit examples/grids/stencil.csv --regime strong --hold 80%", None),
+    "assess vendor": ("assess examples/proposals/vendor-180x.toml", None),
+    "assess every part": ("assess examples/proposals/every-part.toml", None),
+    "audit table": ("audit examples/course/vendor.csv", None),
+    "diagnose hosts": ("diagnose examples/hosts/study.json", None),
+    "measure dry": ("measure examples/local/study.toml --dry-run --expected-seconds 1s -o {out}/new.json", None),
     "plan": ("plan --model llama3-70b --cluster h100-ib400 --gpus 1024 --global-batch 4Mi", None),
     "weak": ("table examples/weak/study.json", None),
     "diagnose measured": ("diagnose examples/mpi/study.json", None),
@@ -48,7 +57,8 @@ COMMANDS = {  # name: (arguments, CPU seconds asked for where issue and guide na
 def spent(arguments: list[str]) -> tuple[float, str, int]:
     """CPU seconds (user + sys) of a process, its standard output and its exit code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "COLUMNS": "100"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["COLUMNS"] = "100"
     done = subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
