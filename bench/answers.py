@@ -36,7 +36,10 @@ COMMANDS = {  # name: (arguments, CPU seconds asked for where issue and guide na
     "scaleup": ("scaleup --faster 4 --big-price 20 --small-price 2 --law amdahl --serial 5%", None),
     "law": ("law amdahl --serial 5% --workers 1..512", None),
     "collective": ("collective cost --bytes 350MB --ranks 8..1024 --network nvlink+ib400", None),
-    "roofline": ("roofline place --machine h100 --precision bf16 --kernel gemm:2T:300MB --kernel norm:1G:2GB:1ms", None),
+    "roofline": (
+        "roofline place --machine h100 --precision bf16 --kernel gemm:2T:300MB",
+        None,
+    ),
     "workdepth": ("workdepth classic:reduction:1000 --workers 1..64", None),
     "latency": ("latency replicas --rate 1000 --service 20ms --slo 100ms", None),
     "latency tails": ("latency tails examples/course/answers.csv --fan-out 1,10,100", None),

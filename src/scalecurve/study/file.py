@@ -26,10 +26,9 @@ import numpy.typing as npt
 
 from scalecurve.errors import Fault, FormatError, InputError
 from scalecurve.files import MAX_BYTES, read_bytes
-from scalecurve.findings import Finding
 from scalecurve.study.atomic import write_atomically
-from scalecurve.study.run import Baseline, Provenance, RankRecord, Run, Samples, Summary, Workload
-from scalecurve.study.study import Quantity, Regime, Study, StudySet, Treatment
+from scalecurve.study.run import RankRecord, Run, Samples
+from scalecurve.study.study import Study, StudySet
 
 if TYPE_CHECKING:  # pydantic is imported where a study file is read: most commands read tables
     from pydantic import ValidationError
