@@ -114,6 +114,7 @@ def try_command(folder: Path) -> int:
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
 )
+@click.option("--lesson", is_flag=True, help="With --export: the lesson alone, one .html below 150 kB.")
 @click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
 @click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
 def explore(
@@ -124,16 +125,21 @@ def explore(
     regime: str | None,
     show: bool,
     export: Path | None,
+    lesson: bool,
     models: str | None,
     clusters: str | None,
 ) -> None:
-    """Open a page with sliders: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
+    """Open a page with sliders: a lesson, training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
     STUDY is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
     if export is not None:
-        from scalecurve.explorer.export import CLUSTERS, MODELS, write_page
+        from scalecurve.explorer.export import CLUSTERS, MODELS, write_lesson, write_page
+
+        if lesson:
+            click.echo(f"written: {write_lesson(export)}")
+            return
 
         def progress(done: int, count: int) -> None:
             if done % 16 == 0 or done == count:
