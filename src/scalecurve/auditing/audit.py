@@ -56,11 +56,6 @@ DOUBTS = {Severity.ERROR: 10, Severity.WARNING: 3, Severity.INFO: 0}  # points f
 MOST_QUESTIONS = 3
 MOST_MISSING = 2  # of the six rows
 LEAST_MEASURED = 3  # K with a time or a rate; with fewer and more rows missing, nobody could check the result
-ABSENT = frozenset(
-    ("baseline-unknown", "workload-unknown", "regime-unknown", "startup-unknown", "spread-missing", "single-run",
-     "speedup-only", "no-efficiency")
-)  # fmt: skip
-"""Rules that miss a fact; any other warning doubts one."""
 DECISIONS = {
     SOUND: "Believe it: nothing is wrong or left out.",
     NOT_STATED: "Believe the figures, but ask for what is not stated.",
@@ -249,7 +244,7 @@ def _grade(claim: Claim, hits: list[tuple[Rule, Hit, Finding]], own: tuple[Findi
     measured = sum((p.seconds or p.rate or p.rate_per_worker) is not None for p in claim.points)
     if measured < LEAST_MEASURED and statuses.count(Effect.MISSING) > MOST_MISSING:
         return UNCHECKED
-    doubts = (*own, *(finding for _, _, finding in hits if finding.code not in ABSENT))
+    doubts = (*own, *(finding for rule, _, finding in hits if not rule.absent))
     if any(finding.severity is Severity.WARNING for finding in doubts):
         return DOUBTFUL
     return NOT_STATED if Effect.MISSING in statuses else SOUND

@@ -217,7 +217,7 @@ def print_out(text: str | bytes, *, keep_colour: bool = False) -> None:
         text = text.decode("utf-8", "replace")
     if sys.stdout.isatty() and not keep_colour:
         text = "\n".join(safe_lines(text)) + "\n"
-    sys.stdout.write(without_commands(text) if keep_colour else text)
+    sys.stdout.write(without_commands(text))
 
 
 def without_commands(text: str) -> str:
@@ -226,7 +226,7 @@ def without_commands(text: str) -> str:
 
     if not os.environ.get("GITHUB_ACTIONS"):
         return text
-    return re.sub(r"^(\s*)::", r"\1\\x3a:", text, flags=re.MULTILINE).replace("##[", "#\\x23[")
+    return re.sub(r"^(\s*)::", r"\1\\x3a:", text, flags=re.MULTILINE).replace("##[", "#\\u0023[")
 
 
 def refuse_infinite(result: Result) -> None:

@@ -40,6 +40,13 @@ MANUAL_DATE = "2026-11-15"
 @click.option(
     "--history", type=click.Path(path_type=Path), help="Checks of `check --history`: adds T and E over the commits."
 )
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["proposal", "paper", "buyer"]),
+    help="The scaling section of a compute-time proposal, the methods of a paper, or one printable page.",
+)
+@click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 def report(
     studies: list[Study | StudySet],
@@ -48,6 +55,8 @@ def report(
     price: float | None,
     proposal: Path | None,
     history: Path | None,
+    purpose: str | None,
+    runs: int | None,
     quiet: bool,
 ) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.
@@ -56,8 +65,43 @@ def report(
     """
     output = Output(quiet=quiet)
     with working("writing the report", output):
-        written = sc.write_report(studies, file, threshold=threshold, price=price, proposal=proposal, history=history)
+        written = sc.write_report(
+            studies,
+            file,
+            threshold=threshold,
+            price=price,
+            proposal=proposal,
+            history=history,
+            purpose=purpose,
+            runs=runs,
+        )
     note(f"written: {', '.join(str(path) for path in written)}", output)
+
+
+TRY_JOB = ("-m", "scalecurve.measurement.workloads.service", "--workers", "{workers}")
+TRY_SWEEP = ("--regime", "strong", "--workers", "1,2,4,8,16", "--repeats", "3", "--k-unit", "clients", "--fresh")
+TRY_TIME = ("--name", "requests to a slow service", "--time-pattern", r"in ([0-9.]+) seconds")
+
+
+@click.command("try", cls=SectionedCommand)
+@click.argument("folder", type=click.Path(path_type=Path), default="scalecurve-try", metavar="[FOLDER]")
+def try_command(folder: Path) -> int:
+    """Measure a small job that bends on any machine, and write its report: half a minute, no files needed.
+
+    Threads ask a slow service and write each reply into one log, one at a time.
+    FOLDER gets study.json and report.html.
+    """
+    from scalecurve.cli.main import run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    study, page = folder / "study.json", folder / "report.html"
+    code = run(["measure", *TRY_SWEEP, *TRY_TIME, "--quiet", "-o", str(study), "--", sys.executable, *TRY_JOB])
+    if code not in (0, 1):  # 1: other programs disturbed some rows, which are marked
+        return code
+    code = run(["table", str(study)]) or run(["report", str(study), "--quiet", "-o", str(page)])
+    note(f"\nwritten: {page}; open it in a browser. The same for your job:", Output())
+    note("  scalecurve measure --regime strong --workers 1,2,4 -o mine.json -- ./solver --threads {workers}", Output())
+    return code
 
 
 @click.command(cls=SectionedCommand)
@@ -70,6 +114,7 @@ def report(
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write a page without a server: a folder, or one .html."
 )
+@click.option("--lesson", is_flag=True, help="With --export: the lesson alone, one .html below 150 kB.")
 @click.option("--models", help="Models of the exported page, as llama3-8b,llama3-70b.")
 @click.option("--clusters", help="Clusters of the exported page, as h100-ib400,a100-ib200.")
 def explore(
@@ -80,16 +125,21 @@ def explore(
     regime: str | None,
     show: bool,
     export: Path | None,
+    lesson: bool,
     models: str | None,
     clusters: str | None,
 ) -> None:
-    """Open a page with sliders: training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
+    """Open a page with sliders: a lesson, training scale, laws, your own data, mechanisms.  Ctrl-C stops it.
 
     STUDY is opened in the page; a file can also be dropped on it.  With --export nothing is served: the page
     is written with laws and mechanisms live, training computed in advance, and STUDY with its analysis.
     """
     if export is not None:
-        from scalecurve.explorer.export import CLUSTERS, MODELS, write_page
+        from scalecurve.explorer.export import CLUSTERS, MODELS, write_lesson, write_page
+
+        if lesson:
+            click.echo(f"written: {write_lesson(export)}")
+            return
 
         def progress(done: int, count: int) -> None:
             if done % 16 == 0 or done == count:

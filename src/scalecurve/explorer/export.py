@@ -43,6 +43,7 @@ FROZEN = (
 )  # fmt: skip
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\.{1,2}/(views/)?([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
+COMMENT = re.compile(r"^\s*/\*\*(?:(?!\*/).)*\*/\n|^// @ts-check\n", re.MULTILINE | re.DOTALL)
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -191,12 +192,12 @@ def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
     return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
 
 
-def _single_page(carried: str) -> str:
+def _single_page(carried: str, root: str = "app.js") -> str:
     """The page with its data inside; it may load nothing from anywhere."""
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     data = carried.replace("<", "\\u003c")  # no text of a study can end the script
-    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle()}</script>"
+    scripts = f"<script>globalThis.SCALECURVE = {data};</script>\n<script>{bundle(root)}</script>"
     page = PAGE.format(style=_style(), body=_body(), scripts=scripts)
     return page.replace("<title>", f"{meta}\n<title>", 1)
 
@@ -217,9 +218,17 @@ def _asset(name: str) -> str:
     return files("scalecurve.explorer").joinpath("assets", *PurePosixPath(name).parts).read_text(encoding="utf-8")
 
 
+def write_lesson(path: str | Path) -> Path:
+    """Write the lesson alone, one file below 150 kB to embed in a course; returns its path."""
+    target = Path(path)
+    page = _single_page(json.dumps({"start": {}, "defaults": {}}), "lesson.js")
+    write_atomically(target, page.encode())
+    return target
+
+
 @cache
-def bundle() -> str:
-    """The modules of the page as one script, each after its imports: a file opened from disk can load no modules."""
+def bundle(root: str = "app.js") -> str:
+    """The modules of a page as one script, each after its imports: a file opened from disk can load no modules."""
     made: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -234,9 +243,10 @@ def bundle() -> str:
         plain = re.sub(r"^export (?=async |function|class|const|let)", "", plain, flags=re.MULTILINE)
         inputs = "\n".join(f'const {{{wanted}}} = modules["{path}"];' for wanted, path in needs)
         outputs = ", ".join(word.strip() for word in names)
+        plain = COMMENT.sub("", plain)
         made[name] = f'modules["{name}"] = (() => {{\n{inputs}\n{plain}\nreturn {{ {outputs} }};\n}})();'
 
-    add("app.js")
+    add(root)
     script = '"use strict";\nconst modules = {};\n' + "\n".join(made.values())
     if "</script" in script:
         raise ValueError("a module would end the script of the page")

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
-from importlib.metadata import entry_points
 from itertools import pairwise
 from typing import Any
 
@@ -248,6 +247,8 @@ def _candidates(source: Source, kind: FileKind) -> Iterator[Reader[Any]]:
 
 def readers_of_other_packages() -> Iterator[Reader[Any]]:
     """The readers that installed packages offer; one that cannot be imported is an InputError that names it."""
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=GROUP):
         try:
             reader = point.load()

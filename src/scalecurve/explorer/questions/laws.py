@@ -12,7 +12,7 @@ from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
-from scalecurve.laws import every_law
+from scalecurve.laws import ceiling, every_law
 from scalecurve.laws.communication import LOGCOMM, LOGCOMM_WEAK
 from scalecurve.laws.tables import LawCase, LawTable
 
@@ -95,7 +95,8 @@ def answer(request: LawRequest) -> dict[str, Any]:
 
 
 def laws_script() -> str:
-    """The module laws.js of the page: T(K)/T(1) of every law that JavaScript can compute, and its formula in words."""
+    """The module laws.js of the page: T(K)/T(1) of every law that JavaScript can compute, its formula in words, and the
+    training ceiling."""
     known = {law.name: law.time_ratio for law in every_law() if law.time_ratio.javascript}
     lines = [
         f'  "{name}": (/** @type {{any}} */ {{ {", ".join(sorted(ratio.names | {"K"}))} }}) => {ratio.javascript},'
@@ -110,7 +111,8 @@ def laws_script() -> str:
             *lines,
             "};",
             "/** @type {Record<string, string>} */",
-            f"export const WORDS = {words};\n",
+            f"export const WORDS = {words};",
+            ceiling.script(),
         ]
     )
 

@@ -271,7 +271,7 @@ def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
         if (counted_per_worker(view.name(i)) or view.name(i) == "Q") and view.has_counts(i)
     ]
     counts = {i: view.counts(i) for i in {*named, *each}}
-    varying = [i for i in counts if len(np.unique(counts[i][np.isfinite(counts[i])])) > 1]
+    varying = [i for i in counts if len({*counts[i][np.isfinite(counts[i])].tolist()}) > 1]
     pairs = []
     for a, b in itertools.combinations(sorted(varying), 2):
         first, second = (b, a) if a in each or worker_unit(view.name(a)) == "threads" else (a, b)

@@ -12,8 +12,9 @@ import yaml
 from scalecurve.errors import InputError
 from scalecurve.training import evaluate_layout
 from scalecurve.training.answers.evaluation import TrainingJob
-from scalecurve.training.exports.config import FRAMEWORKS, export_config, read_export
+from scalecurve.training.exports.config import FRAMEWORKS, export_config
 from scalecurve.training.inputs.layout import Layout
+from tests.unit.training.exports.reading_back import read_export
 
 LAYOUTS = {
     "dense": ("llama3-70b", "tp=8,pp=4,dp=4,micro=1,interleave=4,zero=1,sp=true,recompute=selective", 128),

@@ -142,11 +142,13 @@ export class DataView extends View {
     const key = JSON.stringify(asked);
     if (box.dataset.key === key) return;
     box.dataset.key = key;
+    box.classList.add("stale");
     if (!box.children.length) box.replaceChildren(el("h2", {}, part.title), el("p", { class: "tone-muted" }, "computing"));
     latest(`data-${part.name}`, async () => {
       const found = await ask(`data/${part.name}`, asked).catch((error) => ({ error: error.message }));
       if (box.dataset.key !== key) return;
       const shown = found.error ? el("p", { class: "tone-warn" }, `Refused: ${found.error}`) : showDocument(found.html);
+      box.classList.remove("stale");
       box.replaceChildren(el("h2", {}, part.title), shown);
       this.sayOnce();
       this.more[part.name] = found.error ? null : found;
