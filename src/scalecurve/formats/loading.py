@@ -13,10 +13,11 @@ from scalecurve.errors import Fault, FormatError, InputError, ScalecurveError
 from scalecurve.formats.detection import PLAIN, ROWS, STUDY, Detection, detect
 from scalecurve.formats.objects import mapping_or_frame
 from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions
+from scalecurve.formats.regime import with_shown_regime
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
 from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
-from scalecurve.study.study import REGIME_HELP, StudySet
+from scalecurve.study.study import StudySet
 
 if TYPE_CHECKING:
     from scalecurve.formats.imported import Imported
@@ -306,27 +307,21 @@ def _load_mapping(samples: Mapping[Any, Any], options: ReadOptions) -> Study | S
         except (TypeError, ValueError, OverflowError):
             remedy = "the keys are worker counts and the values seconds: {1: [10.1, 9.9], 2: 5.2}"
             raise InputError(Fault("not numbers", where=f"K = {k!r}", value=str(values), remedy=remedy)) from None
-    options = _with_regime(options, "mapping")
-    return Study.from_samples(
+    study = Study.from_samples(
         columns,
-        regime=options.regime or "",
+        regime=options.regime or Regime.STRONG,
         quantity=options.quantity or Quantity.SECONDS,
         k_unit=options.k_unit or "workers",
         baseline_k=options.baseline_k,
         node_size=options.node_size,
     )
+    return study if options.regime else with_shown_regime(study, "mapping")
 
 
 def _stated_curves(reading: Reading, options: ReadOptions, subject: str) -> Study | StudySet:
-    """The curves of a table whose regime is stated, or an InputError."""
-    return reading.studies(options if reading.stated_regime(options) else _with_regime(options, subject))
-
-
-def _with_regime(options: ReadOptions, subject: str) -> ReadOptions:
-    if options.regime is None:
-        fault = Fault("the scaling regime is not stated, and is never guessed", remedy=REGIME_HELP)
-        raise InputError(fault, subject=subject)
-    return options
+    """The curves of a table; an InputError where the regime is neither stated nor shown by the values."""
+    studies = reading.studies(options)
+    return studies if reading.stated_regime(options) else with_shown_regime(studies, subject)
 
 
 def _restated_set(studies: StudySet, options: ReadOptions, subject: str) -> Study | StudySet:

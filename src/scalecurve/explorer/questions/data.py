@@ -45,7 +45,9 @@ class DataRequest(Request):
 
     text: str = Field(max_length=MOST_TEXT, description="the file's content")
     name: str = Field("pasted.csv", max_length=200, description="the file's name; only shown")
-    regime: Literal["strong", "weak"] | None = Field(None, description="never guessed; a study file states its own")
+    regime: Literal["strong", "weak"] | None = Field(
+        None, description="strong where times fall; a study file states its own"
+    )
     threshold: float = Field(0.7, gt=0, lt=10, description="efficiency floor")
     rule: Literal["efficiency", "marginal", "knee"] = Field("efficiency", description="the bend's rule")
     level: float = Field(0.95, gt=0, lt=1, description="level of the intervals")

@@ -21,7 +21,7 @@ const ONLY = "the only curve";
 /** @type {import("../types.js").Control[]} */
 const CONTROLS = [
   { id: "series", label: "Curve", kind: "choice", open: true, options: [{ value: "", label: ONLY }], help: "this file holds several", shown: () => false },
-  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "never guessed; a study file states its own" },
+  { id: "regime", label: "What was held fixed", kind: "choice", options: [{ value: "strong", label: "the total work (strong)" }, { value: "weak", label: "the work per worker (weak)" }], help: "strong where times fall; a study file states its own" },
   { id: "threshold", label: "Efficiency threshold", kind: "range", min: 0.05, max: 1, step: 0.01, format: percent, help: "the bend is the first K below it; drag the line in the chart" },
   { id: "rule", label: "Rule of the bend", kind: "choice", options: [{ value: "efficiency", label: "first K below the threshold" }, { value: "marginal", label: "first step that gains too little" }, { value: "knee", label: "largest S times E" }] },
   { id: "reach", label: "Forecast up to", kind: "range", min: 2, max: 16, scale: "log2", format: (value) => `${value} times` , help: "multiples of the largest K measured" },
