@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from scalecurve.errors import Fault, InputError, RunError
+from scalecurve.findings import Finding
 from scalecurve.measurement.journal import existing
 from scalecurve.measurement.ports import World
 from scalecurve.measurement.processes import WatchdogLost
 from scalecurve.measurement.sentences import say
-from scalecurve.measurement.settings import AxesSettings, MeasureSettings
+from scalecurve.measurement.settings import AxesSettings, MeasureSettings, faults_where
 from scalecurve.study import Regime, Study, StudySet
 from scalecurve.study.file import read_study, save
 from scalecurve.study.unfinished import grid_folder
@@ -113,7 +114,7 @@ def faults_of_grid(settings: MeasureSettings, world: World) -> list[Fault]:
     cores, most = len(world.machine.usable_cores()), max(cell.cores for cell in grid_cells(settings))
     nodes, hosts = max(axes.nodes, default=0), launcher.hosts
     beyond = settings.is_local and most > cores and not settings.oversubscribe
-    rows = (
+    return faults_where(
         (beyond, f"{most} cores are asked for, {cores} are here", "axes",
          "leave the largest cells out, or add --oversubscribe, which marks these points"),
         (nodes > 1 and settings.is_local and not launcher.extra,
@@ -124,7 +125,6 @@ def faults_of_grid(settings: MeasureSettings, world: World) -> list[Fault]:
         (settings.baseline and (axes.nodes or axes.threads), "a baseline is one program on one worker", "baseline",
          "measure the baseline as a study of its own"),
     )  # fmt: skip
-    return [Fault(text, where=where, remedy=hint) for wrong, text, where, hint in rows if wrong]
 
 
 ENDED_BY_RESUME = ("cells-failed", "missing-points", "too-few-repeats", "precision-not-reached")
@@ -143,6 +143,21 @@ def _grid_folder(output: Path, *, resume: bool, force: bool) -> Path:
     return folder
 
 
+def turns_of(
+    settings: MeasureSettings, sweeps: Sequence[GridSweep], world: World, began: float
+) -> Iterator[tuple[str, MeasureSettings]]:
+    """Name and settings of each sweep's next repeat, block by block in random order, until `max_time` has passed."""
+    for repeat in range(1, settings.repeats + 1):
+        order = list(sweeps)
+        random.Random(f"{settings.seed}:{repeat}").shuffle(order)  # noqa: S311 - an order, not a secret
+        last = {} if repeat == settings.repeats else {"precision": None}
+        for one in order:
+            left = None if settings.max_time is None else settings.max_time - (world.clock.now() - began)
+            if left is not None and left <= 0:
+                return
+            yield one.name, one.settings.model_copy(update={"repeats": repeat, "max_time": left, **last})
+
+
 def run_grid(
     settings: MeasureSettings, world: World, sweep: Sweep, *, output: Path, resume: bool = False, force: bool = False
 ) -> StudySet:
@@ -155,96 +170,91 @@ def run_grid(
     folder = _grid_folder(output, resume=resume, force=force)
     sweeps, began = grid_sweeps(settings), world.clock.now()
     failed: dict[str, str] = {}
-    complete = True
     try:
-        for repeat in range(1, settings.repeats + 1):
-            order = list(sweeps)
-            random.Random(f"{settings.seed}:{repeat}").shuffle(order)  # noqa: S311 - an order, not a secret
-            for one in order:
-                left = None if settings.max_time is None else settings.max_time - (world.clock.now() - began)
-                if left is not None and left <= 0:
-                    complete = False
-                    break
-                last = {} if repeat == settings.repeats else {"precision": None}
-                own = one.settings.model_copy(update={"repeats": repeat, "max_time": left, **last})
-                try:
-                    sweep(own, folder / f"{one.name}.json", True)
-                    failed.pop(one.name, None)
-                except WatchdogLost:
-                    raise
-                except RunError as problem:
-                    failed[one.name] = str(problem)
+        for name, own in turns_of(settings, sweeps, world, began):
             if len(failed) == len(sweeps):  # not one cell ran: more blocks of the same would only cost
                 break
+            try:
+                sweep(own, folder / f"{name}.json", True)
+                failed.pop(name, None)
+            except WatchdogLost:
+                raise
+            except RunError as problem:
+                failed[name] = str(problem)
     except (KeyboardInterrupt, WatchdogLost):
         if any((folder / f"{one.name}.json").exists() for one in sweeps):
             save(gathered(settings, sweeps, folder, failed), output)
         raise
     studies = gathered(settings, sweeps, folder, failed)
     save(studies, output)
+    in_time = settings.max_time is None or world.clock.now() - began < settings.max_time
     unfinished = any(folder.glob("*.work"))  # a sweep with a launch that failed keeps its journal for `resume`
     unfinished |= any(finding.code in ENDED_BY_RESUME for finding in studies.findings)
-    if complete and not unfinished and not settings.keep_files:
+    if in_time and not unfinished and not settings.keep_files:
         shutil.rmtree(folder, ignore_errors=True)
     return studies
 
 
 def gathered(settings: MeasureSettings, sweeps: Sequence[GridSweep], folder: Path, failed: dict[str, str]) -> StudySet:
     """The sweeps measured so far as a set of curves; a sweep that never ran well is a finding."""
-    axes = settings.axes or AxesSettings()
-    over_threads = not axes.nodes and len(axes.ranks_per_node or settings.workers) == 1
-    in_cores = bool(axes.nodes or axes.threads)
     parts: dict[tuple[tuple[str, str], ...], list[Study]] = {}
     for one in sweeps:
         path = folder / f"{one.name}.json"
-        if not path.exists():
-            continue
-        study, first = read_study(path), one.cells[0]
-        if not len(study.samples):
-            continue
-        facts = {name: value for name, value in first.values.items() if name != "nodes" and getattr(axes, name)}
-        runs = tuple(
-            replace(run, k=run.k * first.threads if in_cores else run.k, observed={**run.observed, "axes": facts})
-            for run in study.runs
-        )
-        hidden = {"threads"} if over_threads else set()
-        hidden |= set() if axes.nodes else {"ranks_per_node"}
-        cells = tuple((name, format_level(value)) for name, value in facts.items() if name not in hidden)
-        unit = "cores" if in_cores else study.k_unit
-        node = first.ranks_per_node and first.ranks_per_node * first.threads
-        findings = study.findings
-        if in_cores and first.threads > 1:  # the sweep counted its workers, the curve counts cores
-            each = f"With {first.threads} threads for each of K workers: "
-            findings = tuple(
-                replace(item, message=each + item.message, evidence=in_units_of(item.evidence, first.threads))
-                for item in findings
-            )
-        parts.setdefault(cells, []).append(
-            replace(study, runs=runs, k_unit=unit, node_size=node or study.node_size, findings=findings)
-        )
+        study = read_study(path) if path.exists() else None
+        if study is not None and len(study.samples):
+            levels, part = part_of_curve(study, one.cells[0], settings)
+            parts.setdefault(levels, []).append(part)
     if not parts:
         raise RunError(next(reversed(failed.values()), "no launch gave a time; no run was made"))
-    studies, cells_of, axis_settings = {}, {}, axes.model_dump(mode="json")
-    for cells, own in parts.items():
-        name = name_of_levels(cells) or own[0].name
-        findings_by_text = {(item.code, item.message): item for study in own for item in study.findings}
-        if failed:
-            lines = next(iter(failed.values())).splitlines()
-            why = ": ".join(dict.fromkeys(line.strip()[:200] for line in (lines[0], lines[-1])))
-            findings_by_text["cells-failed", why] = say("cells-failed", count=len(failed), sweeps=len(sweeps), why=why)
-        studies[name] = replace(
-            own[0],
-            runs=tuple(run for study in own for run in study.runs),
-            workload=replace(own[0].workload, name=name),
-            findings=tuple(findings_by_text.values()),
-            provenance=replace(
-                own[0].provenance,
-                source=own[0].workload.name,
-                settings={**own[0].provenance.settings, "axes": axis_settings},
-            ),
+    doubts: tuple[Finding, ...] = ()
+    if failed:
+        lines = next(iter(failed.values())).splitlines()
+        why = ": ".join(dict.fromkeys(line.strip()[:200] for line in (lines[0], lines[-1])))
+        doubts = (say("cells-failed", count=len(failed), sweeps=len(sweeps), why=why),)
+    curves = {name_of_levels(levels) or own[0].name: (levels, own) for levels, own in parts.items()}
+    axes = settings.axes or AxesSettings()
+    return StudySet(
+        studies={name: joined(name, own, doubts, axes) for name, (_, own) in curves.items()},
+        axes={name: dict(levels) for name, (levels, _) in curves.items()},
+    )
+
+
+def part_of_curve(study: Study, cell: GridCell, settings: MeasureSettings) -> tuple[tuple[tuple[str, str], ...], Study]:
+    """The levels that name the curve of a sweep, and its study: the levels at every run, and K in cores where the axes
+    place threads or nodes."""
+    axes, findings = settings.axes or AxesSettings(), study.findings
+    in_cores = bool(axes.nodes or axes.threads)
+    over_threads = not axes.nodes and len(axes.ranks_per_node or settings.workers) == 1
+    shown = {"size", *(() if over_threads else ("threads",)), *(("ranks_per_node",) if axes.nodes else ())}
+    facts = {name: own for name, own in cell.values.items() if name != "nodes" and getattr(axes, name)}
+    each = cell.threads if in_cores else 1
+    if each > 1:  # the sweep counted its workers, the curve counts cores
+        words = f"With {each} threads for each of K workers: "
+        findings = tuple(
+            replace(item, message=words + item.message, evidence=in_units_of(item.evidence, each)) for item in findings
         )
-        cells_of[name] = dict(cells)
-    return StudySet(studies=studies, axes=cells_of)
+    part = replace(
+        study,
+        runs=tuple(replace(run, k=run.k * each, observed={**run.observed, "axes": facts}) for run in study.runs),
+        k_unit="cores" if in_cores else study.k_unit,
+        node_size=(cell.ranks_per_node and cell.ranks_per_node * cell.threads) or study.node_size,
+        findings=findings,
+    )
+    return tuple((name, format_level(own)) for name, own in facts.items() if name in shown), part
+
+
+def joined(name: str, studies: Sequence[Study], doubts: Sequence[Finding], axes: AxesSettings) -> Study:
+    """One curve of all sweeps with the same levels; each finding once."""
+    first = studies[0]
+    findings = {(item.code, item.message): item for study in studies for item in (*study.findings, *doubts)}
+    settings = {**first.provenance.settings, "axes": axes.model_dump(mode="json")}
+    return replace(
+        first,
+        runs=tuple(run for study in studies for run in study.runs),
+        workload=replace(first.workload, name=name),
+        findings=tuple(findings.values()),
+        provenance=replace(first.provenance, source=first.workload.name, settings=settings),
+    )
 
 
 def in_units_of(evidence: Mapping[str, Any], threads: int) -> dict[str, Any]:

@@ -127,30 +127,37 @@ def choose_baseline(runs: Sequence[Run], settings: MeasureSettings) -> tuple[Bas
     """The fastest correct single-worker program, which gives T(1), and by how much the job itself is slower."""
     if not settings.baseline:
         return Baseline(), []
-    alone = [run for run in runs if run.status is RunStatus.OK and run.k == 1 and run.value]
-    job = next((run for run in runs if run.role == SCALING and run.k == 1 and run.value is not None), None)
-    means, findings = {}, []
-    for name in (*sorted(settings.baseline), SCALING):
-        if job is not None and not all(agree(job, run, settings) for run in runs if run.role == name and run.value):
-            findings.append(say("baseline-wrong-answer", candidate=name))
-        elif times := [run.value for run in alone if run.role == name and run.value]:
-            means[name] = math.fsum(times) / len(times)
+    candidates = tuple(settings.baseline)
+    means, findings = means_alone(runs, settings)
     if not means:
-        return Baseline(candidates=tuple(settings.baseline)), findings
+        return Baseline(candidates=candidates), findings
     chosen, own = min(means, key=lambda name: means[name]), means.get(SCALING)
     if chosen == SCALING:
         description = "the distributed code with one worker, the fastest of those tried"
         tried = ", ".join(f"{name} {format_seconds(mean)}" for name, mean in means.items() if name != SCALING)
         findings.append(say("baseline-is-the-job", own=own, tried=tried or "none gave a time", means=means))
-    else:
-        candidate = settings.baseline[chosen]
-        threads = f", {candidate.threads} threads" if candidate.threads else ""
-        description = f"{' '.join(masked_words(candidate.command))}{threads}"
-        if own is not None:
-            fast = means[chosen]
-            ratio = own / fast
-            findings.append(say("baseline-chosen", chosen=chosen, seconds=fast, own=own, inflation=ratio, means=means))
-    return Baseline(candidates=tuple(settings.baseline), chosen=chosen, description=description), findings
+        return Baseline(candidates=candidates, chosen=chosen, description=description), findings
+    candidate, fast = settings.baseline[chosen], means[chosen]
+    threads = f", {candidate.threads} threads" if candidate.threads else ""
+    description = f"{' '.join(masked_words(candidate.command))}{threads}"
+    if own is not None:
+        ratio = own / fast
+        findings.append(say("baseline-chosen", chosen=chosen, seconds=fast, own=own, inflation=ratio, means=means))
+    return Baseline(candidates=candidates, chosen=chosen, description=description), findings
+
+
+def means_alone(runs: Sequence[Run], settings: MeasureSettings) -> tuple[dict[str, float], list[Finding]]:
+    """Mean seconds on one worker of every program whose answer is that of the job; a wrong answer is a finding."""
+    job = next((run for run in runs if run.role == SCALING and run.k == 1 and run.value is not None), None)
+    means, findings = {}, []
+    for name in (*sorted(settings.baseline), SCALING):
+        own = [run for run in runs if run.role == name and run.value]
+        times = [run.value for run in own if run.status is RunStatus.OK and run.k == 1 and run.value]
+        if job is not None and not all(agree(job, run, settings) for run in own):
+            findings.append(say("baseline-wrong-answer", candidate=name))
+        elif times:
+            means[name] = math.fsum(times) / len(times)
+    return means, findings
 
 
 def agree(one: Run, other: Run, settings: MeasureSettings) -> bool:

@@ -181,32 +181,37 @@ def outlook_of(settings: MeasureSettings, made: Made) -> Outlook:
         means[k] = sum(row.wall_seconds for row in rows) / sum(row.timed for row in rows)
     if not means and settings.expected_seconds is not None:
         means = {1: settings.expected_seconds}
+    points = [
+        point_outlook(point, settings, made, [run for run in runs if run.point == point], means)
+        for point in points_of(settings)
+    ]
     has_times = any(row.times for row in made.rows.values())
-    points = []
-    for point in points_of(settings):
-        seconds = made.times(point)
-        measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
-        cv = measured_cv if measured_cv is not None else ASSUMED_CV
-        scheduled = [run for run in runs if run.point == point]
-        needed, launches = None, len(scheduled)
-        if settings.precision:
-            needed = repeats_needed(cv, settings.precision, settings.level)
-            last = min(max(needed, settings.repeats), settings.most_repeats)
-            launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
-        wall = wall_bounds(point.k, settings.regime, means)
-        points.append(
-            PointOutlook(
-                name=point.name,
-                point=point,
-                launches=launches,
-                wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
-                cv=cv,
-                cv_is_assumed=len(seconds) < 3,
-                needed=needed,
-            )
-        )
     findings = tuple(_findings(settings, points, bool(means), has_times))
     return Outlook(settings=settings, runs=runs, points=tuple(points), findings=findings)
+
+
+def point_outlook(
+    point: SweepPoint, settings: MeasureSettings, made: Made, scheduled: Sequence[Planned], means: Mapping[int, float]
+) -> PointOutlook:
+    """Launches and wall seconds of one point; `means` are the wall seconds of a launch at other K."""
+    seconds = made.times(point)
+    measured_cv = spread_of(seconds) if len(seconds) >= 3 else settings.expected_cv
+    cv = measured_cv if measured_cv is not None else ASSUMED_CV
+    needed, launches = None, len(scheduled)
+    if settings.precision:
+        needed = repeats_needed(cv, settings.precision, settings.level)
+        last = min(max(needed, settings.repeats), settings.most_repeats)
+        launches = sum(run.is_warmup for run in scheduled) + max(0, last - len(seconds))
+    wall = wall_bounds(point.k, settings.regime, means)
+    return PointOutlook(
+        name=point.name,
+        point=point,
+        launches=launches,
+        wall=None if wall is None else Span(launches * wall.low, launches * wall.high),
+        cv=cv,
+        cv_is_assumed=len(seconds) < 3,
+        needed=needed,
+    )
 
 
 def wall_bounds(k: int, regime: Regime, walls: Mapping[int, float]) -> Span | None:

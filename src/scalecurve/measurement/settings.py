@@ -271,7 +271,19 @@ class MeasureSettings(SettingsSection):
     @property
     def is_local(self) -> bool:
         """Whether all workers share this machine, so that its cores are the limit."""
-        return self.launcher.name in LOCAL_LAUNCHERS and not self.launcher.hosts and self.launcher.address is None
+        elsewhere = self.launcher.hosts or self.launcher.address is not None or self.in_allocation
+        return self.launcher.name in LOCAL_LAUNCHERS and not elsewhere
+
+    @property
+    def in_allocation(self) -> bool:
+        """Whether torchrun starts its workers on the nodes of the Slurm allocation around the tool."""
+        own = self.launcher
+        return bool(
+            own.name == "torchrun"
+            and own.workers_per_node
+            and not (own.hosts or own.wrap)
+            and "SLURM_JOB_NODELIST" in os.environ
+        )
 
     def values_at(self, k: int) -> dict[str, object]:
         """Placeholder values at K.  Strong: the total is fixed and divided.  Weak: the total grows with K."""
@@ -368,6 +380,11 @@ def _with_workers(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "workers": tuple(sorted(placed))} if axis_counts else dict(values)
 
 
+def faults_where(*rows: tuple[object, str, str, str]) -> list[Fault]:
+    """The faults of rows (whether it is one, what, where, the way out)."""
+    return [Fault(text, where=where, remedy=hint) for wrong, text, where, hint in rows if wrong]
+
+
 def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
     axes = settings.axes
     if axes is None:
@@ -375,7 +392,7 @@ def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
     placed = {nodes * ranks for nodes in axes.nodes or (1,) for ranks in axes.ranks_per_node or (1,)}
     texts = " ".join((*settings.command, *settings.env.values()))
     told = any(f"{{{name}}}" in texts for name in ("size", "total", "per_worker"))
-    rows = (
+    return faults_where(
         (not (axes.nodes or axes.ranks_per_node or axes.threads or axes.size), "the axes are empty", "axes",
          "give nodes, ranks_per_node, threads or size"),
         ((axes.nodes or axes.ranks_per_node) and set(settings.workers) - placed,
@@ -385,7 +402,6 @@ def _faults_of_axes(settings: MeasureSettings) -> list[Fault]:
         (len(axes.size) > 1 and not told, "the command is not told the size", "command",
          "put {size}, {total} or {per_worker} into the command"),
     )  # fmt: skip
-    return [Fault(text, where=where, remedy=hint) for wrong, text, where, hint in rows if wrong]
 
 
 def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
@@ -393,49 +409,39 @@ def _faults_of_command(settings: MeasureSettings) -> list[Fault]:
     texts = [*settings.command, *settings.env.values(), *settings.launcher.wrap]
     used = {match[2] for text in texts for match in _MARK.finditer(text) if match[2]}
     hint = f"use {', '.join('{' + name + '}' for name in PLACEHOLDERS)}; write {{{{word}}}} for literal braces"
-    faults = [
-        Fault("unknown placeholder", where="command", value="{" + name + "}", remedy=hint)
-        for name in sorted(used - set(PLACEHOLDERS))
+    unknown = [
+        Fault("unknown placeholder", where="command", value=f"{{{name}}}", remedy=hint)
+        for name in sorted(used.difference(PLACEHOLDERS))
     ]
     fixed = "total" if settings.regime is Regime.STRONG else "per_worker"
-    sized = settings.axes is not None and bool(settings.axes.size)
-    if used & {"total", "per_worker"} and getattr(settings, fixed) is None and not sized:
-        hint = f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"
-        faults.append(Fault(f"{fixed} is not given", where=fixed, remedy=hint))
-    one_command = settings.launcher.name == "local" and settings.launcher.mode == "command"
-    if not one_command or len(settings.workers) == 1:
-        return faults
-    sizes = [f"{{{name}}}" for name in ("total", "per_worker") if name in used]
-    if "workers" not in used:
-        what = f"the command is told {' and '.join(sizes)} but not how many workers to use" if sizes else ""
-        hint = "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"
-        faults.append(Fault(what or "the command is the same at every K", where="command", remedy=hint))
-    if settings.regime is Regime.WEAK and settings.per_worker is not None and not sizes:
-        hint = "put {total} or {per_worker} into the command"
-        faults.append(Fault("per_worker is given but the command does not use it", where="command", remedy=hint))
-    return faults
+    amount, sizes = getattr(settings, fixed), [name for name in ("total", "per_worker") if name in used]
+    listed = " and ".join(f"{{{name}}}" for name in sizes)
+    told_once = (settings.launcher.name, settings.launcher.mode) == ("local", "command") and len(settings.workers) > 1
+    told = f"the command is told {listed} but not how many workers to use"
+    return unknown + faults_where(
+        (sizes and amount is None and not (settings.axes and settings.axes.size), f"{fixed} is not given", fixed,
+         f"{settings.regime} scaling holds it fixed; {{total}} and {{per_worker}} follow from it"),
+        (told_once and "workers" not in used, told if sizes else "the command is the same at every K", "command",
+         "put {workers} into it, as in `env OMP_NUM_THREADS={workers} ./solver`; or start K copies: --processes"),
+        (told_once and settings.regime is Regime.WEAK and amount is not None and not sizes,
+         "per_worker is given but the command does not use it", "command",
+         "put {total} or {per_worker} into the command"),
+    )  # fmt: skip
 
 
 def _faults_of_timing(settings: MeasureSettings) -> list[Fault]:
-    faults = []
-    if settings.timing.source == "pattern" and not settings.timing.pattern:
-        faults.append(
-            Fault(
-                "timing.source is 'pattern' but there is no pattern",
-                where="timing.pattern",
-                remedy="add timing.pattern, or take another source",
-            )
-        )
-    if (settings.timing.what == "target") != (settings.target is not None):
-        hint = "time to a target needs both timing.what = 'target' and [target] quality = ..."
-        faults.append(Fault("only half of a target is given", where="target", remedy=hint))
-    if settings.timing.measures_rate and settings.baseline:
-        hint = "measure times with --time-pattern; the rate is kept beside them"
-        faults.append(Fault("baselines are compared by time, not by rate", where="timing.rate_pattern", remedy=hint))
-    batch = settings.launcher.batch
+    timing, batch = settings.timing, settings.launcher.batch
+    faults = faults_where(
+        (timing.source == "pattern" and not timing.pattern, "timing.source is 'pattern' but there is no pattern",
+         "timing.pattern", "add timing.pattern, or take another source"),
+        ((timing.what == "target") != (settings.target is not None), "only half of a target is given", "target",
+         "time to a target needs both timing.what = 'target' and [target] quality = ..."),
+        (timing.measures_rate and settings.baseline, "baselines are compared by time, not by rate",
+         "timing.rate_pattern", "measure times with --time-pattern; the rate is kept beside them"),
+    )  # fmt: skip
     patterns = {
-        "timing.pattern": settings.timing.pattern,
-        "timing.rate_pattern": settings.timing.rate_pattern,
+        "timing.pattern": timing.pattern,
+        "timing.rate_pattern": timing.rate_pattern,
         **{f"metrics.{name}": metric.pattern for name, metric in settings.metrics.items()},
         "sameness.work_pattern": settings.sameness.work_pattern,
         "sameness.digest_pattern": settings.sameness.digest_pattern,

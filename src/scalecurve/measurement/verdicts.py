@@ -8,7 +8,7 @@ Theil-Sen's slope with the Mann-Kendall test of trend.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -421,28 +421,28 @@ def queued(record: Record) -> Iterable[Finding]:
 def saturation(record: Record) -> Iterable[Finding]:
     """Where a server takes no more: the least load with 95 % of the highest throughput, and what latency does."""
     settings = record.settings
-    if not (settings.k_is_load and settings.timing.measures_rate):
-        return
     rates = {point.k: float(np.mean(times)) for point, times in record.times().items() if times}
-    if len(rates) < 2 or record.made.disturbed():
+    is_told = settings.k_is_load and settings.timing.measures_rate and len(rates) > 1
+    if not is_told or record.made.disturbed():
         return
     k = min(k for k, rate in rates.items() if rate >= SATURATED * max(rates.values()))
-    most, load = max(rates), settings.k_unit
+    most, load, unit = max(rates), settings.k_unit, settings.timing.rate_unit or "per second"
     more, remedy = ", the most that was tried.", f"measure more than {k} {load}"
     if most > k:
         more = f" and {rates[most] / rates[k] - 1:+.0%} at {most}: more load only waits."
         remedy = f"offer at most {k} {load}, or add servers"
     tails = latencies_by_k(record)
-    latency = ""
-    if tails:
-        name = next(name for name in ("p99", "p95", "p50", "mean") if any(name in own for own in tails.values()))
-        listed = ", ".join(f"{format_seconds(own[name])} at {k}" for k, own in tails.items() if name in own)
-        latency = f" Latency {name}: {listed}."
-    rows = {k: {"rate": rate, **tails.get(k, {})} for k, rate in rates.items()}
-    unit = settings.timing.rate_unit or "per second"
+    rows, latency = {at: {"rate": rate, **tails.get(at, {})} for at, rate in rates.items()}, latency_words(tails)
     yield say(
         "saturation", remedy=remedy, rate=rates[k], unit=unit, k=k, load=load, more=more, latency=latency, rows=rows
     )
+
+
+def latency_words(tails: Mapping[int, Mapping[str, float]]) -> str:
+    """The most telling latency at every load; empty without any."""
+    names = [name for name in ("p99", "p95", "p50", "mean") if any(name in own for own in tails.values())]
+    listed = ", ".join(f"{format_seconds(own[names[0]])} at {k}" for k, own in tails.items() if names[0] in own)
+    return f" Latency {names[0]}: {listed}." if names else ""
 
 
 def latencies_by_k(record: Record) -> dict[int, dict[str, float]]:
@@ -497,12 +497,10 @@ def debug_build(record: Record) -> Iterable[Finding]:
 
 def boundaries(record: Record) -> Iterable[Finding]:
     """A node or NUMA boundary inside the sweep is part of the curve's shape."""
-    placed = [(run.k, run.placement) for run in record.scaling if run.placement]
-    most: dict[str, dict[int, int]] = {"node-boundary": {}, "numa-node-boundary": {}}
-    for k, place in placed:
-        for own, count in zip(most.values(), (place.nodes or 0, len(place.numa_nodes)), strict=True):
-            own[k] = max(count, own.get(k, 0))
-    for code, counts in most.items():
+    placed = [run for run in record.scaling if run.placement]
+    nodes = record.medians(lambda run: run.placement.nodes if run.placement else None, placed)
+    numa = record.medians(lambda run: len(run.placement.numa_nodes) if run.placement else None, placed)
+    for code, counts in (("node-boundary", nodes), ("numa-node-boundary", numa)):
         inside, beyond = [k for k in counts if counts[k] == 1], [k for k in counts if counts[k] > 1]
         if inside and beyond:
             yield say(code, last_inside=max(inside), first_beyond=min(beyond))

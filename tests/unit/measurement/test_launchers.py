@@ -112,7 +112,7 @@ def test_flags_of_open_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_torchrun_shares_workers_out_over_nodes(tmp_path: Path) -> None:
     asked = settings(name="torchrun", workers_per_node=2, hosts=["a", "b"], wrap=["ssh", "{host}"], endpoint="a:29400")
-    started = list(agents(replace(job(tmp_path), threads=1), asked))
+    started = list(agents(replace(job(tmp_path), threads=1), asked, world()))
 
     assert shape(4, asked) == (2, 2)
     assert [each.argv[:2] for each in started] == [("ssh", "a"), ("ssh", "b")]

@@ -357,24 +357,18 @@ class Kubernetes(Batch):
         (job.folder / "job.sh").write_text(json.dumps(manifest_of(job, settings)))
 
     def alive(self, number: str, settings: MeasureSettings, world: World, job: LaunchJob) -> bool | None:
+        """Whether pods wait or run; what they printed is kept as the files that other jobs write."""
         alive = super().alive(number, settings, world, job)
-        began = [float(line[3]) for line in _POD_LINE.finditer(self.logs(number, job, settings, world))]
-        if began and job.timeout:
-            (job.folder / "began").write_text(str(min(began)))
-        if alive is False:
-            (job.folder / "code").touch()  # nothing more will come: the logs say how each pod ended
+        if alive is False or job.timeout:
+            words = ("kubectl", "logs", "--selector=job-name={job}", "--tail=-1", f"--max-log-requests={job.k}")
+            text = self.answer(words, number, settings, world)[1]
+            write_pods(text, job, ended=alive is False)
         return alive
 
-    def logs(self, number: str, job: LaunchJob, settings: MeasureSettings, world: World) -> str:
-        words = ("kubectl", "logs", "--selector=job-name={job}", "--tail=-1", f"--max-log-requests={job.k}")
-        return self.answer(words, number, settings, world)[1]
-
     def launch(self, job: LaunchJob, settings: MeasureSettings, world: World) -> LaunchOutcome:
-        number = self.submit(job, settings, world)
-        late = self.ended(number, job.folder, job, settings, world)
-        text = self.logs(number, job, settings, world)
-        self.cancel(number, settings, world)  # what it printed is here: leave nothing in the cluster
-        return outcome_of_pods(text, job, name=number, late=late, now=world.clock.unix())
+        outcome = super().launch(job, settings, world)
+        self.cancel(tail_of(job.folder / "batch-job"), settings, world)  # leave nothing in the cluster
+        return outcome
 
 
 def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
@@ -402,26 +396,25 @@ def manifest_of(job: LaunchJob, settings: MeasureSettings) -> dict[str, object]:
     }
 
 
-def outcome_of_pods(text: str, job: LaunchJob, *, name: str, late: bool, now: float) -> LaunchOutcome:
-    """How K pods ended, from the lines that each of them printed."""
+def write_pods(text: str, job: LaunchJob, *, ended: bool) -> None:
+    """What K pods printed as the files of a job: from the first that began to the last that ended, the first bad code.
+
+    After their end nothing more will come, so that a pod that says no code has failed.
+    """
     lines = list(_POD_LINE.finditer(text))
-    began = [float(line[3]) for line in lines if line[1] == "began"]
-    ended = [float(line[3]) for line in lines if line[1] == "ended"]
-    bad = next((line for line in lines if line[1] == "ended" and line[4] != "0"), None)
-    output = _POD_LINE.sub("", text)
-    status, error = RunStatus.OK, None
-    if late:
-        status, error = RunStatus.TIMEOUT, f"no end after {job.timeout:g} s; job {name} was deleted"
-    elif bad is not None:
-        status, error = RunStatus.FAILED, f"pod {bad[2]} of {name} ended with exit code {bad[4]}\n{output[-2000:]}"
-    elif len(ended) != job.k:
-        status, error = RunStatus.FAILED, f"{len(ended)} of {job.k} pods of {name} ended\n{output[-2000:]}"
-    return LaunchOutcome(
-        status=status,
-        launched=min(began, default=now),
-        wall_seconds=max(ended) - min(began) if began and ended else None,
-        error=error,
-        output=output,
-        observed={"batch_job": name},
-        placement=Placement(ranks=job.k, threads_per_rank=job.threads),
+    times = {word: [float(line[3]) for line in lines if line[1] == word] for word in ("began", "ended")}
+    codes = [(line[4], line[2]) for line in lines if line[1] == "ended"]
+    (job.folder / "out-0").write_text(_POD_LINE.sub("", text))
+    if times["began"]:
+        (job.folder / "began").write_text(str(min(times["began"])))
+    if not ended:
+        return
+    if times["ended"]:
+        (job.folder / "ended").write_text(str(max(times["ended"])))
+    code, why = next(
+        ((code, f"pod {pod} ended with exit code {code}") for code, pod in codes if code != "0"), ("0", "")
     )
+    if not why and len(codes) != job.k:
+        code, why = "1", f"{len(codes)} of {job.k} pods ended"
+    (job.folder / "err-0").write_text(why)
+    (job.folder / "code").write_text(code)

@@ -196,22 +196,21 @@ def final_state(number: str, world: World) -> str:
 def accounted(number: str, world: World) -> dict[str, Any]:
     """State, elapsed seconds, peak memory and energy of a job and its steps from sacct; empty without accounting."""
     fields = "State,ElapsedRaw,MaxRSS,ConsumedEnergyRaw"
-    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}"]
+    query = ["sacct", "--noheader", "--parsable2", f"--format={fields}", f"--jobs={number}", "--noconvert"]
     rows: list[list[str]] = []
     for attempt in range(PATIENCE_POLLS + 1):  # the accounts are written a moment after the job has ended
-        if attempt:
-            world.clock.sleep(0.3)
-        code, text = world.runner.capture([*query, "--noconvert"], timeout=60)
+        world.clock.sleep(0.3 * bool(attempt))
+        code, text = world.runner.capture(query, timeout=60)
         rows = [] if code else [line.split("|") for line in text.splitlines() if line.count("|") == 3]
         if not rows or rows[0][0] not in ("RUNNING", "PENDING", "COMPLETING"):
             break
     if not rows:
         return {}
-    facts: dict[str, Any] = {"slurm_state": rows[0][0]}
-    if rows[0][1].isdecimal():
-        facts["slurm_elapsed_seconds"] = int(rows[0][1])
-    joules = max((int(row[3]) for row in rows if row[3].isdecimal()), default=0)
-    if joules:  # 0 where no plugin counts energy
-        facts["energy"] = {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]}
-    peaks = [int(row[2]) for row in rows if row[2].isdecimal()]
-    return facts | ({"peak_process_bytes": max(peaks)} if peaks else {})
+    peak, joules = (max((int(row[i]) for row in rows if row[i].isdecimal()), default=0) for i in (2, 3))
+    facts = {
+        "slurm_state": rows[0][0],
+        "slurm_elapsed_seconds": int(rows[0][1]) if rows[0][1].isdecimal() else None,
+        "energy": {"joules": float(joules), "sources": ["sacct ConsumedEnergy"]} if joules else None,  # 0: not counted
+        "peak_process_bytes": peak or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
