@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, studies_options
+from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
@@ -48,33 +48,14 @@ MANUAL_DATE = "2026-11-15"
 )
 @click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def report(
-    studies: list[Study | StudySet],
-    file: Path,
-    threshold: float,
-    price: float | None,
-    proposal: Path | None,
-    history: Path | None,
-    purpose: str | None,
-    runs: int | None,
-    quiet: bool,
-) -> None:
+def report(studies: list[Study | StudySet], file: Path, quiet: bool, **chosen: Chosen) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
     output = Output(quiet=quiet)
     with working("writing the report", output):
-        written = sc.write_report(
-            studies,
-            file,
-            threshold=threshold,
-            price=price,
-            proposal=proposal,
-            history=history,
-            purpose=purpose,
-            runs=runs,
-        )
+        written = sc.write_report(studies, file, **chosen)
     note(f"written: {', '.join(str(path) for path in written)}", output)
 
 

@@ -24,7 +24,7 @@ from scalecurve.fitting.fit import fitted_curve
 from scalecurve.forecasting.rows import band
 from scalecurve.formats.loading import load_any
 from scalecurve.formats.reading import ReadOptions
-from scalecurve.render.report.material import Material, answer, how_far, what_to_do
+from scalecurve.render.report.material import Material, answer
 from scalecurve.study import StudySet
 from scalecurve.study.file import json_bytes, set_to_dict, study_to_dict
 
@@ -181,7 +181,7 @@ def answer_table(request: DataRequest) -> dict[str, Any]:
         "table": table.to_dict(),
         "html": html_of(table.document()),
         "shown": table_of(table.document()),
-        "sentences": [how_far(material), what_to_do(material)],  # the cause takes longer and comes with the diagnosis
+        "sentences": list(material.table.answer.lines()),  # the cause takes longer and comes with the diagnosis
         "commands": [request.command("table", settings), request.command("report", "-o report.html")],
     }
 
