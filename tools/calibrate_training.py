@@ -73,9 +73,9 @@ def by_table(row: Row) -> str:
     return row.table
 
 
-def by_table_or_width(row: Row) -> str:
-    """Only small models on one node tell what a launch costs, so of these one width of the model is left out."""
-    return f"{row.table} {row.model.hidden}" if row.table == "vtrain-single" else row.table
+def by_table_or_layout(row: Row) -> str:
+    """Only small models on one node tell what a launch costs, so of these one layout is left out."""
+    return f"{row.table} tp {row.layout.tp} pp {row.layout.pp}" if row.table == "vtrain-single" else row.table
 
 
 def by_group(row: Row) -> str:
@@ -112,7 +112,7 @@ SCOPES = (
         "megatron-lm",
         "a100-80gb",
         ("sc21-t1", "sc21-t2", "korthikanti-t5", "vtrain-multi", "vtrain-single"),
-        by_table_or_width,
+        by_table_or_layout,
         weight=2.0,
     ),
     Scope("deepspeed-zero3", "a100-80gb", ("sc21-t2-zero3",), by_group),
