@@ -193,7 +193,11 @@ def _machine(function: Function) -> Function:
 @roofline.command("measure")
 @click.option("--threads", type=WORKERS, default="1", show_default=True, help="Numbers of threads.")
 @click.option(
-    "--size", type=click.IntRange(64, 32768), default=1500, show_default=True, help="Rows and columns of the matrix product."
+    "--size",
+    type=click.IntRange(64, 32768),
+    default=1500,
+    show_default=True,
+    help="Rows and columns of the matrix product.",
 )
 @output_options
 def roofline_measure(*, threads: tuple[int, ...], size: int, output: Output) -> None:
