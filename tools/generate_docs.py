@@ -230,7 +230,7 @@ def law_page(law: Law) -> str:
         for _, formula in law.terms
     }
     meanings = [f"`{term}` may stand for {words}." for term, words in causes.items() if words]
-    text = law.text.rstrip() + ("\n\n    In a measured curve " + " ".join(meanings) if meanings else "")
+    text = law.text.rstrip() + ("\n\nIn a measured curve " + " ".join(meanings) if meanings else "")
     options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in law.example.items())
     return page_of(text, _shown(f"scalecurve law {law.name} {options}".rstrip()))
 

@@ -377,7 +377,7 @@ def _largest_serial(workers: Sequence[int], efficiency: float) -> LawTable:
     value = {"efficiency": efficiency, "rows": rows}
     answer = LawAnswer("serial_for_efficiency", label, value, "\n  " + "\n  ".join(texts))
     formula = "s = (1/E - 1)/(K - 1)"
-    case = LawCase(title=amdahl.AMDAHL.title, formula=formula, parameters={}, rows=(), answers=(answer,))
+    case = LawCase(title=law_named("amdahl").title, formula=formula, parameters={}, rows=(), answers=(answer,))
     return LawTable(law="amdahl", cases=(case,))
 
 
@@ -385,7 +385,7 @@ def isoefficiency_table(
     workers: Sequence[int], serial: float, comm: float, hold: float, *, growth: str = "log", serial_share: bool = False
 ) -> LawTable:
     """Work per worker that holds an efficiency; with `serial_share`, the serial part is a share of the work."""
-    parameters = communication.LOGCOMM.checked({"serial": serial, "comm": comm})
+    parameters = law_named("logcomm").checked({"serial": serial, "comm": comm})
     amdahl.check_efficiency(hold)
     exchange = communication.growth_function(growth)
     least_work = communication.work_with_serial_share if serial_share else communication.work_per_worker
