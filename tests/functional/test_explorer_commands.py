@@ -11,7 +11,7 @@ import pytest
 
 from tests.explorer_drag import States, ask, differences, states
 
-COUNTS = {"laws": 8, "mechanisms": 6, "data": 6, "training": 5}
+COUNTS = {"laws": 8, "mechanisms": 6, "data": 6, "training": 3}
 
 
 @pytest.mark.parametrize(("question", "body"), list(states(7, COUNTS)))

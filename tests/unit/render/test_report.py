@@ -350,14 +350,10 @@ def test_a_history_adds_t_and_e_over_the_commits(tmp_path: Path) -> None:
         write_report(own, tmp_path / "report.html", history=tmp_path / "none.jsonl")
 
 
-def test_the_sizes_of_a_grid_are_fitted_together_and_not_compared(tmp_path: Path) -> None:
+def test_the_sizes_of_a_grid_are_not_compared(tmp_path: Path) -> None:
     """Two sizes are two jobs: a comparison of them would be refused."""
     studies = sc.load_all(Path(__file__).parents[3] / "examples" / "hosts" / "grid.json")
     assert isinstance(studies, StudySet)
-    write_report(studies, tmp_path / "grid.md")
-    text = (tmp_path / "grid.md").read_text()
-    assert "## Over size and workers: T(N, K)" in text
-
     two = StudySet(studies=dict(list(studies.studies.items())[:2]), axes=dict(list(studies.axes.items())[:2]))
     write_report(two, tmp_path / "two.md")
     assert "Compared K by K" not in (tmp_path / "two.md").read_text()

@@ -12,8 +12,7 @@ from pydantic import Field
 
 import scalecurve as sc
 from scalecurve.explorer.questions.question import Question, Request, doublings, table_of
-from scalecurve.laws import ceiling, every_law
-from scalecurve.laws.communication import LOGCOMM, LOGCOMM_WEAK
+from scalecurve.laws import ceiling, every_law, law
 from scalecurve.laws.tables import LawCase, LawTable
 
 CURVE_POINTS = 96
@@ -39,7 +38,7 @@ class LawRequest(Request):
         return high
 
     def _efficiency(self, k: int) -> float:
-        return LOGCOMM.efficiency(k, serial=self.serial, comm=self.comm)
+        return law("logcomm").efficiency(k, serial=self.serial, comm=self.comm)
 
 
 def answer(request: LawRequest) -> dict[str, Any]:
@@ -62,6 +61,7 @@ def answer(request: LawRequest) -> dict[str, Any]:
     )
     settings = f"--serial {s!r} --comm {c!r} --workers {','.join(map(str, workers))}"
     below = f"none up to K = {largest}" if first is None else str(first)
+    fixed, growing = law("logcomm"), law("logcomm-weak")
     return {
         "strong": {"rows": [row.to_dict() for row in curves[0].rows], "table": _case_table(strong)},
         "weak": {"rows": [row.to_dict() for row in curves[1].rows], "table": _case_table(weak)},
@@ -83,8 +83,8 @@ def answer(request: LawRequest) -> dict[str, Any]:
             f"The fixed job is {peak}, S = {most.speedup:.2f}; under the second question only communication costs.",
         ],
         "formula": (
-            f"strong: {strong.formula} = {LOGCOMM.time_ratio.numbers(K=last.k, serial=s, comm=c)} = {last.time:.4f}\n"
-            f"weak:   {weak.formula} = {LOGCOMM_WEAK.time_ratio.numbers(K=last.k, comm=c)} = {loose.time:.4f}"
+            f"strong: {strong.formula} = {fixed.time_ratio.numbers(K=last.k, serial=s, comm=c)} = {last.time:.4f}\n"
+            f"weak:   {weak.formula} = {growing.time_ratio.numbers(K=last.k, comm=c)} = {loose.time:.4f}"
         ),
         "commands": [
             f"scalecurve law logcomm {settings} --regime both",
