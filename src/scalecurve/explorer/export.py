@@ -31,8 +31,8 @@ from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.transformer import model_preset
 
-MODELS = ("llama3-70b", "llama3-8b", "llama3-405b", "gpt3-175b", "mixtral-8x7b", "deepseek-v3")
-CLUSTERS = ("h100-ib400", "a100-ib200", "b200-ib800", "h100-eth100")
+MODELS = ("llama3-70b", "llama3-8b")
+CLUSTERS = ("h100-ib400",)
 HIGHEST = 100_000  # pixels of the page in a notebook
 BATCHES = tuple(float(mega << 20) for mega in (1, 4, 16, 64))  # tokens
 LONGEST_SEQ = 8192
@@ -85,8 +85,8 @@ def explore(
     study: StudyLike | None = None,
     *,
     regime: str | None = None,
-    models: Sequence[str] = ("llama3-8b", "llama3-70b"),
-    clusters: Sequence[str] = ("h100-ib400",),
+    models: Sequence[str] = MODELS,
+    clusters: Sequence[str] = CLUSTERS,
     height: int = 900,
 ) -> ExplorerPage:
     """The explorer in a notebook: live laws and mechanisms, the planner's grid, and a study with its analysis."""

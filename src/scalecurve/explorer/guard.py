@@ -36,6 +36,12 @@ HEADERS = {
 }
 
 
+REFUSAL = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Scalecurve explorer</title>'
+    "<h1>This page needs its link</h1><p>The explorer says: {message}.</p></html>"
+)
+
+
 class Refuse(Exception):
     """A request is refused with an HTTP status and a sentence."""
 
@@ -71,9 +77,12 @@ class Guard:
                 body = await self._question(scope, receive)
         except (Refuse, TimeoutError) as problem:
             refusal = problem if isinstance(problem, Refuse) else Refuse(408, "the question did not arrive in time")
-            headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS.items()]
+            kind, body = b"application/json", b'{"error":"' + refusal.message.encode() + b'"}'
+            if scope["method"] == "GET" and scope["path"] == "/":  # someone looks at it
+                kind, body = b"text/html; charset=utf-8", REFUSAL.format(message=refusal.message).encode()
+            headers = [(b"content-type", kind), (b"connection", b"close"), *HEADERS.items()]
             await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-            await send({"type": "http.response.body", "body": b'{"error":"' + refusal.message.encode() + b'"}'})
+            await send({"type": "http.response.body", "body": body})
             return
         cookies = []
         if self.token is not None and scope["path"] == "/":

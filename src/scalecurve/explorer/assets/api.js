@@ -34,6 +34,7 @@ async function answerThere(name, text) {
   const request = { method: "POST", headers: { "content-type": "application/json" }, body: text };
   const response = await fetch(`/api/${name}`, request).catch(() => { throw new Silence("the server does not answer"); });
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  if (response.status === 401) throw new Refusal("This page belongs to a server that has ended. Open the new link that scalecurve explore printed in its terminal.");
   if (response.status === 503) throw new Silence(answer.error ?? "the server is busy");
   if (!response.ok) throw new Refusal(answer.error ?? `the server answered ${response.status}`);
   return answer;
@@ -41,7 +42,7 @@ async function answerThere(name, text) {
 
 /** Whether the server answers again. */
 export async function alive() {
-  return carried() !== null || fetch("/api/health").then((response) => response.ok).catch(() => false);
+  return carried() !== null || fetch("/api/health").then((response) => response.ok || response.status === 401).catch(() => false);
 }
 
 /** How many answers are awaited, told to those who read the page by machine. @template Kind @param {() => Promise<Kind>} work */
