@@ -80,7 +80,7 @@ def redirect(address: str) -> Path:
 @cache
 def assets() -> dict[str, tuple[str, bytes]]:
     """Every file the server will ever send, read once: a path that is not a key does not exist."""
-    from scalecurve.explorer.questions.laws import laws_script
+    from scalecurve.explorer.formulas import laws_script
     from scalecurve.render.html import stylesheet
 
     collected = {"/style.css": (TYPES[".css"], stylesheet().encode())}
@@ -118,9 +118,6 @@ def build(
     async def health(_: Request) -> Response:
         return _json_response(200, b'{"ok":true}')
 
-    async def description(_: Request) -> Response:
-        return _json_response(*await pool.ask("openapi", b"{}"))
-
     async def question(request: Request) -> Response:
         name = request.path_params["name"]
         if not QUESTION_NAME.fullmatch(name):
@@ -136,7 +133,6 @@ def build(
     routes = [
         Route("/api/start", opened),
         Route("/api/health", health),
-        Route("/api/openapi.json", description),
         Route("/api/{name:path}", question, methods=["POST"]),
         Route("/{path:path}", asset),
     ]

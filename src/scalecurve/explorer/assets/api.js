@@ -1,7 +1,7 @@
 // @ts-check
 /** Asking the server.  While an answer is on its way only the latest further question waits, so dragging never queues. */
 
-import { answerHere, carried } from "./live.js";
+import { LIVE, answerHere, carried } from "./live.js";
 
 /** @type {Map<string, any>} */
 const known = new Map();
@@ -20,6 +20,7 @@ export class Silence extends Error {}
  * @returns {Promise<any>}
  */
 export async function ask(name, body) {
+  if (LIVE[name]) return LIVE[name](body);
   const text = JSON.stringify(body);
   const key = `${name} ${text}`;
   if (known.has(key)) return known.get(key);

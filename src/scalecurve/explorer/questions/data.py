@@ -258,11 +258,11 @@ def answer_cost(request: CostRequest) -> dict[str, Any]:
 
 
 QUESTIONS = {
-    "data/cases": Question("Worked cases to open.", Nothing, cases),
-    "data/table": Question("T, S and E of a study with intervals, and its bend.", DataRequest, answer_table),
-    "data/diagnosis": Question("Why the curve bends.", DataRequest, answer_diagnosis),
-    "data/audit": Question("Whether the numbers may be believed: the checklist.", DataRequest, answer_audit),
-    "data/fits": Question("Laws fitted to a study, ranked, with their curves.", DataRequest, answer_fits),
-    "data/forecast": Question("T, S and E beyond the largest K measured.", ForecastRequest, answer_forecast),
-    "data/cost": Question("What a result costs at every K.", CostRequest, answer_cost),
+    "data/cases": Question(Nothing, cases),
+    "data/table": Question(DataRequest, answer_table),
+    "data/diagnosis": Question(DataRequest, answer_diagnosis),
+    "data/audit": Question(DataRequest, answer_audit),
+    "data/fits": Question(DataRequest, answer_fits),
+    "data/forecast": Question(ForecastRequest, answer_forecast),
+    "data/cost": Question(CostRequest, answer_cost),
 }
