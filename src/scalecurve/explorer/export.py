@@ -21,11 +21,11 @@ from typing import Any
 
 from scalecurve.errors import Fault, InputError
 from scalecurve.explorer.formulas import laws_script
-from scalecurve.explorer.questions.data import page_text
+from scalecurve.explorer.questions.data import page_study
 from scalecurve.explorer.questions.question import Nothing
 from scalecurve.explorer.questions.training import choices
 from scalecurve.explorer.worker import answer
-from scalecurve.formats.loading import StudyLike, load_any
+from scalecurve.formats.loading import StudyLike
 from scalecurve.render.html import stylesheet
 from scalecurve.study.atomic import write_atomically
 from scalecurve.training.inputs.cluster import read_cluster
@@ -136,9 +136,10 @@ def page_data(
     names = [model_preset(name).name for name in models]  # an unknown name is refused before anything is computed
     for cluster in clusters:
         read_cluster(cluster)
-    mine = [] if study is None else [_study_case(study, regime)]
-    start = {"data": {name: case[name] for name in ("name", "text", "regime")} for case in mine}
-    cases = [*mine, *_answered("data/cases", {})["cases"]]
+    start, cases = {}, _answered("data/cases", {})["cases"]
+    if study is not None:
+        start = {"data": page_study(study, regime)}
+        cases = [start["data"] | {"label": f"{start['data']['name']}: the study of this page"}, *cases]
     answers = _planned(names, clusters, progress) | {key: answer for case in cases for key, answer in _analysed(case)}
     limited = {"models": names, "clusters": list(clusters), "batches": list(BATCHES), "frozen": list(FROZEN)}
     everything = {"choices": choices(Nothing()) | limited, "cases": cases, "answers": answers}
@@ -178,13 +179,6 @@ def _answered(question: str, body: dict[str, Any]) -> dict[str, Any]:
     _, content = answer(question, json.dumps(body).encode())
     data: dict[str, Any] = json.loads(content)
     return data
-
-
-def _study_case(study: StudyLike, regime: str | None) -> dict[str, Any]:
-    """A study as the My data view takes it: the text of its file, or of a study file made from it."""
-    loaded = load_any(study, regime=regime)
-    name, text = page_text(study, loaded)
-    return {"label": f"{name}: the study of this page", "name": name, "text": text, "regime": str(loaded.regime)}
 
 
 def _single_page(carried: str, root: str = "app.js") -> str:

@@ -57,15 +57,13 @@ def opening(study: Path | None, regime: str | None) -> dict[str, Any]:
     """What the page opens with: nothing, or the text of a study that could be read."""
     if study is None:
         return {}
-    from scalecurve.explorer.questions.data import MOST_TEXT, page_text
-    from scalecurve.formats.loading import load_any
+    from scalecurve.explorer.questions.data import MOST_TEXT, page_study
 
-    loaded = load_any(study, regime=regime)
-    name, text = page_text(study, loaded)
-    if len(text) > MOST_TEXT:
+    shown = page_study(study, regime)
+    if (size := len(shown["text"])) > MOST_TEXT:
         hint = f"the page takes up to {MOST_TEXT}; use the command line for larger studies"
-        raise InputError(Fault("the study is too large for the page", value=f"{len(text)} characters", remedy=hint))
-    return {"data": {"name": name, "text": text, "regime": str(loaded.regime)}}
+        raise InputError(Fault("the study is too large for the page", value=f"{size} characters", remedy=hint))
+    return {"data": shown}
 
 
 def redirect(address: str) -> Path:
@@ -112,11 +110,8 @@ def build(
         yield
         await pool.stop()
 
-    async def opened(_: Request) -> Response:
-        return _json_response(200, start)
-
-    async def health(_: Request) -> Response:
-        return _json_response(200, b'{"ok":true}')
+    def constant(body: bytes) -> Callable[[Request], Response]:
+        return lambda _: _json_response(200, body)
 
     async def question(request: Request) -> Response:
         name = request.path_params["name"]
@@ -131,8 +126,8 @@ def build(
         return Response(content, 200, media_type=kind, headers={"cache-control": "no-cache"})
 
     routes = [
-        Route("/api/start", opened),
-        Route("/api/health", health),
+        Route("/api/start", constant(start)),
+        Route("/api/health", constant(b'{"ok":true}')),
         Route("/api/{name:path}", question, methods=["POST"]),
         Route("/{path:path}", asset),
     ]

@@ -8,6 +8,7 @@ the page says so.
 from __future__ import annotations
 
 import itertools
+import math
 import shlex
 import tempfile
 import tomllib
@@ -23,7 +24,7 @@ from pydantic import Field
 from scalecurve.errors import InputError
 from scalecurve.explorer.questions.question import Nothing, Question, Request, table_of
 from scalecurve.training.answers.curve import PlanRow
-from scalecurve.training.answers.evaluation import LEFT_OUT, evaluate_jobs
+from scalecurve.training.answers.evaluation import LEFT_OUT, StepOutcome, TrainingJob, evaluate_jobs
 from scalecurve.training.answers.plan import Plan, sweep
 from scalecurve.training.inputs.cluster import read_cluster
 from scalecurve.training.inputs.layout import Layout
@@ -250,18 +251,12 @@ def _row(row: PlanRow, deadline: float = 0.0) -> dict[str, Any]:
     values = row.to_dict()
     one = row.outcome
     slow, fast = one.step.high or one.seconds, one.step.low or one.seconds
-    ends = {}
-    for name, value, rising in (
-        ("useful_efficiency", row.useful_efficiency, False), ("efficiency", one.efficiency, False),
-        ("mfu", one.mfu, False),
-        ("tokens_per_second", one.tokens_per_second, False), ("run_seconds", row.run_seconds, True),
-        ("run_usd", row.run_usd, True),
-    ):  # fmt: skip
-        if value is not None:
-            low, high = value * one.seconds / slow, value * one.seconds / fast
-            if rising:
-                low, high = value * fast / one.seconds, value * slow / one.seconds
-            ends[name] = [low, min(high, 1.0) if name.endswith("efficiency") else high]
+    shares = {name: (values[name], 1.0) for name in ("useful_efficiency", "efficiency")}
+    rates = shares | {name: (values[name], math.inf) for name in ("mfu", "tokens_per_second")}
+    ends = {name: [value * one.seconds / slow, min(value * one.seconds / fast, most)]
+            for name, (value, most) in rates.items() if value is not None}  # fmt: skip
+    ends |= {name: [values[name] * fast / one.seconds, values[name] * slow / one.seconds]
+             for name in ("run_seconds", "run_usd") if values[name] is not None}  # fmt: skip
     chance = row.chance_within(deadline) if deadline else None
     shown = {name: values[name] for name in SHOWN}
     return shown | {
@@ -323,7 +318,7 @@ def _kept(before: PlanRow, row: PlanRow) -> TrainingJob | str:
     return replace(row.outcome.job, layout=layout)
 
 
-def _reason(kept: Outcome, row: PlanRow) -> str:
+def _reason(kept: StepOutcome, row: PlanRow) -> str:
     """Why the split of a row was preferred to the old one."""
     slower = kept.seconds / row.step_seconds - 1.0
     if kept.memory_share > USABLE:
