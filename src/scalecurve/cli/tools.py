@@ -132,7 +132,7 @@ def explore(
         )  # fmt: skip
         click.echo(f"written: {', '.join(map(str, written))}")
         return
-    from scalecurve.explorer.server import Address, opening, serve
+    from scalecurve.explorer.server import Address, opening, redirect, serve
 
     # On Linux without a display a launcher only complains about the browsers it cannot find.
     screen = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
@@ -141,7 +141,7 @@ def explore(
         click.echo(f"scalecurve explore: {address}  (Ctrl-C stops it)")
         sys.stdout.flush()
         if show and screen:
-            click.launch(address)
+            click.launch(str(redirect(address)))  # a file of this user: a process list shows no token
 
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
 
