@@ -22,19 +22,6 @@ HUNDREDTHS = 0.01
 _TIMED = re.compile(r'^\s*Command being timed: "(.*)"\s*$', re.MULTILINE)
 _TIME_LINE = re.compile(r"^\s*([A-Z][^\n]*?): ([^\n]+?)\s*$", re.MULTILINE)
 _OPTION = re.compile(r"(?:^|\s)(?:--?)?([A-Za-z][\w-]*)[ =](\d{1,9})(?=\s|$)")
-_SYSBENCH_THREADS = re.compile(r"^Number of threads:\s*(\d+)", re.MULTILINE)
-_SYSBENCH_RATES = (
-    ("transactions/s", re.compile(r"^\s*transactions:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("events/s", re.compile(r"events per second:\s+([\d.]+)")),
-    ("events/s", re.compile(r"^\s*Total operations:\s+\d+\s+\(\s*([\d.]+) per second", re.MULTILINE)),
-    ("queries/s", re.compile(r"^\s*queries:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("requests/s", re.compile(r"^\s*read/write requests:\s+\d+\s+\(([\d.]+) per sec", re.MULTILINE)),
-    ("MiB/s", re.compile(r"MiB transferred \(([\d.]+) MiB/sec\)")),
-    ("reads/s", re.compile(r"^\s*reads/s:\s+([\d.]+)", re.MULTILINE)),
-    ("writes/s", re.compile(r"^\s*writes/s:\s+([\d.]+)", re.MULTILINE)),
-)
-_SYSBENCH_TOTALS = re.compile(r"total time:\s+([\d.]+)s\s+total number of events:\s+(\d+)")
-_SYSBENCH_LATENCY = re.compile(r"^\s*avg:\s+([\d.]+)\s*$", re.MULTILINE)
 
 
 def recognise_time(source: Source) -> str | None:
@@ -141,40 +128,6 @@ def read_perf(source: Source, options: ReadOptions) -> Reading:
     )
 
 
-def recognise_sysbench(source: Source) -> str | None:
-    return "the title of sysbench" if re.search(r"^sysbench \d", source.head_text, re.MULTILINE) else None
-
-
-def read_sysbench(source: Source, options: ReadOptions) -> Reading:
-    text = source.text
-    threads, latency = _SYSBENCH_THREADS.search(text), _SYSBENCH_LATENCY.search(text)
-    points: list[Point] = []
-    k = as_count(threads[1]) if threads else None
-    for metric, pattern in _SYSBENCH_RATES:
-        match = pattern.search(text)
-        value = as_float(match[1]) if match else None
-        if value and metric not in {point.metric for point in points}:  # 0 transactions of a read-only test
-            rate: dict[str, Any] = {"quantity": Quantity.THROUGHPUT, "unit": metric, "main": not points}
-            points.append(Point(values=(value,), name=source.name, metric=metric, k=k, **rate))
-    if not points and (totals := _SYSBENCH_TOTALS.search(text)) and float(totals[1]) > 0:  # threads and mutex
-        value = int(totals[2]) / float(totals[1])
-        rate = {"quantity": Quantity.THROUGHPUT, "unit": "events/s", "main": True}
-        points.append(Point(values=(value,), name=source.name, metric="events/s", k=k, **rate))
-    if not points or k is None:
-        raise FormatError(Fault("no rate or no number of threads; the output may be cut short"))
-    if latency is not None:
-        points.append(Point(values=(float(latency[1]) * MILLI,), name=source.name, metric="latency", k=k))
-    version = re.search(r"^sysbench ([\d.]+)", text, re.MULTILINE)
-    return Reading(
-        points=tuple(points),
-        k_origin="`Number of threads`",
-        k_unit="threads",
-        setup=Treatment.EXCLUDED,
-        provenance=Provenance(tool="sysbench", tool_version=version[1] if version else None),
-        assumed=("one test is one observation",),
-    )
-
-
 def recognise_fio(source: Source) -> str | None:
     return "JSON with fio version and jobs" if {"fio version", "jobs"} <= source.keys else None
 
@@ -242,20 +195,6 @@ PERF = Reader(
         keeps="all counters",
     ),
     begins=re.compile(r"^# started on ", re.MULTILINE),
-)
-SYSBENCH = Reader(
-    "sysbench",
-    "sysbench",
-    recognise_sysbench,
-    read_sysbench,
-    FormatNote(
-        tried="1.0.20 (Debian), cpu, memory, threads and mutex; oltp and fileio not run",
-        real=True,
-        k="Number of threads",
-        value="events or transactions per second",
-        keeps="mean latency",
-    ),
-    begins=re.compile(r"^sysbench \d", re.MULTILINE),
 )
 FIO = Reader(
     "fio",
