@@ -106,12 +106,7 @@ def _reading(row: Row, source: Source, yielded: Iterable[Yielded]) -> Reading:
     for item in items:
         if isinstance(item, Mapping):
             said |= {**item, **{key: (*said[key], *item[key]) for key in ("assumed", "missing") if key in item}}
-    told: dict[str, Any] = {"tool": row["title"], **row.get("provenance", {}), **said.pop("provenance", {})}
-    for key in ("tool_version", "created"):
-        told[key] = _told(told.get(key), source)
-    for key in ("machine", "software", "settings"):
-        places = told.get(key, {})
-        told[key] = {k: v for place, names in places.items() for k, v in _facts(source, place, names).items()}
+    told = _told(row, source) | said.pop("provenance", {})
     said |= {key: Treatment(said.get(key, Treatment.UNKNOWN)) for key in ("warmup", "setup")}
     said |= {key: tuple(said[key]) for key in ("assumed", "missing")}
     return Reading(
@@ -122,8 +117,21 @@ def _reading(row: Row, source: Source, yielded: Iterable[Yielded]) -> Reading:
     )
 
 
-def _facts(source: Source, place: str, names: Any) -> dict[str, Any]:
-    return facts(as_dict(at(source, place)), *names) if isinstance(names, list) else {place: names}
+def _told(row: Row, source: Source) -> dict[str, Any]:
+    """The provenance by the places its row names: a JSON path or a pattern; `hostname=node` renames a fact."""
+    told: dict[str, Any] = {"tool": row["title"], **row.get("provenance", {})}
+    for key in ("tool_version", "created"):
+        place = told.get(key, "")
+        match = pattern(place).search(source.text) if "(" in place else None
+        told[key] = match[1] if match else as_text(at(source, place))
+    for key in ("machine", "software", "settings"):
+        told[key] = {
+            name.partition("=")[0]: value
+            for place, names in told.get(key, {}).items()
+            for name in names
+            for value in facts(as_dict(at(source, place)), name.rpartition("=")[2]).values()
+        }
+    return told
 
 
 def at(source: Source, path: str) -> Any:
@@ -132,14 +140,6 @@ def at(source: Source, path: str) -> Any:
     for part in path.split(".") if path else ():
         value = (value[0] if value else None) if isinstance(value, list) else as_dict(value).get(part)
     return value
-
-
-def _told(place: str | None, source: Source) -> str | None:
-    """A fact at a JSON path, or matched by a pattern."""
-    if place is None or "(" not in place:
-        return None if place is None else as_text(at(source, place))
-    match = pattern(place).search(source.text)
-    return match[1] if match else None
 
 
 def plain_texts(source: Source) -> list[str]:
