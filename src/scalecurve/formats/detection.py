@@ -57,6 +57,7 @@ class ReaderEntry:
 
 
 LOAD_REPORTS = (
+    ("BOMBARDIER", False, ("Bombarding ",)),
     ("AB", False, ("This is ApacheBench",)),
     ("AUTOCANNON", True, ("Req/Bytes counts sampled",)),
     ("VEGETA", True, ("[total, rate",)),
@@ -138,8 +139,8 @@ READERS: dict[FileKind, tuple[ReaderEntry, ...]] = {
         ReaderEntry("latencies.load_tests", "HEY", marks=("response-time,", "Response time histogram:")),
         ReaderEntry("latencies.load_tests", "OHA", json=True),
         ReaderEntry("latencies.load_tests", "K6", json=True),
-        *(ReaderEntry("latencies.load_reports", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
-        ReaderEntry("latencies.load_reports", "HGRM", marks=("Percentile",)),
+        *(ReaderEntry("latencies.load_tests", name, json=json, marks=marks) for name, json, marks in LOAD_REPORTS),
+        ReaderEntry("latencies.load_tests", "HGRM", marks=("Percentile",)),
         ReaderEntry("latencies.access_log", "JSON", json=True),
         ReaderEntry("latencies.access_log", marks=('"',)),
         ReaderEntry("latencies", "COLUMN", marks=ANY_TEXT),
