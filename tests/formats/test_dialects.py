@@ -86,6 +86,15 @@ NPB_MPI = """\
  Verification    =               SUCCESSFUL
  Version         =                    3.4.2
 """
+NPB_C = NPB_MPI.replace("Total processes", "Threads        ").replace(
+    " Active processes=                       16\n", ""
+)
+HPCG_LINE = """\
+HPCG result is VALID with a GFLOP/s rating of 3.289080
+Machine Summary:
+  Distributed Processes: 8
+  Threads per processes: 1
+"""
 NPB_OMP = NPB_MPI.replace("Total processes", "Total threads  ").replace("Active processes", "Avail threads   ")
 IOR_3 = """\
 IOR-3.3.0: MPI Coordinated Test of Parallel I/O
@@ -257,6 +266,8 @@ STUDIES = {
     "stream 5.10": (STREAM, 8, 99001.2),
     "stream 5.8": (STREAM_OLD, 4, 12000.5),
     "npb mpi": (NPB_MPI, 16, 6.74),
+    "npb in C": (NPB_C, 16, 6.74),
+    "hpcg as a line": (HPCG_LINE, 8, 3.28908),
     "npb openmp": (NPB_OMP, 16, 6.74),
     "ior 3": (IOR_3, 32, 1500.25),
     "ior 2": (IOR_2, 8, 410.5),
@@ -383,10 +394,17 @@ LOADS = {
 }
 
 
+@pytest.mark.parametrize(("text", "k", "value"), STUDIES.values(), ids=STUDIES.keys())
+@pytest.mark.parametrize("margin", ["    ", "> ", "\t"])
+def test_an_indented_or_quoted_report_is_the_same(text: str, k: int | None, value: float, margin: str) -> None:
+    point = main_point("".join(margin + line for line in text.splitlines(keepends=True)))
+    assert (point.k, point.values) == (k, (pytest.approx(value),))
+
+
 @pytest.mark.parametrize(("text", "clients"), LOADS.values(), ids=LOADS.keys())
 def test_a_load_test_gives_rate_errors_and_percentile(text: str, clients: int | None, tmp_path: Path) -> None:
     (tmp_path / "load.txt").write_text(text)
     (record,) = read_latencies(tmp_path / "load.txt")
     assert (record.connections, record.errors, record.stated[0.99]) == (clients, 10, pytest.approx(0.011))
-    assert record.n is not None and record.seconds == pytest.approx(2.0, rel=0.02)
+    assert record.seconds == pytest.approx(2.0, rel=0.02)
     assert record.n in (990, 1000)

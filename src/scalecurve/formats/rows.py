@@ -50,6 +50,7 @@ Row = Mapping[str, Any]
 Yielded = Point | Finding | Mapping[str, Any]
 Function = Callable[[Source, ReadOptions], Iterable[Yielded]]
 MOST_LINES = 200_000
+_LINE = re.compile(r"(\A|[(|])\^(?:\\s([*+]))?")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -58,9 +59,14 @@ def _rows() -> dict[str, Row]:
     return tomllib.loads(resources.files("scalecurve.formats").joinpath("readers.toml").read_text(encoding="utf-8"))
 
 
+@cache
 def pattern(text: str) -> re.Pattern[str]:
-    """A pattern of a row; `^` and `$` are the ends of a line."""
-    return re.compile(text, re.MULTILINE)
+    """A pattern of a row; `^` and `$` are the ends of a line, which may be indented or quoted."""
+
+    def margin(match: re.Match[str]) -> str:
+        return f"{match[1]}^" + (rf"[\s>]{match[2]}" if match[2] else r"[ \t>]*")
+
+    return re.compile(_LINE.sub(margin, text), re.MULTILINE)
 
 
 def tool(name: str, function: Function | None = None) -> Reader[Reading]:
