@@ -181,27 +181,32 @@ def _jmh_csv(source: Source) -> Iterator[dict[str, Any]]:
 
 
 def _jmh_points(row: dict[str, Any]) -> Iterator[Point]:
-    """One point: the means of the forks, or the iterations of a single fork, or the score."""
+    """The point of a benchmark, where its unit is a time of one operation or operations in a time."""
     metric, threads = as_dict(row.get("primaryMetric")), as_count(row.get("threads"))
     unit = _JMH_UNIT.fullmatch(as_text(metric.get("scoreUnit")) or "")
     factor = TIME_UNITS.get(unit["time"] or unit["rate"]) if unit else None
-    forks = [fork for raw in as_list(metric.get("rawData")) if (fork := as_floats(raw))]
-    values = tuple(sum(fork) / len(fork) for fork in forks) if len(forks) > 1 else (forks or [()])[0]
-    values = values or as_floats([metric.get("score")])
+    values = _jmh_values(metric)
     if unit is None or factor is None or threads is None or not values:
         return
     name = as_text(row.get("benchmark"), 500) or ""
     is_time = bool(unit["time"])
+    kind: dict[str, Any] = {"unit": "s"} if is_time else {"quantity": Quantity.THROUGHPUT, "unit": "ops/s"}
     yield Point(
         values=tuple(value * factor / threads if is_time else value / factor for value in values),
         series=name,
         name=name,
         metric=f"{row.get('mode')} {'s/op' if is_time else 'ops/s'}",
-        quantity=Quantity.SECONDS if is_time else Quantity.THROUGHPUT,
-        unit="s" if is_time else "ops/s",
         k=threads,
         fields={key: value for key, value in as_dict(row.get("params")).items() if isinstance(value, str)},
+        **kind,
     )
+
+
+def _jmh_values(metric: dict[str, Any]) -> tuple[float, ...]:
+    """The means of the forks, or the iterations of a single fork, or the score."""
+    forks = [fork for raw in as_list(metric.get("rawData")) if (fork := as_floats(raw))]
+    values = tuple(sum(fork) / len(fork) for fork in forks) if len(forks) > 1 else (forks or [()])[0]
+    return values or as_floats([metric.get("score")])
 
 
 def criterion(source: Source, options: ReadOptions) -> Iterator[Yielded]:
