@@ -6,7 +6,6 @@ new, add a word to `vocabulary.toml` or a function here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from scalecurve.formats.headers import (
     Statistic,
     is_of_one_worker,
     k_unit_of,
+    pattern,
     value_meaning,
     worker_unit,
 )
@@ -32,8 +32,6 @@ from scalecurve.study.run import FloatArray
 # Where several counts rise together, the one that names what is paid for is K.
 UNITS = {"gpus": 0.4, "ranks": 0.3, "processes": 0.3, "workers": 0.3, "cores": 0.35, "threads": 0.0, "nodes": -0.3}
 CERTAIN, SURE, LIKELY, HINT = 6.0, 4.0, 2.0, 1.0
-_PERCENTILE = re.compile(r"p\d{1,4}")
-_CLOCK = re.compile(r"\d{1,2}:\d\d:\d\d")
 CLOSE = 0.05  # how far a printed ratio may be from what follows from the times, on the log scale
 
 
@@ -124,7 +122,7 @@ def _is_latency_beside_rate(own: Candidate) -> bool:
     """Whether the observations are latencies or percentiles of requests whose rate stands beside them."""
     view, head = own.view, own.value_head
     is_time = own.meaning is not None and own.meaning.quantity is Quantity.SECONDS
-    if not is_time or not (head.says("latency") or any(map(_PERCENTILE.fullmatch, head.words))):
+    if not is_time or not (head.says("latency") or any(map(pattern("evidence.percentile").fullmatch, head.words))):
         return False
     others = [view.numbers(i).unit or value_meaning(view.name(i)) for i in range(view.width) if i != own.value]
     return any(one is not None and one.quantity is not Quantity.SECONDS for one in others)
@@ -133,7 +131,7 @@ def _is_latency_beside_rate(own: Candidate) -> bool:
 def _is_time_of_day(own: Candidate) -> bool:
     """Whether the observations are h:mm:ss beside a column of dates."""
     dated = any("date" in head.words for head in own.view.heads)
-    return dated and all(_CLOCK.fullmatch(label) for label in own.view.labels(own.value)[:20])
+    return dated and all(pattern("evidence.clock").fullmatch(label) for label in own.view.labels(own.value)[:20])
 
 
 def _statistic(head: Header) -> float:
