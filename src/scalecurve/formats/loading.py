@@ -16,7 +16,6 @@ from scalecurve.formats.objects import mapping_or_frame
 from scalecurve.formats.reading import MOST_FAULTS, Reading, ReadOptions, ReadWords
 from scalecurve.formats.source import Source, sources_of
 from scalecurve.study import Baseline, Quantity, Regime, Study
-from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
 from scalecurve.study.study import REGIME_HELP, StudySet
 
 if TYPE_CHECKING:
@@ -189,6 +188,8 @@ def load_sources(sources: Sequence[Source], options: ReadOptions) -> Study | Stu
     """What files hold, read as the options say."""
     detection = detect(sources[0]) if len(sources) == 1 else None
     if detection is not None and detection.name == STUDY:
+        from scalecurve.study.file import SET_FORMAT, set_from_dict, study_from_dict
+
         (source,) = sources
         folder = None if source.path is None else source.path.parent
         data = source.required_json()

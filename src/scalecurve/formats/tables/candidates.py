@@ -30,7 +30,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.reading import ReadOptions
 from scalecurve.formats.tables.cells import CellGrid, DecimalMark
-from scalecurve.formats.tables.facts import Kind, TableView, codes_of, has_spread, is_cpu_time
+from scalecurve.formats.tables.facts import Kind, TableView, codes_of, distinct, has_spread, is_cpu_time
 from scalecurve.formats.tables.shapes import (
     LongGrid,
     NumberedColumns,
@@ -261,7 +261,7 @@ def _products(view: TableView, named: Sequence[int]) -> list[tuple[int, int]]:
         if (counted_per_worker(view.name(i)) or view.name(i) == "Q") and view.has_counts(i)
     ]
     counts = {i: view.counts(i) for i in {*named, *each}}
-    varying = [i for i in counts if len(np.unique(counts[i][np.isfinite(counts[i])])) > 1]
+    varying = [i for i in counts if len(distinct(counts[i][np.isfinite(counts[i])])) > 1]
     pairs = []
     for a, b in itertools.combinations(sorted(varying), 2):
         first, second = (b, a) if a in each or worker_unit(view.name(a)) == "threads" else (a, b)

@@ -25,7 +25,7 @@ from scalecurve.formats.headers import (
 )
 from scalecurve.formats.tables.candidates import HEADER, Candidate
 from scalecurve.formats.tables.cells import numbers_of
-from scalecurve.formats.tables.facts import Kind, is_cpu_time
+from scalecurve.formats.tables.facts import Kind, distinct, is_cpu_time
 from scalecurve.study import Quantity, Regime
 from scalecurve.study.run import FloatArray
 
@@ -78,7 +78,7 @@ def cells_of_k(own: Candidate) -> float:
     if own.k is None:
         return 0.0
     counts = own.workers
-    values = np.unique(counts[np.isfinite(counts)])
+    values = distinct(counts[np.isfinite(counts)])
     if len(values) < 2:
         return -LIKELY if worker_unit(own.view.name(own.k)) else -CERTAIN
     doubling = np.mean([float(v).is_integer() and (int(v) & (int(v) - 1)) == 0 for v in values])
@@ -151,7 +151,7 @@ def cells_of_value(own: Candidate) -> float:
     share = len(good) / max(len(own.values), 1)
     is_whole = bool((good == np.floor(good)).all()) and float(good.max()) < 1e4
     score = HINT * share - (0.5 if is_whole and own.meaning is None else 0.0)
-    return score - (LIKELY if len(np.unique(good)) == 1 and len(good) > 2 else 0.0)
+    return score - (LIKELY if len(distinct(good)) == 1 and len(good) > 2 else 0.0)
 
 
 def _ratios(own: Candidate) -> Iterator[tuple[str, FloatArray]]:
@@ -226,7 +226,7 @@ def efficiency_is_speedup_per_k(own: Candidate) -> float:
     with np.errstate(all="ignore"):
         base = np.log(columns["speedup"] / own.workers / columns["efficiency"])
     rows = np.isfinite(base)
-    if rows.sum() < 3 or len(np.unique(own.workers[rows])) < 2:
+    if rows.sum() < 3 or len(distinct(own.workers[rows])) < 2:
         return 0.0
     return LIKELY + HINT if float(np.ptp(base[rows])) < CLOSE else -HINT
 
@@ -337,8 +337,8 @@ def curves_reach_several_k(own: Candidate) -> float:
     if own.k is None or not rows.any():
         return -LIKELY if own.k is not None else 0.0
     groups = own.groups[rows]
-    pairs = np.unique(np.stack([groups, codes(own.workers[rows])]), axis=1)
-    points = np.bincount(pairs[0])
+    codes_of_k = codes(own.workers[rows])
+    points = np.bincount(distinct(groups * (codes_of_k.max() + 1) + codes_of_k) // (codes_of_k.max() + 1))
     alone = float(np.mean(points[groups] < 2))
     unclear = sum(kind is Kind.UNCLEAR for kind in own.kinds.values())
     return -LIKELY * (1 + HINT) * alone - 0.5 * min(unclear, 3)

@@ -126,6 +126,11 @@ def is_cpu_time(view: TableView, i: int) -> bool:
     return not any({*own.words} & WORDS["device"] and {*own.words} - WORDS["device"] == rest for own in view.heads)
 
 
+def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct values in order; asking numpy for places too spares the import of masked arrays."""
+    return np.unique(values, return_index=True)[0]
+
+
 def codes_of(labels: Any) -> IntArray:
     """Each label as the number of its first appearance."""
     memo = {label: i for i, label in enumerate(dict.fromkeys(labels))}
@@ -146,7 +151,7 @@ def kind_of(view: TableView, i: int, labels: list[str], places: npt.NDArray[Any]
         return Kind.CONSTANT
     if _numbers_repeats(head, labels):
         return Kind.REPEAT
-    pairs = np.unique(codes * ks + places)
+    pairs = distinct(codes * ks + places)
     at_k = np.bincount(pairs % ks, minlength=ks)  # how many values each K has
     at = np.bincount(pairs // ks)  # at how many K each value was measured
     if at_k.max() == 1:
