@@ -216,7 +216,7 @@ def parse_header(text: str) -> Header:
     rest, unit, other = _without_unit(english.lstrip("# ") or english)
     if pattern("headers.function").match(text):
         unit, other = None, text  # the logarithm of a time has no unit of time
-    words = _words(rest)
+    words = words_of(rest)
     number = None
     numbers = [word for word in words if word.isdecimal()]
     if len(numbers) == 1 and len(numbers[0]) < 10:
@@ -249,7 +249,7 @@ def parse_header(text: str) -> Header:
 def _without_unit(text: str) -> tuple[str, ValueColumn | None, str | None]:
     """The header without its unit, the unit of a time or rate, and any other unit it states (MB, %)."""
     left, slash, last = text.rpartition("/")
-    if slash and (unit := unit_of(last)) is not None and set(_words(left)) & WORDS["time"]:
+    if slash and (unit := unit_of(last)) is not None and set(words_of(left)) & WORDS["time"]:
         return left, unit, None  # time/s as physicists write it
     if (whole := unit_of(text)) is not None and text.lower() != "min" and text != "S":
         return text if whole.quantity is not Quantity.SECONDS else "", whole, None
@@ -285,13 +285,14 @@ def _unknown_unit(text: str, words: tuple[str, ...]) -> str | None:
     group = re.search(r"[\[({]([^\])}]*)[\])}]", text)
     inside = group[1] if group else ""
     if inside and any(
-        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in _words(inside)
+        word not in WORDS["no_unit"] | WORDS["time"] and word not in WORKER_NOUNS for word in words_of(inside)
     ):
         return inside
     return words[-1] if len(words) > 1 and words[-1] in ("m", "d", "w", "u") and words[0] in WORDS["time"] else None
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a header in small letters: camel case, digits and signs are parted, `std dev` is one word."""
     text = (
         pattern("headers.end_to_end")
         .sub(" total ", pattern("headers.run_together").sub(r"\1 ", text))

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
-from scalecurve.errors import Fault, FormatError, InputError
+from scalecurve.errors import DAMAGE, Fault, FormatError, InputError
 from scalecurve.findings import Finding
 from scalecurve.formats.headers import TIME_UNITS
 from scalecurve.formats.source import Source
@@ -130,7 +130,8 @@ class Reader(Generic[Output]):
     """A format.  `recognise` gives the evidence that a file is of it, or None; `read` gives what the file holds.
 
     `begins` matches the line with which each report of the tool begins: a loop over K may write them all to one file,
-    and each is read as a file of its own.
+    and each is read as a file of its own.  `damage` are the errors that a damaged file can cause in `read`; any other is
+    a fault of ours.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Reader(Generic[Output]):
     read: Callable[[Source, ReadOptions], Output]
     note: FormatNote | None = None
     begins: re.Pattern[str] | None = None
+    damage: tuple[type[Exception], ...] = DAMAGE
 
 
 @dataclass(frozen=True, kw_only=True)
