@@ -44,7 +44,7 @@ from scalecurve.formats.tables.structure import NamedTable, TableLayout, find_la
 from scalecurve.study import Quantity, Regime
 
 AHEAD = 1.0  # by how much the best reading must lead
-LEAST = -1.5  # what they must come to for a reading to be offered
+LEAST = -2.0  # what they must come to for a reading to be offered
 ENOUGH = 2.0  # what the name and the cells of K must come to
 HYPERFINE = ("command", "mean", "stddev", "median", "user", "system", "min", "max")  # its CSV, in seconds
 CHECKED_ROWS = 200

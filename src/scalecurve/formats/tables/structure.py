@@ -108,7 +108,9 @@ def _delimited_layout(source: Source, lines: Lines) -> TableLayout:
         text = "every line has the same words and other numbers, and which of them is K is not clear"
         raise FormatError(Fault(text, value=line.strip()[:60], remedy="write `threads=4 time=2.5 s`, or a table"))
     is_titled = delimiter == "  " and len({len(split(line)) for _, line in body[place:COMPARED]}) == 1
-    blanks = is_uneven and not is_titled and delimiter in (None, "  ", " (")
+    widths = {len(split(line)) for _, line in body[place + 1 : COMPARED]}
+    has_index = delimiter is None and widths == {len(headers) + 1}  # a frame prints its rows with a number
+    blanks = is_uneven and not is_titled and not has_index and delimiter in (None, "  ", " (")
     if blanks and (aligned := _aligned_layout(body)) is not None:
         return aligned
     is_prose = not any(k_unit_of(cell) or value_meaning(cell) for cell in headers)
@@ -431,6 +433,8 @@ def _delimiter(lines: Sequence[str]) -> str | None:
         if candidate in first and (rows or len(lines) == 1 or (candidate == "," and not _has_header_below(lines))):
             return candidate
     plain = {len(line.split()) for line in lines if line.strip()}
+    if len(plain) == 1 < max(plain) and all(parse_cell(cell) for line in lines[1:] for cell in line.split()):
+        return None  # every blank parts numbers, however many blanks there are
     for candidate in ("  ", " (") if len(plain) > 1 else ("  ",):
         parted = [len(splitter(candidate)(line)) for line in lines if line.strip()]
         usual = max(set(parted), key=parted.count, default=1)
