@@ -188,7 +188,7 @@ class Detection:
     def read(self, options: ReadOptions) -> Any:
         """What the file holds; an error of the reader gets the name of the file."""
         try:
-            with read_as(self.name, subject=self.source.name):
+            with read_as(self.name, subject=self.source.name, damage=self.reader.damage):
                 return self._read(options)
         except InputError as problem:
             problem.subject = problem.subject or self.source.name

@@ -219,7 +219,7 @@ def answer_audit(request: DataRequest) -> dict[str, Any]:
     """The audit of the file as the command reads it: a table is a claim, a study file brings its own regime."""
     with _as_file(request.text, request.file) as path:
         regime = None if _is_study(request.text) else request.regime
-        options = ReadOptions.checked(regime, series=request.curve or None)
+        options = ReadOptions.checked(regime=regime, series=request.curve or None)
         audit = sc.audit(load_claim(path, options=options))
     return {"audit": audit.to_dict(), "html": html_of(audit.document()), "commands": [request.command("audit")]}
 
