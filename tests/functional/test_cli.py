@@ -112,7 +112,6 @@ def test_law_cases(capsys: pytest.CaptureFixture[str]) -> None:
 
 BAD_LINES = [
     ("table {missing} --regime strong", "No such file"),
-    ("table {good}", "never guessed"),
     ("table {good} --regime sideways", "unknown regime"),
     ("table {good} {one_k} --regime strong", "scalecurve import FILE FILE"),
     ("table {empty} --regime strong", "empty"),

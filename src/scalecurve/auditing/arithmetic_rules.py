@@ -256,29 +256,33 @@ def reason_of_average(claim: Claim) -> str | None:
     base = claim.at(claim.baseline_k)
     if base is None or not base.seconds:
         return None
-    exact, skewed, rows = 0, 0, 0
-    for point in claim.points:
-        own = figure(point, "speedup")
-        if own is None and point.efficiency is not None and claim.regime != "weak":
-            share = figure(point, "efficiency")
-            own = None if share is None else share.times(point.k / base.k)
-        if own is None or not point.seconds or point is base:
-            continue
-        rows += 1
-        ratio = base.seconds / point.seconds
-        if own.agrees(span_of(ratio, SKEW * ratio)):
-            continue
-        spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
-        skewed += spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2, ratio))
-        if len(point.samples) == len(base.samples) > 1:
-            mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
-            every = statistics.fmean(a / b for a in base.samples for b in point.samples)
-            exact += own.contains(mean) or own.contains(every)
+    kinds = [_kind_of_ratio(claim, point, base) for point in claim.points if point is not base and point.seconds]
+    exact, skewed = kinds.count("mean of ratios"), kinds.count("skewed")
     if exact and exact >= skewed:
         return f"at {exact} K the published figure is the mean of the ratios of single runs, not the ratio of the means"
-    if skewed >= 2 and skewed == rows:
+    if skewed >= 2 and skewed == len(kinds) - kinds.count(None):
         return f"all {skewed} figures are above the ratio of the means by about the squared spread, as averages are"
     return None
+
+
+def _kind_of_ratio(claim: Claim, point: ClaimPoint, base: ClaimPoint) -> str | None:
+    """Whether a published speedup is a ratio of means, a mean of ratios, or as skewed as one; None where absent."""
+    own = figure(point, "speedup")
+    if own is None and claim.regime != "weak" and (share := figure(point, "efficiency")) is not None:
+        own = share.times(point.k / base.k)
+    if own is None or not point.seconds or not base.seconds:
+        return None
+    ratio = base.seconds / point.seconds
+    if own.agrees(span_of(ratio, SKEW * ratio)):
+        return "ratio of means"
+    if len(point.samples) == len(base.samples) > 1:
+        mean = statistics.fmean(a / b for a, b in zip(base.samples, point.samples, strict=True))
+        every = statistics.fmean(a / b for a in base.samples for b in point.samples)
+        if own.contains(mean) or own.contains(every):
+            return "mean of ratios"
+    spread = 1 + (point.std / point.seconds) ** 2 if point.std else 1.0
+    is_skewed = spread > 1 + SKEW and own.agrees(FigureRange(ratio * (1 + SKEW), ratio * spread**2, ratio))
+    return "skewed" if is_skewed else "other"
 
 
 @rule

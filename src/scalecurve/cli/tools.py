@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 import scalecurve as sc
-from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, studies_options
+from scalecurve.cli.inputs import NUMBER, READING, SECONDS, SHARE, Chosen, studies_options
 from scalecurve.cli.main import COMMANDS, GROUPS, app, load_command
 from scalecurve.cli.output import Output, SectionedCommand, emit, note, output_options, working
 
@@ -48,33 +48,14 @@ MANUAL_DATE = "2026-11-15"
 )
 @click.option("--runs", type=int, help="With --for proposal: production runs, for the resources requested.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
-def report(
-    studies: list[Study | StudySet],
-    file: Path,
-    threshold: float,
-    price: float | None,
-    proposal: Path | None,
-    history: Path | None,
-    purpose: str | None,
-    runs: int | None,
-    quiet: bool,
-) -> None:
+def report(studies: list[Study | StudySet], file: Path, quiet: bool, **chosen: Chosen) -> None:
     """Write one page, the answer first and its evidence below; two studies stand side by side.
 
     The ending of the file says the format: .html, .md, .tex (with figures beside it), .pdf, .svg or .png.
     """
     output = Output(quiet=quiet)
     with working("writing the report", output):
-        written = sc.write_report(
-            studies,
-            file,
-            threshold=threshold,
-            price=price,
-            proposal=proposal,
-            history=history,
-            purpose=purpose,
-            runs=runs,
-        )
+        written = sc.write_report(studies, file, **chosen)
     note(f"written: {', '.join(str(path) for path in written)}", output)
 
 
@@ -151,7 +132,7 @@ def explore(
         )  # fmt: skip
         click.echo(f"written: {', '.join(map(str, written))}")
         return
-    from scalecurve.explorer.server import Address, opening, serve
+    from scalecurve.explorer.server import Address, opening, redirect, serve
 
     # On Linux without a display a launcher only complains about the browsers it cannot find.
     screen = sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
@@ -160,7 +141,7 @@ def explore(
         click.echo(f"scalecurve explore: {address}  (Ctrl-C stops it)")
         sys.stdout.flush()
         if show and screen:
-            click.launch(address)
+            click.launch(str(redirect(address)))  # a file of this user: a process list shows no token
 
     serve(Address(host=host, port=port, names=allow_host), start=opening(study, regime), ready=ready)
 

@@ -18,7 +18,7 @@ from scalecurve.render import markup
 from scalecurve.render.curve_plots import WIDE_GRID, paint_grid
 from scalecurve.render.html import render, to_pdf
 from scalecurve.render.plots import Look, Picture, paint
-from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather, worth_using
+from scalecurve.render.report.material import LEVEL, Material, Refusal, answer, attempt, gather
 from scalecurve.render.report.sections import (
     Content,
     Page,
@@ -296,11 +296,11 @@ def _one_line_each(materials: Sequence[Material]) -> Table:
     rows = []
     for material in materials:
         own, causes = material.table, material.diagnosis.to_dict() if isinstance(material.diagnosis, Result) else {}
-        last, keep = own.rows[-1], worth_using(own)
+        last = own.rows[-1]
         figures = (str(last.k), f"{last.speedup.value:.2f}", f"{last.efficiency.value:.3f}")
         bend = "none" if own.bend is None else f"K = {own.bend.k}"
         verdict = material.audit.to_dict()["verdict"] if isinstance(material.audit, Result) else None
-        use = own.baseline_k if keep is None else keep.k
+        use = max((row.k for row in own.rows if own.bend is None or row.k < own.bend.k), default=own.baseline_k)
         rows.append([_cut(own.name), *figures, bend, f"K = {use}", causes.get("cause"), verdict])
     caption = f"S and E at the largest K of each curve; the bend is the {rule_words(materials[0].table)}"
     texts = {name: Column(name, "left") for name in ("curve", "cause", "audit")}

@@ -193,3 +193,11 @@ def test_shards_that_a_framework_places_otherwise_are_refused(framework, model, 
 def test_states_sharded_over_context_ranks_are_read_back():
     outcome = evaluate_layout("llama3-8b", "h100", "cp=8,zero=2,micro=1", batch=8).outcome
     assert read_export(export_config(outcome, "torchtitan").text, "torchtitan") == outcome.layout
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_learning_rate_that_is_given_stands_in_the_configuration(framework):
+    stack, zero = FRAMEWORKS[framework][0], 1 if framework == "megatron" else 3
+    job = evaluate_layout("llama3-8b", "h100", f"dp=8,micro=1,zero={zero}", gpus=8, batch=64, stack=stack).outcome.job
+    assert "0.00042" in export_config(job, framework, learning_rate=4.2e-4).text
+    assert "0.00042" not in export_config(job, framework).text
