@@ -44,8 +44,8 @@ def test_the_text(regime: str, kind: str, tmp_path: Path) -> None:
 def test_the_golden_report_has_every_part() -> None:
     text = (FILES / "report-strong.md").read_text()
     for words in (
-        "No single cause is sure: communication",
-        "to tell, record each worker",
+        "Use up to 4 GPUs: efficiency is 83 % there and 67 % at 8 (threshold 70 %).",
+        "Next: record each worker",
         "## Laws fitted to the data",
         "## Forecast beyond the data",
         "## What it costs",

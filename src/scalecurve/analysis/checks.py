@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scalecurve.analysis.curve import Curve, log_ratio
+from scalecurve.analysis.curve import Curve, curve_of, log_ratio
 from scalecurve.findings import Finding, info, warning
 from scalecurve.study import Quantity, Regime, Study
 from scalecurve.study.run import FloatArray, IntArray
@@ -85,6 +85,12 @@ def implausible(curve: Curve) -> Finding | None:
         if finding := test(curve):
             return finding
     return None
+
+
+def doubts(study: Study) -> tuple[Finding, ...]:
+    """What speaks against the values of a study; nothing where they can be believed."""
+    doubt = implausible(curve_of(study))
+    return () if doubt is None else (doubt,)
 
 
 def _implausible(kind: str, k: IntArray, words: str, message: str, remedy: str) -> Finding:

@@ -66,7 +66,7 @@ class Comparison(Result):
         if not changed:
             decision = f"No difference seen between {self.first} and {self.second} at {len(tested)} K."
         if not tested:
-            decision = "Nothing can be told: every K was measured once."
+            decision = f"Cannot tell them apart: each of the {len(self.rows)} K was measured once."
         low, high = worst.value.low, worst.value.high
         ends = "" if low is None or high is None else f" (ratio {low:.3f} to {high:.3f})"
         return Answer(

@@ -149,7 +149,7 @@ class SpeedupTable(Result):
         """The largest K before the bend, with what the step to the bend gives."""
         good = max((row for row in self.rows if row.k < bent.k), key=lambda row: row.k, default=bent)
         use, shared = workers_text(good.k, self.k_unit), ", where workers share cores" if bent.oversubscribed else ""
-        if bent.speedup.value < good.speedup.value:
+        if max(row.speedup.value for row in self.rows if row.k >= bent.k) < good.speedup.value:
             return f"Use {use}: {bent.k:,} are slower (speedup {bent.speedup.value:.3g}{shared})."
         if self.rule == "knee":
             return f"Use up to {workers_text(bent.k, self.k_unit)}: from there a doubling gives less than 1.4x{shared}."

@@ -132,9 +132,11 @@ class Cost(Result):
         else:
             decision = f"Use {self._choice(row)}: {wish}"
         chance = row.chance if row is not None and self.goal.deadline is not None else None
+        is_disturbed = any(finding.code == "disturbed" for finding in self.findings)
+        disturbance = "Unsure: other programs disturbed the runs; measure again before you pay." * is_disturbed
         return Answer(
             decision=f"{decision}.",
-            confidence=None if chance is None else f"In time with probability {chance_words(chance)}.",
+            confidence=disturbance or (None if chance is None else f"In time with probability {chance_words(chance)}."),
             reason=self._trade(),
             next="state a goal: --deadline 12h or --budget 120" if wish is None else None,
         )

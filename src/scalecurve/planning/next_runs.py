@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from scalecurve.analysis.checks import doubts
 from scalecurve.analysis.curve import thinned
-from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, table
+from scalecurve.document import Answer, Document, FindingList, JsonRecord, Result, and_list, answer_of_doubt, table
 from scalecurve.errors import Fault, InputError, Refused
 from scalecurve.findings import Finding, carried, info, warning
 from scalecurve.forecasting.curves import Array, LogCurve, View, view
@@ -77,6 +78,8 @@ class NextRuns(Result):
     @property
     def answer(self) -> Answer:
         """The runs to make, with what they cost and what they bring."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
         runs = and_list([f"K = {run.k:,}" for run in self.suggestions])
         times = self.suggestions[0].repeats if self.suggestions else 0
         often = {1: "once", 2: "twice", 3: "three times"}.get(times, f"{times} times")
@@ -149,10 +152,10 @@ def next_runs(
 
     result = _within_reach(study, within) if largest is None else within(float(largest))
     if study.quantity is Quantity.SECONDS:
-        return replace(result, findings=carried(study, own=result.findings))
+        return replace(result, findings=carried(study, own=(*doubts(study), *result.findings)))
     message = "the study measures throughput, so the length of a run is assumed (60 s unless stated)"
     assumed = info("run-length-assumed", message, remedy="state it: --run-seconds")
-    return replace(result, findings=carried(study, own=(*result.findings, assumed)))
+    return replace(result, findings=carried(study, own=(*doubts(study), *result.findings, assumed)))
 
 
 def _within_reach(study: Study, within: Callable[[float], NextRuns]) -> NextRuns:

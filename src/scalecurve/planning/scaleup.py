@@ -13,7 +13,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scalecurve.document import Answer, Cell, Column, Document, FindingList, JsonRecord, Paragraph, Result, table
+from scalecurve.analysis.checks import doubts
+from scalecurve.document import (
+    Answer,
+    Cell,
+    Column,
+    Document,
+    FindingList,
+    JsonRecord,
+    Paragraph,
+    Result,
+    answer_of_doubt,
+    table,
+)
 from scalecurve.errors import Fault, InputError
 from scalecurve.findings import Finding, info, warning
 from scalecurve.formats.loading import StudyLike, as_study
@@ -95,6 +107,8 @@ class ScaleUp(Result):
     @property
     def answer(self) -> Answer:
         """Whether to scale out or up, by time and by cost."""
+        if doubt := answer_of_doubt(self.findings):
+            return doubt
         both = [row.workers for row in self.rows if row.faster and row.cheaper]
         if both:
             decision = f"Scale out: {both[0]:,} small machines are faster and cheaper than the big one."
@@ -232,4 +246,4 @@ def _study_rows(
         rows.append(
             ScaleRow(workers=k, efficiency=e, big_faster=faster, price_ratio=ratio, low=lower, high=upper, kind=kind)
         )
-    return rows, findings
+    return rows, (*doubts(study), *(finding for finding in findings if finding.code != "implausible"))

@@ -100,7 +100,7 @@ def test_the_cause_is_the_decision_of_the_diagnosis() -> None:
     diagnosed = sc.diagnose(ranked())
     assert diagnosed.answer.decision in answer(material(ranked(), diagnosis=diagnosed))
     refused = answer(material(study(), diagnosis=Refusal("too few K.")))
-    assert refused[-1] == "The cause is unknown: too few K."
+    assert "The cause is unknown: too few K." in refused
 
 
 def test_a_broken_study_is_answered_as_different_jobs_without_a_cause(tmp_path: Path) -> None:

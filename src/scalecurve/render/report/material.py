@@ -139,7 +139,10 @@ def answer(material: Material) -> tuple[str, ...]:
     audited = () if verdict is None else (verdict,)
     if fault is None:
         said = material.table.answer
-        return (*(replace(said, next=None) if material.table.bend else said).lines(), *cause(material), *audited)
+        cause, step = cause_of(material)
+        step = said.next if step is None or material.table.bend is None else step
+        last = () if step is None else (f"Next: {step.rstrip('.')}.",)
+        return (*replace(said, next=None).lines(), *cause, *audited, *last)
     message = fault.message.removeprefix("broken: ").rstrip(".")
     is_unsaid = fault.code in DIFFERENT_JOBS and "different jobs" not in message
     remedy = (fault.remedy or "fix this").rstrip(".")
@@ -151,12 +154,12 @@ def answer(material: Material) -> tuple[str, ...]:
     )
 
 
-def cause(material: Material) -> tuple[str, ...]:
-    """The decision of the diagnosis and what would sharpen it, or why there is none; nothing where none was asked."""
+def cause_of(material: Material) -> tuple[tuple[str, ...], str | None]:
+    """The decision of the diagnosis, or why there is none, and what would sharpen it; nothing where none was asked."""
     if isinstance(material.diagnosis, Refusal):
-        return (f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}.",)
+        return (f"The cause is unknown: {material.diagnosis.reason.rstrip('.')}.",), None
     said = None if material.diagnosis is None else material.diagnosis.answer
-    return () if said is None else replace(said, confidence=None, reason=None).lines()
+    return ((), None) if said is None else ((said.decision,), said.next)
 
 
 def trust(material: Material) -> str | None:
