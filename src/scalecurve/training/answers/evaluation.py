@@ -411,7 +411,9 @@ def answer_of_step(outcome: StepOutcome, cap: DataParallelCap | None = None) -> 
 
 
 def calibration_notes(stack: Stack, cluster: Cluster, calibration: StackCalibration) -> list[Finding]:
-    """What a reader must know where no table calibrates the stack, or nobody names it."""
+    """What own runs tell; what a reader must know where no table calibrates the stack, or nobody names it."""
+    if calibration.evidence == "measured here":
+        return [info("measured-runs", calibration.source)]
     if calibration.evidence not in ("assumed", "transferred"):
         return []
     reason = f"no published table calibrates {stack.name} on {cluster.accelerator.name}"

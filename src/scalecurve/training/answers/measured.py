@@ -61,6 +61,13 @@ class MeasuredStep:
     seconds: float
     weight: float = 1.0
 
+    @property
+    def mfu(self) -> float:
+        """The share of the accelerators' peak that the model's FLOP took, as measured."""
+        job = self.job
+        flop = float(job.model.shape(job.seq).flop_per_token) * job.layout.sequences * job.seq
+        return flop / (self.seconds * job.layout.gpus * job.cluster.peak(job.precision))
+
 
 def on_chip(constants: Constants, accelerator: Accelerator, stack: Stack, reference: float | None) -> Constants:
     """Constants that were given for a ceiling of `reference`, moved to this accelerator's and its host's."""
@@ -191,7 +198,9 @@ def anchored(prior: StackCalibration, steps: Sequence[MeasuredStep]) -> StackCal
     moved = ", ".join(
         f"{name} {getattr(prior.constants, name):.3g} -> {getattr(constants, name):.3g}" for name in learned
     )
-    source = f"{many} measured run{'s' if many > 1 else ''} on top of {prior.source}; "
+    used = sorted({f"{100 * step.mfu:.1f}" for step in steps}, key=float)
+    mfu = " to ".join(dict.fromkeys((used[0], used[-1])))
+    source = f"{many} measured run{'s' if many > 1 else ''} at {mfu} % MFU on top of {prior.source}; "
     return replace(
         prior,
         constants=constants,

@@ -300,20 +300,20 @@ def said_by_itself(job: TrainingJob, framework: str, learning_rate: float | None
     rate = "" if learning_rate else " and learning-rate"
     splits = framework in ("torchtitan", "maxtext") and layout.tp > 1 and not layout.sequence_parallel
     notes = [
-        (True, "paths", f"data, tokenizer, checkpoint{rate} settings are yours to add", None),
-        (framework == "torchtitan", "framework-version",
-         "written for torchtitan 0.2.2, the last release that reads TOML; later sources take Python",
-         "give the same settings to the config of your version"),
-        (splits, "sequence-parallel", f"{framework} splits the sequence beside tensor parallelism by itself", None),
-        (megatron and layout.tp * layout.cp > 1 and layout.zero < 2, "environment",
-         "before Blackwell, tensor and context parallelism start only with a setting",
-         "export CUDA_DEVICE_MAX_CONNECTIONS=1"),
-        (framework == "deepspeed" and layout.recompute == "full", "recompute",
-         "a DeepSpeed configuration does not turn recomputation on",
-         "call the model's gradient_checkpointing_enable()"),
-        (not named, "model-name", f"{framework} has no model called {model.name}",
-         "register it there and set its name"),
-        (bool(model.linear_layers or model.indexer_heads), "hybrid-layers",
-         "the kinds of layers are set by the model's own recipe, not here", None),
+        (True, info("paths", f"data, tokenizer, checkpoint{rate} settings are yours to add")),
+        (framework == "torchtitan", info(
+            "framework-version", "written for torchtitan 0.2.2, the last release that reads TOML; later sources take "
+            "Python", remedy="give the same settings to the config of your version")),
+        (splits, info("sequence-parallel", f"{framework} splits the sequence beside tensor parallelism by itself")),
+        (megatron and layout.tp * layout.cp > 1 and layout.zero < 2, info(
+            "environment", "before Blackwell, tensor and context parallelism start only with a setting",
+            remedy="export CUDA_DEVICE_MAX_CONNECTIONS=1")),
+        (framework == "deepspeed" and layout.recompute == "full", info(
+            "recompute", "a DeepSpeed configuration does not turn recomputation on",
+            remedy="call the model's gradient_checkpointing_enable()")),
+        (not named, info("model-name", f"{framework} has no model called {model.name}",
+                         remedy="register it there and set its name")),
+        (bool(model.linear_layers or model.indexer_heads), info(
+            "hybrid-layers", "the kinds of layers are set by the model's own recipe, not here")),
     ]  # fmt: skip
-    return tuple(info(code, message, remedy=remedy) for holds, code, message, remedy in notes if holds)
+    return tuple(note for holds, note in notes if holds)

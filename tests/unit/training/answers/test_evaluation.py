@@ -251,3 +251,18 @@ def test_the_first_line_of_a_layout_is_its_speed_or_what_it_lacks():
     assert f"{100 * evaluate().mfu:.1f} % MFU" in evaluate().answer.decision
     large = evaluate(layout="tp=1,pp=1,dp=4,micro=1,zero=0", batch=4)
     assert large.answer.decision.startswith("It does not fit: it needs ")
+
+
+def test_measured_runs_say_their_mfu():
+    job = {"model": "llama3-8b", "cluster": "h100", "stack": "fsdp"}
+    predicted = evaluate_layout(**job, layout="dp=8,micro=1", gpus=8, batch=64)
+    row = {
+        "accels": "8",
+        "parallelism": "dp=8,micro=1",
+        "global_batch_seqs": "64",
+        "step_s": repr(2 * predicted.step_seconds),
+    }
+    known = calibrate([row], **job)
+    assert f"1 measured run at {50 * predicted.mfu:.1f} % MFU" in known.source
+    again = evaluate_layout(**job, layout="dp=8,micro=1", gpus=8, batch=64, calibration=known)
+    assert any(finding.code == "measured-runs" for finding in again.findings)
