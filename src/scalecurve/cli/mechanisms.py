@@ -111,7 +111,6 @@ def collective_cost(
 @click.option("--k-from", help=r"Ranks from each file's path by a pattern with one group, such as '_n(\d+)'.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes of the run, where the output does not say.")
 @click.option("--predict", type=WORKERS, help="Also predict the times of each size at these numbers of ranks.")
-@click.option("--holdout", is_flag=True, help="Fit the smaller half of the ranks and test on the larger half.")
 @output_options
 def collective_fit(
     *,
@@ -121,18 +120,13 @@ def collective_fit(
     k_from: str | None,
     nodes: int | None,
     predict: tuple[int, ...] | None,
-    holdout: bool,
     output: Output,
 ) -> None:
     """Fit latency and bandwidth to timings: OSU, IMB, nccl-tests, CSV or a saved sweep."""
-    if holdout:
-        tests = mechanisms.hold_out_collectives(files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from)
-        emit(tests, output)
-    else:
-        fitted = mechanisms.fit_collectives(
-            files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from, predict=predict
-        )
-        emit(fitted, output)
+    fitted = mechanisms.fit_collectives(
+        files, operation=operation, ranks=ranks, nodes=nodes, k_from=k_from, predict=predict
+    )
+    emit(fitted, output)
 
 
 @collective.command("measure")
